@@ -1,0 +1,20 @@
+"""Settings that hold for every test: where Spark finds Python and its configuration."""
+
+import os
+import sys
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Spark reads these when its JVM starts; a worker with another Python dies on its first import.
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ["SPARK_CONF_DIR"] = str(ROOT / "conf")
+os.environ.pop("SPARK_HOME", None)
+
+# No test is timed: a busy machine must not fail one.
+settings.register_profile(
+    "project", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("project")

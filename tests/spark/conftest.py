@@ -1,0 +1,51 @@
+"""One JVM for all Spark tests: a classic session, and a Connect client of the server in it."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A classic session; the rest of its settings is conf/spark-defaults.conf."""
+    session = (
+        SparkSession.builder.appName("tests")
+        .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
+        .config("spark.connect.grpc.binding.port", str(free_port()))
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect_session(spark: SparkSession) -> Iterator[ConnectSession]:
+    port = spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")
+    session = ConnectSession.builder.remote(f"sc://localhost:{port}").getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def connect_spark(
+    connect_session: ConnectSession, monkeypatch: pytest.MonkeyPatch
+) -> ConnectSession:
+    """A Connect session; while it is used, PySpark's functions build Connect columns."""
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    return connect_session
+
+
+@pytest.fixture(params=["classic", "connect"])
+def any_spark(request: pytest.FixtureRequest) -> SparkSession | ConnectSession:
+    """The test runs once with a classic session and once over Connect."""
+    name = "spark" if request.param == "classic" else "connect_spark"
+    return request.getfixturevalue(name)
