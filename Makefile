@@ -1,0 +1,77 @@
+# Needs Python 3.11 or newer and make; everything else is set up on the way. `make help` lists the targets.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PY := $(CURDIR)/.venv/bin/python
+PY43 := $(CURDIR)/.venv-4.3/bin/python
+
+# Spark needs its Java, the same Python in driver and workers, and our settings.
+WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_HOME && \
+    SPARK_CONF_DIR="$(CURDIR)/conf" PYSPARK_PYTHON="$(PY)" PYSPARK_DRIVER_PYTHON="$(PY)"
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-4.3 demo check test test-4.3 bench notebook docs format public-api clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+setup: .venv/.ready ## Make .venv with the package, editable, and all tools; find or install Java
+	@scripts/java.sh >/dev/null
+
+setup-4.3: .venv-4.3/.ready
+	@scripts/java.sh >/dev/null
+
+# $(1): folder, $(2): constraints, $(3): extra
+define make_venv
+@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python." >&2; exit 1; }
+@test -x $(1)/bin/python || $(PYTHON) -m venv $(1) || \
+    { echo "Python's venv module does not work here (Debian: apt-get install python3-venv)." >&2; exit 1; }
+@echo "Installing into $(1), once: a few minutes on a fresh machine."
+@$(1)/bin/python -m pip install --quiet --no-input -c $(2) -e '.[$(3)]'
+@touch $(1)/.ready
+endef
+
+.venv/.ready: pyproject.toml constraints.txt constraints-4.1.txt
+	$(call make_venv,.venv,constraints-4.1.txt,dev)
+
+.venv-4.3/.ready: pyproject.toml constraints.txt constraints-4.3.txt
+	$(call make_venv,.venv-4.3,constraints-4.3.txt,test)
+
+demo: setup ## Run the main job on real data: a year of flights, partitioned by month
+	@$(WITH_SPARK) $(PY) demo/flights.py
+
+check: setup ## Lint, types, layers, architecture
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+	$(PY) -m pytest tests/architecture -q -m "not slow"
+
+test: setup setup-4.3 ## Run all tests: PySpark 4.1, then what faces Spark on 4.3
+	@$(WITH_SPARK) $(PY) scripts/run_tests.py unit spark oracle spark-4.3
+
+test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only
+	@$(WITH_SPARK) $(PY43) scripts/run_tests.py spark-4.3
+
+bench: setup ## Measure against Java Iceberg and plain Parquet; writes benchmarks/results.md
+	@$(WITH_SPARK) $(PY) -m benchmarks.run
+
+notebook: setup ## Run the notebooks anew and keep their output
+	@$(WITH_SPARK) $(PY) -m jupyter execute --inplace notebooks/*.ipynb
+
+docs: setup ## Build the documentation into site/
+	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e '.[docs]'
+	$(PY) -m mkdocs build --strict
+
+format: setup ## Format the code and mend what ruff can mend
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+public-api: setup ## Write public-api.txt anew
+	$(PY) scripts/public_api.py --write
+
+clean: ## Remove everything that was made here, the environments too
+	rm -rf .venv .venv-4.3 build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .import_linter_cache spark-warehouse metastore_db derby.log artifacts demo/warehouse benchmarks/data
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,118 @@
+"""Runs the test suites one after the other and ends with one line for all of them.
+
+    python scripts/run_tests.py [unit] [spark] [oracle] [spark-4.3]
+
+Suites without Spark run in two processes; each suite with Spark runs in one, so that its tests
+share a JVM.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Which tests run together, in which environment."""
+
+    folders: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    environment: str = ".venv"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many tests had which end; an error is a failure."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(
+            self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped
+        )
+
+    def __str__(self) -> str:
+        ends = f"{self.passed} passed, {self.failed} failed"
+        return f"{ends}, {self.skipped} skipped" if self.skipped else ends
+
+
+WHEEL_TEST = "tests/architecture/test_wheel.py"
+SUITES = {
+    "unit": Suite(
+        ("tests/unit", "tests/properties", "tests/catalog", "tests/architecture"),
+        ("-n", "2", f"--ignore={WHEEL_TEST}", "--cov", "--cov-report=term"),
+    ),
+    "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST)),
+    "oracle": Suite(("tests/oracle",)),
+    "spark-4.3": Suite(("tests/spark",), environment=".venv-4.3"),
+}
+
+
+def run(name: str, suite: Suite) -> Count:
+    """One pytest process; what it counted."""
+    python = ROOT / suite.environment / "bin" / "python"
+    folders = [folder for folder in suite.folders if (ROOT / folder).exists()]
+    env = {
+        **os.environ,
+        "PYSPARK_PYTHON": str(python),
+        "PYSPARK_DRIVER_PYTHON": str(python),
+        "SPARK_CONF_DIR": str(ROOT / "conf"),
+    }
+    print(f"\n=== {name}: {' '.join(folders)} ({suite.environment})", flush=True)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [python, "-m", "pytest", "-q", "--durations=5", f"--junitxml={report}"]
+        done = subprocess.run(
+            [*command, *suite.options, *folders],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        count = count_of(report)
+    if done.returncode and not count.failed:
+        count += Count(failed=1)  # nothing collected, a crash, or too little covered
+    print(f"=== {name}: {count} in {time.monotonic() - started:.0f} s", flush=True)
+    return count
+
+
+def count_of(report: Path) -> Count:
+    """The totals of a JUnit report."""
+    if not report.exists():
+        return Count()
+    count = Count()
+    for suite in ET.parse(report).getroot().iter("testsuite"):
+        tests, failures, errors, skipped = (
+            int(suite.get(key, 0)) for key in ("tests", "failures", "errors", "skipped")
+        )
+        failed = failures + errors
+        count += Count(tests - failed - skipped, failed, skipped)
+    return count
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the named suites, all by default; 0 if every test passed."""
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        print(f"No suite {', '.join(unknown)}; there are {', '.join(SUITES)}.", file=sys.stderr)
+        return 2
+    total = Count()
+    for name in names or SUITES:
+        total += run(name, SUITES[name])
+    print(f"\n{total}", flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
