@@ -1,0 +1,1 @@
+"""Apache Iceberg for PySpark with no JAR."""

@@ -1,0 +1,1 @@
+"""Table and the functions users call: the one place that sees everything."""

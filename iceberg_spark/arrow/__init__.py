@@ -1,0 +1,1 @@
+"""Iceberg's types and values as Arrow's: schemas, transforms, schema evolution."""

@@ -1,0 +1,1 @@
+"""Catalogs: load table metadata and swap it atomically."""

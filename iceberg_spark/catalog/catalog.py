@@ -1,0 +1,70 @@
+"""The port to catalogs: load metadata, and swap it atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.updates import TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """Metadata as loaded from, or just committed to, a catalog.
+
+    `identifier` is what the catalog calls the table (a location for file-system tables).
+    """
+
+    identifier: str
+    metadata: TableMetadata
+    metadata_location: str
+
+
+class Catalog(Protocol):
+    """Loads tables and commits changes; rebuilt in workers from `name` and `properties`."""
+
+    @property
+    def name(self) -> str:
+        """The catalog's name."""
+        ...
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What it was made from (may hold secrets: never print)."""
+        ...
+
+    def io(self, location: str) -> FileIO:
+        """Return storage for files of a table at this location."""
+        ...
+
+    def load(self, identifier: str) -> LoadedTable:
+        """Return the newest committed metadata. Raises NoSuchTableError."""
+        ...
+
+    def commit(
+        self,
+        identifier: str,
+        requirements: Iterable[TableRequirement],
+        updates: Iterable[TableUpdate],
+        base: LoadedTable | None,
+    ) -> LoadedTable:
+        """Check requirements against the newest metadata, apply updates, swap atomically.
+
+        `base` is what the caller planned on: None creates the table (with AssertCreate). The
+        result builds on `base` where it is still the newest, else CommitFailedException.
+        Raises CommitFailedException (nothing landed, may be retried), TableAlreadyExistsError,
+        CommitStateUnknownException (it may have landed).
+        """
+        ...
+
+    def table_exists(self, identifier: str) -> bool:
+        """Return whether there is a table."""
+        ...
+
+    def drop_table(self, identifier: str, purge: bool = False) -> None:
+        """Remove the table from the catalog; with `purge` its files too."""
+        ...

@@ -1,0 +1,118 @@
+"""Every error this library raises on purpose, as one tree.
+
+::
+
+    IcebergError
+    ├── NotFoundError                   something named does not exist
+    │   ├── NoSuchTableError            no table at the location or identifier
+    │   ├── NoSuchNamespaceError
+    │   ├── NoSuchSnapshotError         snapshot id, branch, tag or time
+    │   └── NoSuchFileError             a file that the table names is missing
+    ├── AlreadyExistsError
+    │   ├── TableAlreadyExistsError
+    │   ├── NamespaceAlreadyExistsError
+    │   └── FileAlreadyExistsError      a create-if-absent lost
+    ├── CommitFailedException           nothing landed, may be retried
+    ├── CommitStateUnknownException     it may have landed: nothing is cleaned up
+    ├── ValidationException             nothing landed, it conflicts with what was committed
+    ├── CorruptFileError                truncated or malformed metadata, Avro, Parquet, ORC
+    ├── StorageError                    the store refused, failed or can't be reached
+    │   └── StoragePermissionError
+    ├── UnsupportedError                legal Iceberg that this version can't do
+    └── InvalidInputError (ValueError)  the caller's argument, option or data is wrong
+        ├── InvalidSchemaError
+        ├── InvalidTypeError (TypeError)
+        ├── InvalidExpressionError
+        └── InvalidOptionError
+
+Names are PyIceberg's where it has one. A message says what was wrong, in which file,
+column or option, and what to do about it; it never holds a secret.
+"""
+
+
+class IcebergError(Exception):
+    """Root of every error that the library raises on purpose."""
+
+
+class NotFoundError(IcebergError):
+    """Something that was named does not exist."""
+
+
+class NoSuchTableError(NotFoundError):
+    """No table is at the location or identifier."""
+
+
+class NoSuchNamespaceError(NotFoundError):
+    """The catalog has no such namespace."""
+
+
+class NoSuchSnapshotError(NotFoundError, ValueError):
+    """No snapshot has that id, branch, tag or time."""
+
+
+class NoSuchFileError(NotFoundError):
+    """A file that was named, by a user or by table metadata, is missing."""
+
+
+class AlreadyExistsError(IcebergError):
+    """Something that was to be created exists."""
+
+
+class TableAlreadyExistsError(AlreadyExistsError):
+    """A table is at the location or identifier already."""
+
+
+class NamespaceAlreadyExistsError(AlreadyExistsError):
+    """The catalog has that namespace already."""
+
+
+class FileAlreadyExistsError(AlreadyExistsError):
+    """A create-if-absent found the file in place."""
+
+
+class CommitFailedException(IcebergError):
+    """The commit lost against another one; nothing landed and it may be retried."""
+
+
+class CommitStateUnknownException(IcebergError):
+    """The commit may have landed: look at the table before trying again; nothing was removed."""
+
+
+class ValidationException(IcebergError):
+    """Nothing landed: the change conflicts with what was committed since, or with the table."""
+
+
+class CorruptFileError(IcebergError):
+    """A metadata, manifest, data or delete file is truncated or malformed."""
+
+
+class StorageError(IcebergError):
+    """The store failed, refused, or could not be reached in time."""
+
+
+class StoragePermissionError(StorageError):
+    """The store denied access; not retried."""
+
+
+class UnsupportedError(IcebergError):
+    """Legal Iceberg that this version of the library can't read or write."""
+
+
+class InvalidInputError(IcebergError, ValueError):
+    """The caller's argument, option or data is wrong."""
+
+
+class InvalidSchemaError(InvalidInputError):
+    """A schema, partition spec or sort order breaks a rule, or data does not fit it."""
+
+
+class InvalidTypeError(InvalidInputError, TypeError):
+    """An argument has the wrong Python type."""
+
+
+class InvalidExpressionError(InvalidInputError):
+    """A predicate can't be parsed, bound or used."""
+
+
+class InvalidOptionError(InvalidInputError):
+    """A read or write option, or a table property, is unknown or has a bad value."""

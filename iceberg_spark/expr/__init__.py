@@ -1,0 +1,1 @@
+"""Predicates: parsed, bound to field ids, projected, and compiled to Arrow masks."""

@@ -1,0 +1,1 @@
+"""File formats: Avro, Parquet, ORC, and the metrics of what is written."""

@@ -1,0 +1,1 @@
+"""Files through fsspec: the one place where foreign storage errors are mapped."""

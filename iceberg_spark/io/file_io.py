@@ -1,0 +1,82 @@
+"""The port to storage; `fsspec_io` implements it and maps foreign errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+import pyarrow.fs as pafs
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """A stored file: its location, bytes, and when it was last changed (ms since the epoch)."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+class FileIO(Protocol):
+    """Storage as the format needs it; picklable, so that workers rebuild it.
+
+    Paths are locations as table metadata spells them (`file:/a`, `file:///a`, `/a`, `s3://b/c`,
+    `memory://x`). Every method raises only errors of `iceberg_spark.errors`: NoSuchFileError,
+    FileAlreadyExistsError, StoragePermissionError, StorageError.
+    """
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The storage properties it was made from (may hold secrets: never print)."""
+        ...
+
+    def open(self, path: str) -> BinaryIO:
+        """Open for seekable reading."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        ...
+
+    def create(self, path: str) -> BinaryIO:
+        """Open a new file for streaming writes; parents are made; closing makes it durable.
+
+        Leaving its `with` block by an error discards what was written where the store can.
+        """
+        ...
+
+    def create_if_absent(self, path: str, data: bytes) -> None:
+        """Write a whole file atomically and durably, or raise FileAlreadyExistsError.
+
+        Raises UnsupportedError where the store has no such operation.
+        """
+        ...
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a whole small file, replacing what is there (hints only)."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file is there."""
+        ...
+
+    def size(self, path: str) -> int:
+        """Return a file's size in bytes."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is gone already is fine."""
+        ...
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        """Delete files; those that are gone already are fine."""
+        ...
+
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        """Yield all files below a folder, recursively; nothing when it isn't there."""
+        ...
+
+    def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
+        """Return an Arrow file system and the path on it, for native readers."""
+        ...

@@ -1,0 +1,1 @@
+"""Manifests and manifest lists, written from values and read as columns."""

@@ -1,0 +1,1 @@
+"""Reading tasks: deletes applied, rows filtered, metadata columns added."""

@@ -1,0 +1,1 @@
+"""Scan planning: from metadata to balanced groups of file scan tasks."""

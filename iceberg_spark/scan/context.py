@@ -1,0 +1,35 @@
+"""What every task of one scan has in common; pickled once, on the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ScanContext:
+    """A pinned scan of one table snapshot.
+
+    `table_schema` is the schema that names and the filter were bound to; `read_schema` holds the
+    projected columns only (same ids, read order), metadata columns with their reserved ids at
+    the end. `row_filter` may use columns outside the projection: they are read and dropped.
+    `dropped_fields` holds fields of former schemas by id, for equality deletes on columns that
+    the table has dropped since. `name_mapping` is the JSON of `schema.name-mapping.default`.
+    """
+
+    table_location: str
+    snapshot_id: int | None
+    format_version: int
+    table_schema: Schema
+    read_schema: Schema
+    specs: Mapping[int, PartitionSpec]
+    row_filter: Bound = ALWAYS_TRUE
+    dropped_fields: Schema | None = None
+    name_mapping: str | None = None
+    case_sensitive: bool = True
+    batch_rows: int = 131_072
+    io_properties: Mapping[str, str] = field(default_factory=dict)

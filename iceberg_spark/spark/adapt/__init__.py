@@ -1,0 +1,1 @@
+"""Spark's types, options and filters as the core's values, and back."""

@@ -1,0 +1,1 @@
+"""The Python data source 'pyiceberg-lite'; runs in Spark's Python workers."""

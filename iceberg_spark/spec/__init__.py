@@ -1,0 +1,1 @@
+"""The table format as data: standard library only, no I/O."""

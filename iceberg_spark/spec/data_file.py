@@ -1,0 +1,76 @@
+"""Data and delete files and their manifest entries as values (specification: "Manifests")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Any
+
+
+class DataFileContent(IntEnum):
+    """What a file holds, as written in manifests."""
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+
+
+class FileFormat(StrEnum):
+    """File format in its canonical (manifest) spelling, upper case as Java writes it."""
+
+    AVRO = "AVRO"
+    ORC = "ORC"
+    PARQUET = "PARQUET"
+    PUFFIN = "PUFFIN"
+
+
+class ManifestEntryStatus(IntEnum):
+    """Status of a manifest entry."""
+
+    EXISTING = 0
+    ADDED = 1
+    DELETED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data or delete file: where it is, its partition and its metrics.
+
+    `partition` holds canonical values (`spec.values`) in the order of the fields of the spec
+    `spec_id`. Sizes are bytes, counts are rows or values, metrics are keyed by field id, bounds
+    are single-value binary. `spec_id` is not stored in the entry: its manifest has it.
+    """
+
+    content: DataFileContent
+    file_path: str
+    file_format: FileFormat
+    partition: tuple[Any, ...]  # canonical values of any type
+    record_count: int
+    file_size_in_bytes: int
+    spec_id: int = 0
+    column_sizes: Mapping[int, int] | None = None
+    value_counts: Mapping[int, int] | None = None
+    null_value_counts: Mapping[int, int] | None = None
+    nan_value_counts: Mapping[int, int] | None = None
+    lower_bounds: Mapping[int, bytes] | None = None
+    upper_bounds: Mapping[int, bytes] | None = None
+    key_metadata: bytes | None = None
+    split_offsets: tuple[int, ...] | None = None
+    equality_ids: tuple[int, ...] | None = None
+    sort_order_id: int | None = None
+    first_row_id: int | None = None
+    referenced_data_file: str | None = None
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """A file's entry in a manifest; None means inherited (specification: "Sequence Number Inheritance")."""
+
+    status: ManifestEntryStatus
+    data_file: DataFile
+    snapshot_id: int | None = None
+    data_sequence_number: int | None = None
+    file_sequence_number: int | None = None

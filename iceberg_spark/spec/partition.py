@@ -1,0 +1,52 @@
+"""Partition specs as values (specification: "Partitioning")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iceberg_spark.spec.transforms import Transform, VoidTransform
+
+FIRST_PARTITION_FIELD_ID = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """One field of a spec: source column ids, its own id, transform and name."""
+
+    source_ids: tuple[int, ...]
+    field_id: int
+    transform: Transform
+    name: str
+
+    @property
+    def source_id(self) -> int:
+        """The first (nearly always the only) source column id."""
+        return self.source_ids[0]
+
+    def __str__(self) -> str:
+        sources = ", ".join(str(source) for source in self.source_ids)
+        return f"{self.field_id}: {self.name}: {self.transform}({sources})"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """How a row's partition tuple is made."""
+
+    spec_id: int = 0
+    fields: tuple[PartitionField, ...] = ()
+
+    @property
+    def is_unpartitioned(self) -> bool:
+        """True when there is no field or all are void."""
+        return all(isinstance(part.transform, VoidTransform) for part in self.fields)
+
+    @property
+    def last_assigned_field_id(self) -> int:
+        """The highest field id, 999 for an empty spec."""
+        return max((part.field_id for part in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(str(part) for part in self.fields) + "]"
+
+
+UNPARTITIONED = PartitionSpec()

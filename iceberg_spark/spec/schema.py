@@ -1,0 +1,168 @@
+"""Table schema: fields by id and by name (specification: "Schemas and Data Types")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.spec.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    child_fields,
+)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Schema:
+    """The fields of a table, indexed once by id and by full name.
+
+    Full names join nested names by dots; list elements are `element`, map parts `key` and
+    `value`. Raises InvalidSchemaError for a repeated id or full name.
+    """
+
+    fields: tuple[NestedField, ...]
+    schema_id: int
+    identifier_field_ids: tuple[int, ...]
+    _by_id: dict[int, NestedField] = field(repr=False, compare=False)
+    _name_of: dict[int, str] = field(repr=False, compare=False)
+    _id_of: dict[str, int] = field(repr=False, compare=False)
+    _id_of_lower: dict[str, int | None] = field(repr=False, compare=False)
+    _parent_of: dict[int, int] = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        *fields: NestedField,
+        schema_id: int = 0,
+        identifier_field_ids: Iterable[int] = (),
+    ) -> None:
+        put = object.__setattr__
+        put(self, "fields", fields)
+        put(self, "schema_id", schema_id)
+        put(self, "identifier_field_ids", tuple(sorted(identifier_field_ids)))
+        for name in ("_by_id", "_name_of", "_id_of", "_id_of_lower", "_parent_of"):
+            put(self, name, {})
+        self._index(fields, "", None)
+
+    def _index(self, fields: Iterable[NestedField], prefix: str, parent: int | None) -> None:
+        for child in fields:
+            name = f"{prefix}{child.name}"
+            if child.field_id in self._by_id:
+                other = self._name_of[child.field_id]
+                raise InvalidSchemaError(
+                    f"Field id {child.field_id} is used twice, by '{other}' and '{name}'"
+                )
+            if name in self._id_of:
+                raise InvalidSchemaError(f"Two fields are named '{name}'")
+            self._by_id[child.field_id] = child
+            self._name_of[child.field_id] = name
+            self._id_of[name] = child.field_id
+            lower = name.lower()
+            self._id_of_lower[lower] = None if lower in self._id_of_lower else child.field_id
+            if parent is not None:
+                self._parent_of[child.field_id] = parent
+            self._index(child_fields(child.field_type), f"{name}.", child.field_id)
+            self._index_short_names(child, name)
+
+    def _index_short_names(self, child: NestedField, name: str) -> None:
+        """Let `list.a` and `map.a` stand for `list.element.a` and `map.value.a`, as Java does."""
+        match child.field_type:
+            case ListType(element_type=StructType(fields=fields)):
+                inner = "element"
+            case MapType(value_type=StructType(fields=fields)):
+                inner = "value"
+            case _:
+                return
+        for nested in fields:
+            self._id_of.setdefault(
+                f"{name}.{nested.name}", self._id_of[f"{name}.{inner}.{nested.name}"]
+            )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.fields, self.schema_id, self.identifier_field_ids)
+
+    def __hash__(self) -> int:
+        return hash((self.schema_id, self.fields))
+
+    def __iter__(self) -> Iterator[NestedField]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __str__(self) -> str:
+        return "table {\n" + "\n".join(f"  {child}" for child in self.fields) + "\n}"
+
+    @property
+    def field_ids(self) -> tuple[int, ...]:
+        """Every field id, nested ones too, in depth-first order."""
+        return tuple(self._by_id)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Every full name, nested ones too, in depth-first order."""
+        return tuple(self._name_of.values())
+
+    @property
+    def highest_field_id(self) -> int:
+        """The largest field id, 0 for an empty schema."""
+        return max(self._by_id, default=0)
+
+    def as_struct(self) -> StructType:
+        """Return the top-level fields as a struct type."""
+        return StructType(*self.fields)
+
+    def get(self, field_id: int) -> NestedField | None:
+        """Return the field with that id, or None."""
+        return self._by_id.get(field_id)
+
+    def find_field(self, name_or_id: str | int, case_sensitive: bool = True) -> NestedField:
+        """Return a field by full name or id. Raises InvalidSchemaError naming the columns."""
+        field_id = (
+            name_or_id if isinstance(name_or_id, int) else self._lookup(name_or_id, case_sensitive)
+        )
+        found = None if field_id is None else self._by_id.get(field_id)
+        if found is None:
+            known = ", ".join(self.column_names)
+            raise InvalidSchemaError(f"No column '{name_or_id}'; the table has: {known}")
+        return found
+
+    def find_id(self, name: str, case_sensitive: bool = True) -> int | None:
+        """Return the id of a full name, or None."""
+        return self._lookup(name, case_sensitive)
+
+    def _lookup(self, name: str, case_sensitive: bool) -> int | None:
+        if case_sensitive or name in self._id_of:
+            return self._id_of.get(name)
+        lower = name.lower()
+        if lower in self._id_of_lower and self._id_of_lower[lower] is None:
+            raise InvalidSchemaError(
+                f"Column '{name}' is ambiguous: two columns differ only by case"
+            )
+        return self._id_of_lower.get(lower)
+
+    def find_type(self, name_or_id: str | int, case_sensitive: bool = True) -> IcebergType:
+        """Return the type of a field by full name or id."""
+        return self.find_field(name_or_id, case_sensitive).field_type
+
+    def find_column_name(self, field_id: int) -> str | None:
+        """Return the full name of an id, or None."""
+        return self._name_of.get(field_id)
+
+    def parent_id(self, field_id: int) -> int | None:
+        """Return the id of the field that holds this one, None at the top."""
+        return self._parent_of.get(field_id)
+
+    def path_ids(self, field_id: int) -> tuple[int, ...]:
+        """Return the ids from the top-level field down to this one."""
+        path = [field_id]
+        while (parent := self._parent_of.get(path[-1])) is not None:
+            path.append(parent)
+        return tuple(reversed(path))
+
+
+def _rebuild(fields: tuple[NestedField, ...], schema_id: int, ids: tuple[int, ...]) -> Schema:
+    return Schema(*fields, schema_id=schema_id, identifier_field_ids=ids)

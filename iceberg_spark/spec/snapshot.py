@@ -1,0 +1,86 @@
+"""Snapshots, references and logs as values (specification: "Snapshots", "Snapshot References")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+MAIN_BRANCH = "main"
+
+
+class Operation(StrEnum):
+    """What a snapshot did, as in its summary."""
+
+    APPEND = "append"
+    REPLACE = "replace"
+    OVERWRITE = "overwrite"
+    DELETE = "delete"
+
+
+class SnapshotRefType(StrEnum):
+    """Kind of a reference, as written in JSON."""
+
+    BRANCH = "branch"
+    TAG = "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of a table at one commit.
+
+    `timestamp_ms` is ms since the epoch. `summary` holds "operation" too when it is known.
+    `manifests` (v1 only) is set instead of `manifest_list` by very old writers.
+    """
+
+    snapshot_id: int
+    timestamp_ms: int
+    manifest_list: str | None = None
+    parent_snapshot_id: int | None = None
+    sequence_number: int = 0
+    summary: Mapping[str, str] = field(default_factory=dict)
+    schema_id: int | None = None
+    manifests: tuple[str, ...] | None = None
+    first_row_id: int | None = None
+    added_rows: int | None = None
+    key_id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)  # JSON members we don't know
+
+    @property
+    def operation(self) -> str | None:
+        """What the snapshot did (`Operation`), None where the writer did not say."""
+        return self.summary.get("operation")
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRef:
+    """A branch or tag and its retention (ms, snapshots)."""
+
+    snapshot_id: int
+    snapshot_ref_type: SnapshotRefType
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_branch(self) -> bool:
+        """True for a branch, False for a tag."""
+        return self.snapshot_ref_type is SnapshotRefType.BRANCH
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLogEntry:
+    """When a snapshot became current (ms since the epoch)."""
+
+    snapshot_id: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataLogEntry:
+    """A former metadata file and when it was written (ms since the epoch)."""
+
+    metadata_file: str
+    timestamp_ms: int

@@ -1,0 +1,61 @@
+"""Sort orders as values (specification: "Sorting")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from iceberg_spark.spec.transforms import Transform
+
+UNSORTED_ORDER_ID = 0
+
+
+class SortDirection(StrEnum):
+    """Ascending or descending, as written in JSON."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+
+class NullOrder(StrEnum):
+    """Where nulls go, as written in JSON."""
+
+    NULLS_FIRST = "nulls-first"
+    NULLS_LAST = "nulls-last"
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """One key of a sort order."""
+
+    source_ids: tuple[int, ...]
+    transform: Transform
+    direction: SortDirection
+    null_order: NullOrder
+
+    @property
+    def source_id(self) -> int:
+        """The first (nearly always the only) source column id."""
+        return self.source_ids[0]
+
+    def __str__(self) -> str:
+        return f"{self.transform}({self.source_id}) {self.direction} {self.null_order}"
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """Sort keys, most significant first; order id 0 is reserved for unsorted."""
+
+    order_id: int = UNSORTED_ORDER_ID
+    fields: tuple[SortField, ...] = ()
+
+    @property
+    def is_unsorted(self) -> bool:
+        """True when there is no key."""
+        return not self.fields
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(str(key) for key in self.fields) + "]"
+
+
+UNSORTED = SortOrder()

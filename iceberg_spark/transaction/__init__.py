@@ -1,0 +1,1 @@
+"""Changes as functions of the base metadata, and the only commit loop."""

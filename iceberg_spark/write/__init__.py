@@ -1,0 +1,1 @@
+"""Writing data and delete files from Arrow batches."""

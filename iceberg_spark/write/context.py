@@ -1,0 +1,41 @@
+"""What every writing task of one write has in common; pickled once, on the writer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """A planned write to one table.
+
+    `properties` are the table's properties with the write's own options laid over them (under
+    the table property's name), so that writers look in one place. `write_id` is part of every
+    file name, so that strays of failed, retried and speculative tasks are found and removed.
+    """
+
+    table_location: str
+    format_version: int
+    schema: Schema
+    spec: PartitionSpec
+    sort_order_id: int
+    file_format: FileFormat
+    delete_format: FileFormat
+    target_file_size_bytes: int
+    write_id: str
+    fanout: bool = True
+    properties: Mapping[str, str] = field(default_factory=dict)
+    io_properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskId:
+    """Which task and attempt writes; both are in its file names."""
+
+    partition: int = 0
+    attempt: int = 0
