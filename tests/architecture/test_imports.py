@@ -1,0 +1,119 @@
+"""Who may import whom: `.importlinter` has the layers, here is what it can't say."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source import (
+    PACKAGES,
+    ROOT,
+    SourceFile,
+    files,
+    imported_modules,
+    imports_in_functions,
+    names_used,
+)
+
+ALL = pytest.mark.parametrize("file", files(*PACKAGES), ids=lambda file: file.path)
+
+IMPORT_WITHOUT_PYSPARK = """
+import importlib, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j"):
+            raise ModuleNotFoundError(f"{name} is not to be imported here", name=name)
+
+sys.meta_path.insert(0, Blocker())
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+"""
+
+
+def test_import_linter_is_content():
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@ALL
+def test_no_import_inside_a_function(file: SourceFile):
+    assert imports_in_functions(file.tree) == []
+
+
+@ALL
+def test_no_import_is_hidden_behind_type_checking(file: SourceFile):
+    assert "TYPE_CHECKING" not in names_used(file.tree)
+
+
+@pytest.mark.parametrize("file", files("iceberg_spark"), ids=lambda file: file.path)
+def test_nothing_imports_the_facade_above_it(file: SourceFile):
+    above = {"iceberg_spark"} if "/" in file.path else set()
+    assert not imported_modules(file.tree) & above
+
+
+def test_spec_and_errors_use_the_standard_library_only():
+    allowed = {*sys.stdlib_module_names, "iceberg_spark"}
+    core = [
+        f
+        for f in files("iceberg_spark")
+        if f.module.startswith(("iceberg_spark.spec", "iceberg_spark.errors"))
+    ]
+    foreign = {
+        file.path: others
+        for file in core
+        if (others := {name.partition(".")[0] for name in imported_modules(file.tree)} - allowed)
+    }
+    assert len(core) > 5
+    assert foreign == {}
+
+
+def test_core_is_importable_without_pyspark():
+    modules = [f.module for f in files("iceberg_spark") if not needs_pyspark(f.module)]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_WITHOUT_PYSPARK, *modules],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "iceberg_spark" in modules
+    assert done.returncode == 0, done.stderr
+
+
+def needs_pyspark(module: str) -> bool:
+    return module.split(".")[1:2] in (["api"], ["spark"])
+
+
+@pytest.mark.parametrize(
+    "file",
+    [f for f in files("iceberg_spark") if f.path.endswith("__init__.py")],
+    ids=lambda f: f.path,
+)
+def test_a_package_inside_holds_a_docstring_only(file: SourceFile):
+    if file.module != "iceberg_spark":
+        assert [type(node) for node in file.tree.body] == [ast.Expr]
+    assert ast.get_docstring(file.tree)
+
+
+def test_an_import_inside_a_function_is_found():
+    hidden = ast.parse("def f():\n    if True:\n        from os import path")
+    assert imports_in_functions(hidden) == ["f imports on line 3"]
+
+
+def test_every_runtime_import_is_a_declared_dependency():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {
+        requirement.partition(">")[0].replace("-", "_") for requirement in project["dependencies"]
+    }
+    imported = {
+        name.replace("backports.zstd", "backports_zstd").partition(".")[0]
+        for file in files(*PACKAGES)
+        for name in imported_modules(file.tree)
+    }
+    own = {*sys.stdlib_module_names, *PACKAGES, "pyspark", "py4j"}
+    assert imported - own <= declared | {"backports_zstd", "grpc"}

@@ -1,0 +1,34 @@
+"""No file and no function outgrows what a reader takes in at once."""
+
+import ast
+
+import pytest
+
+from tests.architecture.source import FOLDERS, SourceFile, files, long_functions
+
+MOST_LINES_OF_A_FILE = 450
+MOST_LINES_OF_A_FUNCTION = 50
+MOST_LINES_OF_A_CONFTEST = 100
+ALL = pytest.mark.parametrize("file", files(*FOLDERS), ids=lambda file: file.path)
+
+
+@ALL
+def test_file_has_at_most_450_lines(file: SourceFile):
+    assert file.text.count("\n") <= MOST_LINES_OF_A_FILE
+
+
+@ALL
+def test_function_has_at_most_50_lines(file: SourceFile):
+    assert long_functions(file.tree, MOST_LINES_OF_A_FUNCTION) == []
+
+
+def test_conftest_files_are_short():
+    sizes = {f.path: f.text.count("\n") for f in files("tests") if f.path.endswith("conftest.py")}
+    assert sizes
+    assert max(sizes.values()) <= MOST_LINES_OF_A_CONFTEST, sizes
+
+
+def test_a_function_of_51_lines_is_found():
+    body = "    pass\n"
+    assert long_functions(ast.parse("def f():\n" + body * 49), 50) == []
+    assert long_functions(ast.parse("def f():\n" + body * 50), 50) == ["f has 51 lines"]

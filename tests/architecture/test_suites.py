@@ -1,0 +1,30 @@
+"""Every test is run by `make test`, and none is switched off."""
+
+import pytest
+
+from scripts.run_tests import SUITES, Count, count_of
+from tests.architecture.source import SourceFile, files, names_used
+
+TESTS = [file for file in files("tests") if file.path.rpartition("/")[2].startswith("test_")]
+
+
+@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.path)
+def test_every_test_file_belongs_to_a_suite(file: SourceFile):
+    folders = {folder for suite in SUITES.values() for folder in suite.folders}
+    assert any(file.path == folder or file.path.startswith(f"{folder}/") for folder in folders)
+
+
+@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.path)
+def test_no_test_is_marked_to_be_skipped_or_to_fail(file: SourceFile):
+    forbidden = {"skipif", "xfail", "importorskip", "skip"}
+    if file.path.startswith("tests/oracle/"):
+        forbidden.remove("skip")  # there it names the engine, its version and what it can't do
+    assert not names_used(file.tree) & forbidden
+
+
+def test_totals_count_an_error_as_a_failure(tmp_path):
+    report = tmp_path / "report.xml"
+    report.write_text(
+        '<testsuites><testsuite tests="7" failures="1" errors="2" skipped="1"/></testsuites>'
+    )
+    assert str(count_of(report) + Count(passed=1)) == "4 passed, 3 failed, 1 skipped"
