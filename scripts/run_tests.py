@@ -72,7 +72,7 @@ def run(name: str, suite: Suite) -> Count:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [python, "-m", "pytest", "-q", "--durations=5", f"--junitxml={report}"]
+        command = [str(python), "-m", "pytest", "-q", "--durations=5", f"--junitxml={report}"]
         done = subprocess.run(
             [*command, *suite.options, *folders],
             cwd=ROOT,
@@ -82,6 +82,7 @@ def run(name: str, suite: Suite) -> Count:
         )
         count = count_of(report)
     if done.returncode and not count.failed:
+        print(f"=== {name}: pytest ended with {done.returncode}: see above", flush=True)
         count += Count(failed=1)  # nothing collected, a crash, or too little covered
     print(f"=== {name}: {count} in {time.monotonic() - started:.0f} s", flush=True)
     return count
