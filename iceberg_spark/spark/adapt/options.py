@@ -1,0 +1,268 @@
+"""Options of the data source, parsed once into frozen values.
+
+Names are those of Iceberg's Spark runtime, plus ours (contract: "Spark data source"). Keys are
+case-insensitive; an unknown one is an error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from iceberg_spark.errors import InvalidOptionError
+
+READ_OPTIONS = (
+    "snapshot-id", "versionAsOf", "as-of-timestamp", "timestampAsOf", "branch", "tag",
+    "start-snapshot-id", "end-snapshot-id", "split-size", "lookback", "file-open-cost",
+    "batch-size", "row-filter", "columns", "metadata-columns", "time-zone", "case-sensitive",
+    "pushdown",
+)  # fmt: skip
+WRITE_OPTIONS = (
+    "write-format", "target-file-size-bytes", "compression-codec", "compression-level", "branch",
+    "overwrite-mode", "fanout-enabled", "check-nullability", "check-ordering", "mergeSchema",
+    "write-mode", "equality-fields", "partition-by", "sort-order", "format-version",
+    "distribution-mode",
+)  # fmt: skip
+WRITE_PREFIXES = ("snapshot-property.", "table-property.")
+STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "io.", "catalog.")
+METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a load asked for. Sizes are bytes, times ms since the epoch; None means not said."""
+
+    path: str
+    snapshot_id: int | None = None
+    version_as_of: str | None = None
+    as_of_timestamp_ms: int | None = None
+    branch: str | None = None
+    tag: str | None = None
+    start_snapshot_id: int | None = None
+    end_snapshot_id: int | None = None
+    split_size: int | None = None
+    lookback: int | None = None
+    file_open_cost: int | None = None
+    batch_size: int | None = None
+    row_filter: str | None = None
+    columns: tuple[str, ...] = ("*",)
+    metadata_columns: tuple[str, ...] = ()
+    time_zone: str | None = None
+    case_sensitive: bool = False
+    pushdown: bool = False
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a save asked for. Sizes are bytes; None means not said."""
+
+    path: str
+    write_format: str | None = None
+    target_file_size_bytes: int | None = None
+    compression_codec: str | None = None
+    compression_level: str | None = None
+    branch: str | None = None
+    overwrite_mode: str = "static"
+    fanout_enabled: bool = True
+    check_nullability: bool = True
+    check_ordering: bool = False
+    merge_schema: bool = False
+    partition_by: tuple[str, ...] = ()
+    sort_order: tuple[str, ...] = ()
+    format_version: int | None = None
+    snapshot_properties: Mapping[str, str] = field(default_factory=dict)
+    table_properties: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+
+
+def read_options(options: Mapping[str, str]) -> ReadOptions:
+    """Parse the options of a load. Raises InvalidOptionError naming the option and the fix."""
+    given = _known(options, READ_OPTIONS, ())
+    return ReadOptions(
+        path=_path(options),
+        snapshot_id=_integer(given, "snapshot-id"),
+        version_as_of=given.get("versionasof"),
+        as_of_timestamp_ms=_timestamp_ms(given),
+        branch=given.get("branch"),
+        tag=given.get("tag"),
+        start_snapshot_id=_integer(given, "start-snapshot-id"),
+        end_snapshot_id=_integer(given, "end-snapshot-id"),
+        split_size=_positive(given, "split-size"),
+        lookback=_positive(given, "lookback"),
+        file_open_cost=_integer(given, "file-open-cost"),
+        batch_size=_positive(given, "batch-size"),
+        row_filter=given.get("row-filter"),
+        columns=split_list(given.get("columns", "*")),
+        metadata_columns=_metadata_columns(given),
+        time_zone=given.get("time-zone"),
+        case_sensitive=_boolean(given, "case-sensitive", default=False),
+        pushdown=_boolean(given, "pushdown", default=False),
+        storage=_with_prefix(options, STORAGE_PREFIXES),
+    )
+
+
+def write_options(options: Mapping[str, str]) -> WriteOptions:
+    """Parse the options of a save. Raises InvalidOptionError naming the option and the fix."""
+    given = _known(options, WRITE_OPTIONS, WRITE_PREFIXES)
+    _refuse_what_a_plain_source_cannot(given)
+    return WriteOptions(
+        path=_path(options),
+        write_format=_one_of(given, "write-format", ("parquet", "orc", "avro")),
+        target_file_size_bytes=_positive(given, "target-file-size-bytes"),
+        compression_codec=given.get("compression-codec"),
+        compression_level=given.get("compression-level"),
+        branch=given.get("branch"),
+        overwrite_mode=_one_of(given, "overwrite-mode", ("static", "dynamic")) or "static",
+        fanout_enabled=_boolean(given, "fanout-enabled", default=True),
+        check_nullability=_boolean(given, "check-nullability", default=True),
+        check_ordering=_boolean(given, "check-ordering", default=False),
+        merge_schema=_boolean(given, "mergeSchema", default=False),
+        partition_by=split_list(given.get("partition-by", "")),
+        sort_order=split_list(given.get("sort-order", "")),
+        format_version=_positive(given, "format-version"),
+        snapshot_properties=_under(options, "snapshot-property."),
+        table_properties=_under(options, "table-property."),
+        storage=_with_prefix(options, STORAGE_PREFIXES),
+    )
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Split at commas outside parentheses and backticks: "bucket(16, id), days(ts)" is two."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for index, char in enumerate(text):
+        if char == "`":
+            quoted = not quoted
+        elif not quoted and char in "()":
+            depth += 1 if char == "(" else -1
+        elif char == "," and depth == 0 and not quoted:
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _known(
+    options: Mapping[str, str], names: Iterable[str], prefixes: tuple[str, ...]
+) -> dict[str, str]:
+    known = {name.lower(): name for name in names}
+    given: dict[str, str] = {}
+    for key, value in options.items():
+        lower = key.lower()
+        if lower in known:
+            given[lower] = value
+        elif lower != "path" and not lower.startswith((*prefixes, *STORAGE_PREFIXES)):
+            candidates = [*known, *prefixes]
+            close = difflib.get_close_matches(lower, candidates, n=1, cutoff=0.0)[0]
+            raise InvalidOptionError(
+                f"Unknown option '{key}'; did you mean '{known.get(close, close)}'?"
+            )
+    return given
+
+
+def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
+    mode = given.get("distribution-mode", "none").lower()
+    if mode != "none":
+        raise InvalidOptionError(
+            f"Option 'distribution-mode' = '{mode}': Spark lets a Python source ask for no "
+            "distribution. Use table.append(df), or df.repartition(...) before the write"
+        )
+    if given.get("write-mode", "append").lower() != "append" or "equality-fields" in given:
+        raise InvalidOptionError(
+            "Options 'write-mode=upsert' and 'equality-fields' are not there yet; "
+            "use mode('append') or mode('overwrite')"
+        )
+
+
+def _path(options: Mapping[str, str]) -> str:
+    path = next((value for key, value in options.items() if key.lower() == "path"), None)
+    if not path:
+        raise InvalidOptionError(
+            "No table given: pass its location, metadata.json or identifier to load() or save()"
+        )
+    return path
+
+
+def _under(options: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {
+        key[len(prefix) :]: value
+        for key, value in options.items()
+        if key.lower().startswith(prefix)
+    }
+
+
+def _with_prefix(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    return {key: value for key, value in options.items() if key.lower().startswith(prefixes)}
+
+
+def _integer(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name.lower())
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidOptionError(f"Option '{name}' must be a whole number, not '{text}'") from None
+
+
+def _positive(given: Mapping[str, str], name: str) -> int | None:
+    value = _integer(given, name)
+    if value is not None and value <= 0:
+        raise InvalidOptionError(f"Option '{name}' must be above 0, not {value}")
+    return value
+
+
+def _boolean(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = given.get(name.lower())
+    if text is None:
+        return default
+    if text.lower() not in ("true", "false"):
+        raise InvalidOptionError(f"Option '{name}' must be true or false, not '{text}'")
+    return text.lower() == "true"
+
+
+def _one_of(given: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str | None:
+    text = given.get(name.lower())
+    if text is not None and text.lower() not in allowed:
+        raise InvalidOptionError(
+            f"Option '{name}' must be one of {', '.join(allowed)}, not '{text}'"
+        )
+    return None if text is None else text.lower()
+
+
+def _metadata_columns(given: Mapping[str, str]) -> tuple[str, ...]:
+    names = split_list(given.get("metadata-columns", ""))
+    for name in names:
+        if name not in METADATA_COLUMNS:
+            raise InvalidOptionError(
+                f"Option 'metadata-columns' knows {', '.join(METADATA_COLUMNS)}, not '{name}'"
+            )
+    return names
+
+
+def _timestamp_ms(given: Mapping[str, str]) -> int | None:
+    """`as-of-timestamp` is ms since the epoch; `timestampAsOf` is seconds or a timestamp text."""
+    if "timestampasof" not in given:
+        return _integer(given, "as-of-timestamp")
+    if "as-of-timestamp" in given:
+        raise InvalidOptionError("Give either 'as-of-timestamp' or 'timestampAsOf', not both")
+    text = given["timestampasof"].strip()
+    if text.isdigit():
+        return int(text) * 1000
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidOptionError(
+            f"Option 'timestampAsOf' must be a timestamp like '2024-01-31 12:00:00', not '{text}'"
+        ) from None
+    if moment.tzinfo is None:
+        if "time-zone" not in given:
+            raise InvalidOptionError(
+                f"Option 'timestampAsOf' = '{text}' has no time zone: write '{text}+00:00', "
+                "or set option 'time-zone'"
+            )
+        moment = moment.replace(tzinfo=ZoneInfo(given["time-zone"]))
+    return int(moment.astimezone(UTC).timestamp() * 1000)
