@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -49,3 +50,10 @@ def any_spark(request: pytest.FixtureRequest) -> SparkSession | ConnectSession:
     """The test runs once with a classic session and once over Connect."""
     name = "spark" if request.param == "classic" else "connect_spark"
     return request.getfixturevalue(name)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder starts Spark."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.spark)

@@ -3,9 +3,6 @@
 import sys
 
 import pyarrow as pa
-import pytest
-
-pytestmark = pytest.mark.spark
 
 
 def executable_of_the_worker(batches):
