@@ -126,8 +126,8 @@ def _difference(what: str, expected: pa.Table, missing: list[Any], surplus: list
             lines.append(f"  row {names[0]}={want[0]!r}: {'; '.join(cells)}")
         return "\n".join(lines[: SHOWN + 1])
     for label, rows in (("missing", missing), ("too many", surplus)):
-        for row in _ordered(rows)[:SHOWN]:
-            lines.append(f"  {label}: {dict(zip(names, row, strict=True))}")
+        shown = [dict(zip(names, row, strict=True)) for row in _ordered(rows)[:SHOWN]]
+        lines.extend(f"  {label}: {row}" for row in shown)
     return "\n".join(lines)
 
 

@@ -103,6 +103,11 @@ def _row_class(spark: SparkSession) -> JavaObject:
     return loader.loadClass("org.apache.spark.sql.catalyst.InternalRow")
 
 
+def _parent(keys: list[str]) -> str:
+    """Return the struct that holds a nested key, such as `st` for `st.a`."""
+    return keys[0].split(".")[0] if "." in keys[0] else ""
+
+
 def write_equality_delete(
     spark: SparkSession,
     name: str,
@@ -113,7 +118,7 @@ def write_equality_delete(
 ) -> JavaObject:
     """Write one equality delete file with all columns of `rows`; only `keys` are equality ids."""
     jvm, table = iceberg(spark), load(spark, name)
-    schema = table.schema().select(rows.columns)
+    schema = table.schema().select([*(c for c in rows.columns if c != _parent(keys)), *keys])
     java_format = jvm.FileFormat.fromString(file_format)
     builder = (
         jvm.formats.FormatModelRegistry.equalityDeleteWriteBuilder(
@@ -135,6 +140,31 @@ def write_equality_delete(
         writer.write(row)
     writer.close()
     return writer.toDeleteFile()
+
+
+def write_data_file(
+    spark: SparkSession, name: str, rows: DataFrame, place: Place, file_format: str = "PARQUET"
+) -> JavaObject:
+    """Write one data file with the table's columns, without committing it."""
+    jvm, table = iceberg(spark), load(spark, name)
+    writer = (
+        jvm.formats.FormatModelRegistry.dataWriteBuilder(
+            jvm.FileFormat.fromString(file_format),
+            _row_class(spark),
+            _output_file(spark, table, f"data.{file_format.lower()}"),
+        )
+        .setAll(table.properties())
+        .schema(table.schema())
+        .engineSchema(jvm.spark.SparkSchemaUtil.convert(table.schema()))
+        .metricsConfig(jvm.MetricsConfig.forTable(table))
+        .spec(place.spec)
+        .partition(place.partition)
+        .build()
+    )
+    for row in _internal_rows(rows):
+        writer.write(row)
+    writer.close()
+    return writer.toDataFile()
 
 
 def write_position_delete(
@@ -166,6 +196,16 @@ def write_position_delete(
 def commit_deletes(spark: SparkSession, name: str, *delete_files: JavaObject) -> None:
     """Commit delete files in one row delta."""
     delta = load(spark, name).newRowDelta()
+    for file in delete_files:
+        delta = delta.addDeletes(file)
+    delta.commit()
+
+
+def commit_rows_and_deletes(
+    spark: SparkSession, name: str, data_file: JavaObject, *delete_files: JavaObject
+) -> None:
+    """Commit a data file and delete files under one sequence number, as Flink's upserts do."""
+    delta = load(spark, name).newRowDelta().addRows(data_file)
     for file in delete_files:
         delta = delta.addDeletes(file)
     delta.commit()

@@ -56,6 +56,7 @@ def matrix() -> Iterator[Case]:
 
 CASES = list(matrix())
 
+
 @dataclass(frozen=True, slots=True)
 class JavaTable:
     """A table that Java made, and the rows Java reads from it."""

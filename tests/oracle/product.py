@@ -1,0 +1,24 @@
+"""The product as its users call it, behind the same small shapes as the other engines."""
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+
+FORMAT = "pyiceberg-lite"
+
+
+def read_arrow(path: str, **scan: object) -> pa.Table:
+    """Read with the table API, no Spark."""
+    return ice.load_table(path).scan(**scan).to_arrow()
+
+
+def read_spark(spark: SparkSession, path: str, **options: str) -> pa.Table:
+    """Read with the Spark data source."""
+    return spark.read.format(FORMAT).options(**options).load(path).toArrow()
+
+
+def append_spark(spark: SparkSession, path: str, table: pa.Table, **options: str) -> None:
+    """Append with the Spark data source, one task."""
+    frame = spark.createDataFrame(table).coalesce(1)
+    frame.write.format(FORMAT).mode("append").options(**options).save(path)

@@ -1,0 +1,66 @@
+"""Each rule of position and equality deletes, on a table of its own, against Java."""
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.oracle.compare import assert_same_rows
+from tests.oracle.delete_tables import BUILDERS, KEY_COLUMNS, Build, key_of_type, readded_key
+from tests.oracle.java_api import location, read
+from tests.oracle.java_tables import FORMATS
+from tests.oracle.product import read_arrow, read_spark
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
+def test_a_rule_of_deletes_equals_java(java: SparkSession, build: Build, file_format: str) -> None:
+    name = f"{build.__name__}_{file_format}"
+    path = location(java, name)
+    build(java, name, file_format)
+    expected = read(java, path)
+    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
+def test_a_rule_holds_when_no_key_is_projected(
+    java: SparkSession, build: Build, file_format: str
+) -> None:
+    """The last column alone is asked for; what the deletes need is read and dropped again."""
+    name = f"{build.__name__}_{file_format}_last"
+    path = location(java, name)
+    build(java, name, file_format)
+    expected = read(java, path)
+    last = expected.column_names[-1]
+    actual = read_arrow(path, selected_fields=(last,))
+    assert_same_rows(expected.select([last]), actual)
+
+
+@pytest.mark.parametrize("column", KEY_COLUMNS)
+def test_an_equality_key_of_every_type_equals_java(java: SparkSession, column: str) -> None:
+    name = f"key_{column}"
+    key_of_type(java, name, column)
+    path = location(java, name)
+    expected = read(java, path)
+    assert expected.num_rows < 30
+    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
+
+
+def test_a_dropped_key_is_read_by_its_id_though_its_name_was_given_again(
+    java: SparkSession,
+) -> None:
+    """Java fails here ("multiple fields for name"), so the rows are written down."""
+    readded_key(java, "readded_key")
+    path = location(java, "readded_key")
+    with pytest.raises(Exception, match="multiple fields for name"):
+        read(java, path)
+    expected = pa.table(
+        {
+            "id": pa.array([1, 2, 3, 4, 6, 7, None, 20], pa.int64()),
+            "s": pa.array([None] * 7 + ["b"], pa.string()),
+        }
+    )
+    assert_same_rows(expected, read_arrow(path, selected_fields=("id", "s")))
+    assert_same_rows(expected, read_spark(java, path, columns="id,s"))

@@ -1,0 +1,105 @@
+"""DuckDB reads what we wrote, and we read what DuckDB wrote."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from tests.oracle import duckdb_reader, rows
+from tests.oracle.compare import assert_same_rows, same_rows
+from tests.oracle.delete_tables import alter
+from tests.oracle.engines import DUCKDB
+from tests.oracle.java_api import delete_equal, global_place, identifier, location, read
+from tests.oracle.java_tables import Case, delete_unsorted_positions
+from tests.oracle.product import read_arrow, read_spark
+from tests.oracle.test_java_reads_what_we_wrote import CASES, Written, create
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_duckdb_reads_what_we_wrote_or_refuses_as_recorded(
+    java: SparkSession, case: Written
+) -> None:
+    path = location(java, f"duck_reads_{case.name}")
+    create(path, case)
+    ice.load_table(path).append(rows.table(0, 20))
+    ice.load_table(path).append(rows.table(20, 24))
+    refusal = DUCKDB.refusal(Case(case.version, case.file_format, case.partitioning, "none"))
+    if refusal is not None:
+        with pytest.raises(Exception, match=refusal.error):
+            duckdb_reader.read(path)
+        return
+    assert_same_rows(rows.table(0, 24), duckdb_reader.read(path), what="DuckDB by the location")
+
+
+def test_duckdb_reads_our_newest_metadata_file(java: SparkSession) -> None:
+    path = location(java, "duck_by_file")
+    create(path, Written(2, "parquet", "days_bucket"))
+    ice.load_table(path).append(rows.table(0, 20))
+    ice.load_table(path).overwrite(rows.table(5, 9))
+    newest = max(Path(path, "metadata").glob("v*.metadata.json"))
+    assert_same_rows(rows.table(5, 9), duckdb_reader.read(str(newest)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["id IN (1, 6, 12)", "ts >= TIMESTAMPTZ '2024-01-02 00:00:00+00'", "s LIKE 'a%'", "dec9 > 0.5"],
+)
+def test_duckdb_prunes_by_our_metadata_rightly(java: SparkSession, text: str) -> None:
+    path = location(java, f"duck_filter_{abs(hash(text))}")
+    create(path, Written(2, "parquet", "days_bucket"))
+    ice.load_table(path).append(rows.table(0, 20))
+    ice.load_table(path).append(rows.table(20, 40))
+    given = rows.table(0, 40)
+    with duckdb_reader.connect() as connection:
+        connection.register("given", given)
+        expected = connection.sql(f"SELECT * FROM given WHERE {text}").to_arrow_table()
+        query = f"SELECT * FROM iceberg_scan('{path}') WHERE {text}"
+        actual = connection.sql(query).to_arrow_table()
+    assert 0 < expected.num_rows < 40
+    assert_same_rows(expected, actual)
+
+
+def test_duckdb_and_we_apply_the_same_deletes_to_our_files(java: SparkSession) -> None:
+    """Position and equality deletes by Java; no NULL keys, which DuckDB cannot compare."""
+    name = "duck_deletes"
+    path = location(java, name)
+    create(path, Written(2, "parquet", "unpartitioned"))
+    alter(java, name, "SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
+    ice.load_table(path).append(rows.table(0, 20))
+    ice.load_table(path).append(rows.table(20, 40))
+    java.sql(f"DELETE FROM {identifier(name)} WHERE id % 7 = 2")
+    delete_unsorted_positions(java, name, "PARQUET")
+    query = "SELECT * FROM VALUES (4L), (5L), (31L) AS v(id)"
+    delete_equal(java, name, query, ["id"], only=[global_place(java)])
+    ice.load_table(path).append(rows.table(4, 6))
+    expected = read(java, path)
+    assert_same_rows(expected, duckdb_reader.read(path), what="DuckDB")
+    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+
+
+def test_we_read_and_filter_a_table_that_duckdb_made(java: SparkSession, tmp_path: Path) -> None:
+    metadata = copy_by_duckdb(rows.table(0, 30), tmp_path / "made")
+    assert_same_rows(rows.table(0, 30), read_arrow(metadata), what="the Arrow scan")
+    assert_same_rows(rows.table(0, 30), read_spark(java, metadata), what="the Spark frame")
+    for text in ("id IN (3, 12)", "s LIKE 'a%'", "d > 1.0", "dt < '1990-01-01'"):
+        expected = java.createDataFrame(rows.table(0, 30)).where(text).toArrow()
+        assert_same_rows(expected, read_arrow(metadata, row_filter=text), what=text)
+
+
+def test_duckdb_appends_only_by_rewriting_the_table(tmp_path: Path) -> None:
+    """Without a REST catalog DuckDB creates or replaces tables; it cannot go on with one."""
+    copy_by_duckdb(rows.table(0, 10), tmp_path / "again")
+    copy_by_duckdb(rows.table(10, 12), tmp_path / "again")
+    left = duckdb_reader.read(str(tmp_path / "again"))
+    assert not same_rows(pa.concat_tables([rows.table(0, 10), rows.table(10, 12)]), left)
+
+
+def copy_by_duckdb(table: pa.Table, folder: Path) -> str:
+    """Let DuckDB write an Iceberg table; return its newest metadata file."""
+    with duckdb_reader.connect() as connection:
+        connection.register("given", table)
+        connection.sql(f"COPY (SELECT * FROM given) TO '{folder}' (FORMAT iceberg)")
+    hint = (folder / "metadata" / "version-hint.text").read_text().strip()
+    return str(folder / "metadata" / f"{hint}.metadata.json")

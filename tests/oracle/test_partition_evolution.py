@@ -1,0 +1,109 @@
+"""Tables with files of several partition specs."""
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from tests.oracle import rows
+from tests.oracle.compare import assert_same_rows
+from tests.oracle.delete_tables import alter
+from tests.oracle.java_api import identifier, location, read
+from tests.oracle.java_tables import append, create
+from tests.oracle.product import append_spark, read_arrow, read_spark
+
+FILTERS = (
+    "id = 7",
+    "id IN (3, 25, 41)",
+    "ts >= '2024-01-02 00:00:00+00:00'",
+    "ts < '2024-01-02 00:00:00+00:00' AND flag = true",
+    "flag IS NULL",
+    "s LIKE 'xx%'",
+    "dt < '1970-01-01' OR id > 38",
+)
+CHANGES = {
+    "unpartitioned_to_days": ("", ["ADD PARTITION FIELD days(ts)"]),
+    "days_to_hours": ("days(ts)", ["REPLACE PARTITION FIELD ts_day WITH hours(ts)"]),
+    "bucket_4_to_8": ("bucket(4, id)", ["REPLACE PARTITION FIELD id_bucket WITH bucket(8, id)"]),
+    "field_dropped": ("days(ts), bucket(4, id)", ["DROP PARTITION FIELD ts_day"]),
+    "field_dropped_and_added_again": (
+        "flag, truncate(2, s)",
+        ["DROP PARTITION FIELD flag", "ADD PARTITION FIELD flag"],
+    ),
+    "renamed_field": (
+        "years(dt), flag",
+        ["REPLACE PARTITION FIELD dt_year WITH months(dt) AS when"],
+    ),
+    "to_unpartitioned": ("flag", ["DROP PARTITION FIELD flag"]),
+}
+by_change = pytest.mark.parametrize("change", CHANGES)
+by_version = pytest.mark.parametrize("version", [1, 2])
+
+
+def repartitioned(java: SparkSession, name: str, change: str, version: int) -> Callable[[], None]:
+    """A table with one append before the change; return what makes the change."""
+    partitioned_by, statements = CHANGES[change]
+    create(java, name, rows.DDL, partitioned_by, format__version=str(version))
+    append(java, name, 0, 20)
+
+    def make_the_change() -> None:
+        for statement in statements:
+            alter(java, name, statement)
+
+    return make_the_change
+
+
+@by_version
+@by_change
+def test_files_of_two_specs_read_and_filter_as_java(
+    java: SparkSession, change: str, version: int
+) -> None:
+    name = f"specs_{change}_v{version}"
+    path = location(java, name)
+    repartitioned(java, name, change, version)()
+    append(java, name, 20, 40)
+    if version > 1:
+        java.sql(f"DELETE FROM {identifier(name)} WHERE id % 6 = 0")
+    everything = read(java, path)
+    assert (everything.num_rows == 40) == (version == 1)
+    assert_same_rows(everything, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(everything, read_spark(java, path), what="the Spark frame")
+    frame = java.createDataFrame(everything)
+    for text in FILTERS:
+        expected = frame.where(text).toArrow()
+        assert_same_rows(expected, read_arrow(path, row_filter=text), what=text)
+
+
+@by_version
+@by_change
+def test_we_write_in_the_new_spec_and_java_reads_on(
+    java: SparkSession, change: str, version: int
+) -> None:
+    name = f"specs_ours_{change}_v{version}"
+    path = location(java, name)
+    repartitioned(java, name, change, version)()
+    ice.load_table(path).append(rows.table(20, 30))
+    append_spark(java, path, rows.table(30, 35))
+    append(java, name, 35, 40)
+    expected = rows.table(0, 40)
+    assert_same_rows(expected, read(java, path), what="Java")
+    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    for text in FILTERS[:4]:
+        kept = java.createDataFrame(expected).where(text).toArrow()
+        assert_same_rows(kept, java.table(identifier(name)).where(text).toArrow(), what=text)
+
+
+def test_java_changes_the_spec_of_our_table_and_both_go_on(java: SparkSession) -> None:
+    name = "our_spec_changed"
+    path = location(java, name)
+    ice.create_table(path, rows.SCHEMA, partition_by=["months(ts)", "bucket(4, id)"])
+    ice.load_table(path).append(rows.table(0, 20))
+    alter(java, name, "REPLACE PARTITION FIELD ts_month WITH days(ts)")
+    ice.load_table(path).append(rows.table(20, 30))
+    append(java, name, 30, 40)
+    expected = rows.table(0, 40)
+    assert_same_rows(expected, read(java, path), what="Java")
+    assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
+    ice.load_table(path).overwrite(rows.table(50, 51), overwrite_filter="id < 100")
+    assert_same_rows(rows.table(50, 51), read(java, path), what="Java after our overwrite")
