@@ -1,0 +1,171 @@
+"""Errors of file systems and their libraries, turned into ours: the one place where that is done.
+
+What fsspec, botocore, aiohttp, azure and google raise is known by built-in classes where they
+use them and by names of classes where they don't, so that none of them has to be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import TracebackType
+
+from iceberg_spark.errors import (
+    FileAlreadyExistsError,
+    IcebergError,
+    NoSuchFileError,
+    StorageError,
+    StoragePermissionError,
+    UnsupportedError,
+)
+
+_DRIVERS = {
+    "s3": "s3fs",
+    "gs": "gcsfs",
+    "abfs": "adlfs",
+    "az": "adlfs",
+    "oss": "ossfs",
+    "hf": "huggingface_hub",
+    "sftp": "paramiko",
+}
+
+_NOT_FOUND = frozenset({"ResourceNotFoundError", "NotFound", "NoSuchKey", "NoSuchBucket"})
+_EXISTS = frozenset({"ResourceExistsError", "ResourceModifiedError", "PreconditionFailed"})
+_DENIED = frozenset({
+    "NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError",
+    "TokenRetrievalError", "ClientAuthenticationError", "RefreshError", "DefaultCredentialsError",
+    "GoogleAuthError", "NoAuthTokenError", "Forbidden", "Unauthorized", "ProfileNotFound",
+})  # fmt: skip
+_LIBRARIES = frozenset({"botocore", "aiobotocore", "aiohttp", "azure", "google", "gcsfs", "s3fs"})
+"""Packages whose errors are the store's; an unknown error of another package is left alone."""
+
+_HTTP_DENIED = (401, 403)
+_HTTP_NOT_FOUND = 404
+_HTTP_EXISTS = 412
+_REFUSED_FOR_GOOD = (NoSuchFileError, FileAlreadyExistsError, StoragePermissionError)
+_SECRET_KEYS = ("secret", "token", "key", "password", "credential", "sas", "connection-string")
+
+
+class TransientStorageError(StorageError):
+    """The store failed in a way that another try may mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
+    """Turn foreign errors raised in a `with` block into ours, naming the file and what was done.
+
+    Secrets among `hidden` are blotted out of the message.
+    """
+
+    doing: str
+    path: str
+    store: str
+    hidden: tuple[str, ...] = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None or isinstance(error, IcebergError):
+            return
+        ours = self.translate(error)
+        if ours is None:
+            return
+        if self.hidden:  # the foreign error may hold a secret in its text
+            raise ours from None
+        raise ours from error
+
+    def translate(self, error: BaseException) -> IcebergError | None:
+        """Return our error for a foreign one, None when it isn't the store's."""
+        if isinstance(error, ImportError):
+            return self._no_driver(error)
+        found = _by_builtin(error) or _by_library(error)
+        if found is None:
+            return None
+        return found(self._message(found, error))
+
+    def _no_driver(self, error: ImportError) -> IcebergError:
+        package = _DRIVERS.get(self.store, error.name or "its fsspec driver")
+        return UnsupportedError(
+            f"Can't {self.doing} {self.path}: the driver for {self.store}: locations is not "
+            f"installed; pip install {package}"
+        )
+
+    def _message(self, kind: type[IcebergError], error: BaseException) -> str:
+        if kind is NoSuchFileError:
+            return f"Can't {self.doing} {self.path}: no such file"
+        if kind is FileAlreadyExistsError:
+            return f"Can't {self.doing} {self.path}: it is there already"
+        lines = str(error).splitlines()
+        text = blot(lines[0] if lines else type(error).__name__, self.hidden)
+        if kind is StoragePermissionError:
+            return (
+                f"Can't {self.doing} {self.path}: access denied ({text}); check the credentials "
+                "in the storage properties and the rights of the user"
+            )
+        return f"Can't {self.doing} {self.path}: {type(error).__name__}: {text}"
+
+
+def _by_builtin(error: BaseException) -> type[IcebergError] | None:
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return NoSuchFileError
+        case FileExistsError():
+            return FileAlreadyExistsError
+        case PermissionError():
+            return StoragePermissionError
+        case IsADirectoryError():
+            return StorageError
+        case OSError():  # TimeoutError and ConnectionError too
+            return TransientStorageError
+        case _:
+            return None
+
+
+def _by_library(error: BaseException) -> type[IcebergError] | None:
+    kinds = type(error).__mro__
+    if not any(kind.__module__.partition(".")[0] in _LIBRARIES for kind in kinds):
+        return None
+    names = {kind.__name__ for kind in kinds}
+    status = _http_status(error)
+    if names & _NOT_FOUND or status == _HTTP_NOT_FOUND:
+        return NoSuchFileError
+    if names & _DENIED or status in _HTTP_DENIED:
+        return StoragePermissionError
+    if names & _EXISTS or status == _HTTP_EXISTS:
+        return FileAlreadyExistsError
+    return TransientStorageError
+
+
+def _http_status(error: BaseException) -> int | None:
+    for attribute in ("status_code", "status", "code"):
+        status = getattr(error, attribute, None)
+        if isinstance(status, int):
+            return status
+    return None
+
+
+def may_be_retried(error: BaseException) -> bool:
+    """Return whether another try may help: never after "not found", "exists" or "denied"."""
+    return isinstance(error, TransientStorageError) and not isinstance(error, _REFUSED_FOR_GOOD)
+
+
+def secrets_of(properties: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the values among storage properties that must never be shown."""
+    return tuple(
+        value
+        for key, value in properties
+        if value and any(part in key.lower() for part in _SECRET_KEYS)
+    )
+
+
+def blot(text: str, hidden: Iterable[str]) -> str:
+    """Return a text with each hidden value replaced by stars."""
+    for value in hidden:
+        text = text.replace(value, "***")
+    return text

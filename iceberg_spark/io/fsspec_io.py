@@ -1,0 +1,174 @@
+"""Storage through fsspec and, for local files, the operating system (implements `FileIO`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, BinaryIO, TypeVar, cast
+
+import pyarrow.fs as pafs
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from iceberg_spark.io import local_files, location, remote_files
+from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.foreign_errors import may_be_retried, named_errors, secrets_of
+from iceberg_spark.io.stores import driver_path, file_system, number
+
+T = TypeVar("T")
+
+TIMEOUT_S = "io.timeout-s"
+DEFAULT_TIMEOUT_S = 8.0
+
+_PATIENCE = wait_random_exponential(multiplier=0.1, max=2.0)
+
+
+class FsspecIO:
+    """Files of any store that fsspec has a driver for, by PyIceberg's storage properties.
+
+    Local paths go to the operating system. `io.timeout-s` (default 8) bounds, in seconds, how
+    long a store may stay silent at first use, and how long failures that may pass are retried.
+    `io.lock-path` names a shared folder for locks, for stores that can't create atomically.
+    """
+
+    __slots__ = ("_hidden", "_properties", "_reached", "_timeout_s")
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        self._properties = dict(properties or {})
+        self._hidden = secrets_of(self._properties.items())
+        self._timeout_s = number(self._properties, TIMEOUT_S, DEFAULT_TIMEOUT_S)
+        self._reached: set[str] = set()
+
+    def __reduce__(self) -> tuple[type[FsspecIO], tuple[dict[str, str]]]:
+        return FsspecIO, (self._properties,)
+
+    def __repr__(self) -> str:
+        return f"FsspecIO({', '.join(sorted(self._properties))})"
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The storage properties it was made from (may hold secrets: never print)."""
+        return MappingProxyType(self._properties)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open for seekable reading."""
+        if location.is_local(path):
+            with self._errors("open", path):
+                return open(location.strip_scheme(path), "rb")
+        return cast(BinaryIO, self._ask("open", path, lambda files, at: files.open(at, "rb")))
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        if location.is_local(path):
+            with self._errors("read", path), open(location.strip_scheme(path), "rb") as file:
+                return file.read()
+        return self._ask("read", path, remote_files.read)
+
+    def create(self, path: str) -> BinaryIO:
+        """Open a new file for streaming writes; closing makes it durable."""
+        with self._errors("create", path):
+            if location.is_local(path):
+                return local_files.DurableWriter(location.strip_scheme(path))
+            files, at = self._files(path)
+            return cast(BinaryIO, remote_files.RemoteWriter(files, at))
+
+    def create_if_absent(self, path: str, data: bytes) -> None:
+        """Write a whole file atomically and durably, or raise FileAlreadyExistsError.
+
+        Never retried here: after a failure that isn't FileAlreadyExistsError or a refusal the
+        file may be there, and it takes a look at it to know whose it is.
+        """
+        with self._errors("create", path):
+            if location.is_local(path):
+                local_files.create_if_absent(location.strip_scheme(path), data)
+                return
+            files, at = self._files(path)
+            remote_files.create_if_absent(files, at, data, path, self._properties)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a whole small file, replacing what is there (hints only)."""
+        if location.is_local(path):
+            with self._errors("write", path):
+                local_files.replace(location.strip_scheme(path), data)
+            return
+        self._ask("write", path, lambda files, at: remote_files.replace(files, at, data))
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file is there."""
+        if location.is_local(path):
+            with self._errors("look for", path):
+                return os.path.isfile(location.strip_scheme(path))
+        return self._ask("look for", path, remote_files.exists)
+
+    def size(self, path: str) -> int:
+        """Return a file's size in bytes."""
+        if location.is_local(path):
+            with self._errors("look for", path):
+                return os.path.getsize(location.strip_scheme(path))
+        return self._ask("look for", path, remote_files.size)
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is gone already is fine."""
+        if location.is_local(path):
+            with self._errors("delete", path):
+                local_files.remove(location.strip_scheme(path))
+            return
+        self._ask("delete", path, remote_files.remove)
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        """Delete files; those that are gone already are fine."""
+        for path in paths:
+            self.delete(path)
+
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        """Yield all files below a folder, recursively, spelt as the prefix is."""
+        found: Iterable[tuple[str, FileInfo]]
+        if location.is_local(prefix):
+            with self._errors("list", prefix):
+                found = list(local_files.walk(location.strip_scheme(prefix)))
+        else:
+            found = self._ask("list", prefix, lambda files, at: list(remote_files.walk(files, at)))
+        for below, info in found:
+            yield FileInfo(location.join(prefix, below), info.size, info.modified_ms)
+
+    def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
+        """Return an Arrow file system and the path on it, for native readers."""
+        with self._errors("open", path):
+            if location.is_local(path):
+                return pafs.LocalFileSystem(), location.strip_scheme(path)
+            files, at = self._files(path)
+            return pafs.PyFileSystem(pafs.FSSpecHandler(files)), at
+
+    def _errors(self, doing: str, path: str) -> named_errors:
+        return named_errors(doing, path, location.store_of(path), self._hidden)
+
+    def _files(self, path: str) -> tuple[Any, str]:
+        """Return the file system of a location and its path there, having had one answer."""
+        store = location.normalise(path).split("/")[2:3]
+        key = f"{location.store_of(path)}:{store}"
+        if key in self._reached or location.store_of(path) == location.MEMORY:
+            files = file_system(path, self._properties, self._timeout_s)
+        else:
+            files = remote_files.within(self._timeout_s, lambda: self._reach(path))
+            self._reached.add(key)
+        return files, driver_path(files, path)
+
+    def _reach(self, path: str) -> Any:
+        files = file_system(path, self._properties, self._timeout_s)
+        remote_files.exists(files, driver_path(files, path))
+        return files
+
+    def _ask(self, doing: str, path: str, work: Callable[[Any, str], T]) -> T:
+        """Do something that may be repeated, again while the store fails in passing."""
+
+        def once() -> T:
+            with self._errors(doing, path):
+                return work(*self._files(path))
+
+        again = Retrying(
+            retry=retry_if_exception(may_be_retried),
+            stop=stop_after_delay(self._timeout_s),
+            wait=_PATIENCE,
+            reraise=True,
+        )
+        return again(once)

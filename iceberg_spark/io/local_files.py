@@ -1,0 +1,190 @@
+"""Durable files on the local file system.
+
+A file counts as written when its bytes and its name are on disk: the file is synced, then the
+folder that holds it. Hadoop keeps a checksum beside a file, `.<name>.crc`, and Java refuses a
+file whose checksum is another file's, so whoever changes a file removes its checksum.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any
+
+from iceberg_spark.io.file_io import FileInfo
+
+_MS_IN_NS = 1_000_000
+
+
+class DurableWriter(io.BufferedWriter):
+    """A new file that is durable once closed, and gone if its `with` block fails."""
+
+    def __init__(self, path: str) -> None:
+        make_parents(path)
+        drop_checksum(path)
+        raw = io.FileIO(path, "xb")
+        super().__init__(raw)
+        self._path = path
+
+    def close(self) -> None:
+        """Flush, sync the file and its folder, and close."""
+        if self.closed:
+            return
+        try:
+            self.flush()
+            os.fsync(self.fileno())
+        finally:
+            super().close()
+        sync_folder(os.path.dirname(self._path))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+            return
+        super().close()
+        remove(self._path)
+
+
+def make_parents(path: str) -> None:
+    """Make the folders above a file and make their names durable."""
+    folder = os.path.dirname(path)
+    missing = []
+    while folder and not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    if not missing:
+        return
+    os.makedirs(missing[0], exist_ok=True)
+    for made in missing:
+        sync_folder(os.path.dirname(made))
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove(path: str) -> None:
+    """Delete a file and its Hadoop checksum; one that is gone already is fine."""
+    drop_checksum(path)
+    _unlink(path)
+
+
+def drop_checksum(path: str) -> None:
+    """Delete a file's Hadoop checksum, if there is one."""
+    folder, name = os.path.split(path)
+    _unlink(os.path.join(folder, f".{name}.crc"))
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def replace(path: str, data: bytes) -> None:
+    """Write a whole file over what is there; readers see the old or the new one."""
+    make_parents(path)
+    waiting = _write_waiting(path, data)
+    try:
+        drop_checksum(path)
+        os.replace(waiting, path)
+    except BaseException:
+        _unlink(waiting)
+        raise
+    sync_folder(os.path.dirname(path))
+
+
+def create_if_absent(path: str, data: bytes, link: Callable[[str, str], None] = os.link) -> None:
+    """Write a whole file under a name that nobody has yet, or raise FileExistsError.
+
+    The bytes are written and synced under another name first and linked to their own in one
+    step, so that there is one winner and nobody sees half a file. Where the file system has no
+    links, the name itself is taken exclusively and the bytes follow: still one winner.
+    """
+    make_parents(path)
+    if os.path.exists(path):
+        raise FileExistsError(path)
+    waiting = _write_waiting(path, data)
+    try:
+        _link_or_take(waiting, path, data, link)
+    finally:
+        _unlink(waiting)
+    drop_checksum(path)
+    sync_folder(os.path.dirname(path))
+
+
+def _link_or_take(waiting: str, path: str, data: bytes, link: Callable[[str, str], None]) -> None:
+    try:
+        link(waiting, path)
+    except FileExistsError:
+        # A network file system may answer so to a link that it made and whose answer was lost.
+        if not os.path.samefile(waiting, path):
+            raise
+    except OSError:
+        if os.stat(waiting).st_nlink > 1:
+            return
+        _take(path, data)
+
+
+def _take(path: str, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(handle, "wb") as file:
+            _write_synced(file, data)
+    except BaseException:
+        _unlink(path)
+        raise
+
+
+def _write_waiting(path: str, data: bytes) -> str:
+    """Write the bytes beside a path, under a name that no reader takes for metadata."""
+    folder, name = os.path.split(path)
+    waiting = os.path.join(folder, f"{uuid.uuid4()}-{name}.tmp")
+    try:
+        with open(waiting, "xb") as file:
+            _write_synced(file, data)
+    except BaseException:
+        _unlink(waiting)
+        raise
+    return waiting
+
+
+def _write_synced(file: Any, data: bytes) -> None:  # any binary file
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def walk(folder: str) -> Iterator[tuple[str, FileInfo]]:
+    """Yield the path below a folder and the description of each file, recursively."""
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        try:
+            entries = list(os.scandir(current))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+                continue
+            try:
+                found = entry.stat()
+            except FileNotFoundError:  # gone while we looked
+                continue
+            below = os.path.relpath(entry.path, folder)
+            yield below, FileInfo(entry.path, found.st_size, found.st_mtime_ns // _MS_IN_NS)
