@@ -67,7 +67,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """A file's entry in a manifest; None means inherited (specification: "Sequence Number Inheritance")."""
+    """A file's entry in a manifest; None means inherited.
+
+    Source: specification, "Sequence Number Inheritance".
+    """
 
     status: ManifestEntryStatus
     data_file: DataFile

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from iceberg_spark.spec.transforms import Transform, VoidTransform
 
@@ -17,6 +19,7 @@ class PartitionField:
     field_id: int
     transform: Transform
     name: str
+    extra: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def source_id(self) -> int:
@@ -34,6 +37,7 @@ class PartitionSpec:
 
     spec_id: int = 0
     fields: tuple[PartitionField, ...] = ()
+    extra: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_unpartitioned(self) -> bool:

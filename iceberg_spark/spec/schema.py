@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.types import (
@@ -21,16 +22,20 @@ class Schema:
     """The fields of a table, indexed once by id and by full name.
 
     Full names join nested names by dots; list elements are `element`, map parts `key` and
-    `value`. Raises InvalidSchemaError for a repeated id or full name.
+    `value`. `list.a` finds `list.element.a` and `map.a` finds `map.value.a` where no column has
+    that name (as Java's IndexByName). `extra` holds JSON members that we don't know. Raises
+    InvalidSchemaError for a repeated id or full name.
     """
 
     fields: tuple[NestedField, ...]
     schema_id: int
     identifier_field_ids: tuple[int, ...]
+    extra: Mapping[str, Any] | None = field(repr=False, compare=False)
     _by_id: dict[int, NestedField] = field(repr=False, compare=False)
     _name_of: dict[int, str] = field(repr=False, compare=False)
     _id_of: dict[str, int] = field(repr=False, compare=False)
     _id_of_lower: dict[str, int | None] = field(repr=False, compare=False)
+    _id_of_short: dict[str, int] = field(repr=False, compare=False)
     _parent_of: dict[int, int] = field(repr=False, compare=False)
 
     def __init__(
@@ -38,51 +43,44 @@ class Schema:
         *fields: NestedField,
         schema_id: int = 0,
         identifier_field_ids: Iterable[int] = (),
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "fields", fields)
         put(self, "schema_id", schema_id)
         put(self, "identifier_field_ids", tuple(sorted(identifier_field_ids)))
-        for name in ("_by_id", "_name_of", "_id_of", "_id_of_lower", "_parent_of"):
+        put(self, "extra", extra)
+        for name in ("_by_id", "_name_of", "_id_of", "_id_of_lower", "_id_of_short", "_parent_of"):
             put(self, name, {})
-        self._index(fields, "", None)
+        self._index(fields, "", "", None)
 
-    def _index(self, fields: Iterable[NestedField], prefix: str, parent: int | None) -> None:
+    def _index(
+        self, fields: Iterable[NestedField], prefix: str, short: str, parent: NestedField | None
+    ) -> None:
         for child in fields:
             name = f"{prefix}{child.name}"
-            if child.field_id in self._by_id:
-                other = self._name_of[child.field_id]
-                raise InvalidSchemaError(
-                    f"Field id {child.field_id} is used twice, by '{other}' and '{name}'"
-                )
-            if name in self._id_of:
-                raise InvalidSchemaError(f"Two fields are named '{name}'")
+            self._check_new(child.field_id, name)
             self._by_id[child.field_id] = child
             self._name_of[child.field_id] = name
             self._id_of[name] = child.field_id
             lower = name.lower()
             self._id_of_lower[lower] = None if lower in self._id_of_lower else child.field_id
+            self._id_of_short.setdefault(f"{short}{child.name}", child.field_id)
             if parent is not None:
-                self._parent_of[child.field_id] = parent
-            self._index(child_fields(child.field_type), f"{name}.", child.field_id)
-            self._index_short_names(child, name)
+                self._parent_of[child.field_id] = parent.field_id
+            below = short if _is_left_out(child, parent) else f"{short}{child.name}."
+            self._index(child_fields(child.field_type), f"{name}.", below, child)
 
-    def _index_short_names(self, child: NestedField, name: str) -> None:
-        """Let `list.a` and `map.a` stand for `list.element.a` and `map.value.a`, as Java does."""
-        match child.field_type:
-            case ListType(element_type=StructType(fields=fields)):
-                inner = "element"
-            case MapType(value_type=StructType(fields=fields)):
-                inner = "value"
-            case _:
-                return
-        for nested in fields:
-            self._id_of.setdefault(
-                f"{name}.{nested.name}", self._id_of[f"{name}.{inner}.{nested.name}"]
+    def _check_new(self, field_id: int, name: str) -> None:
+        if field_id in self._by_id:
+            raise InvalidSchemaError(
+                f"Field id {field_id} is used twice, by '{self._name_of[field_id]}' and '{name}'"
             )
+        if name in self._id_of:
+            raise InvalidSchemaError(f"Two fields are named '{name}'")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.fields, self.schema_id, self.identifier_field_ids)
+        return _rebuild, (self.fields, self.schema_id, self.identifier_field_ids, self.extra)
 
     def __hash__(self) -> int:
         return hash((self.schema_id, self.fields))
@@ -135,14 +133,18 @@ class Schema:
         return self._lookup(name, case_sensitive)
 
     def _lookup(self, name: str, case_sensitive: bool) -> int | None:
-        if case_sensitive or name in self._id_of:
-            return self._id_of.get(name)
+        found = self._id_of.get(name, self._id_of_short.get(name))
+        if case_sensitive or found is not None:
+            return found
         lower = name.lower()
         if lower in self._id_of_lower and self._id_of_lower[lower] is None:
             raise InvalidSchemaError(
                 f"Column '{name}' is ambiguous: two columns differ only by case"
             )
-        return self._id_of_lower.get(lower)
+        found = self._id_of_lower.get(lower)
+        if found is not None:
+            return found
+        return next((at for text, at in self._id_of_short.items() if text.lower() == lower), None)
 
     def find_type(self, name_or_id: str | int, case_sensitive: bool = True) -> IcebergType:
         """Return the type of a field by full name or id."""
@@ -164,5 +166,20 @@ class Schema:
         return tuple(reversed(path))
 
 
-def _rebuild(fields: tuple[NestedField, ...], schema_id: int, ids: tuple[int, ...]) -> Schema:
-    return Schema(*fields, schema_id=schema_id, identifier_field_ids=ids)
+def _is_left_out(child: NestedField, parent: NestedField | None) -> bool:
+    """Tell whether short names leave this field out: a struct that is an element or map value."""
+    return (
+        parent is not None
+        and isinstance(parent.field_type, ListType | MapType)
+        and isinstance(child.field_type, StructType)
+        and child.name != "key"
+    )
+
+
+def _rebuild(
+    fields: tuple[NestedField, ...],
+    schema_id: int,
+    ids: tuple[int, ...],
+    extra: Mapping[str, Any] | None,
+) -> Schema:
+    return Schema(*fields, schema_id=schema_id, identifier_field_ids=ids, extra=extra)

@@ -76,6 +76,7 @@ class SnapshotLogEntry:
 
     snapshot_id: int
     timestamp_ms: int
+    extra: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +85,4 @@ class MetadataLogEntry:
 
     metadata_file: str
     timestamp_ms: int
+    extra: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)

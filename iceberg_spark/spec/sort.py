@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from iceberg_spark.spec.transforms import Transform
 
@@ -32,6 +34,7 @@ class SortField:
     transform: Transform
     direction: SortDirection
     null_order: NullOrder
+    extra: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def source_id(self) -> int:
@@ -48,6 +51,7 @@ class SortOrder:
 
     order_id: int = UNSORTED_ORDER_ID
     fields: tuple[SortField, ...] = ()
+    extra: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_unsorted(self) -> bool:

@@ -5,8 +5,11 @@ Every type is a frozen value; `str(type)` is its JSON name. Class names are PyIc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
+
+DEFAULT_CRS = "OGC:CRS84"
 
 
 def _type_name(self: Any) -> str:  # every simple type carries its own name
@@ -180,15 +183,17 @@ class GeographyType:
     algorithm: str | None = None
 
     def __str__(self) -> str:
-        inner = ", ".join(part for part in (self.crs, self.algorithm) if part is not None)
-        return f"geography({inner})" if inner else "geography"
+        if self.algorithm is not None:
+            return f"geography({self.crs or DEFAULT_CRS}, {self.algorithm})"
+        return "geography" if self.crs is None else f"geography({self.crs})"
 
 
 @dataclass(frozen=True, slots=True)
 class NestedField:
     """A named field of a struct, with its id, type and defaults.
 
-    Defaults are canonical values (`spec.values`); None means that there is no default.
+    Defaults are canonical values (`spec.json_values`); None means that there is no default.
+    `extra` holds JSON members that we don't know, so that they are written back.
     """
 
     field_id: int
@@ -198,6 +203,7 @@ class NestedField:
     doc: str | None = None
     initial_default: Any = None  # any canonical value of the field's type
     write_default: Any = None  # likewise
+    extra: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def optional(self) -> bool:
