@@ -1,0 +1,72 @@
+"""Planning of tables with very many files, which exist in metadata only."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from benchmarks.measure import Measured, by_turns, peak_memory_mb
+from iceberg_spark.manifest.cache import ManifestCache, default_cache
+
+_MANY_FILES = """
+import json, sys, time
+import iceberg_spark as ice
+from benchmarks.measure import peak_memory_mb
+before = peak_memory_mb()
+start = time.perf_counter()
+plan = ice.load_table(sys.argv[1]).scan().plan_files()
+took = time.perf_counter() - start
+print(json.dumps({"files": len(plan), "seconds": took, "before_mb": before, "peak_mb": peak_memory_mb()}))
+"""
+
+
+def measure_planning(spark: SparkSession, location: Path, rounds: int) -> dict[str, Measured]:
+    """Plan a table cold and again, and by Java; every file matches."""
+    jvm: Any = spark._jvm
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    sized = jvm.org.apache.iceberg.relocated.com.google.common.collect.Iterables.size
+
+    def java() -> None:
+        table = jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(str(location))
+        sized(table.newScan().planFiles())
+
+    def cold() -> None:
+        default_cache().clear()
+        len(ice.load_table(str(location)).scan().plan_files())
+
+    table = ice.load_table(str(location))
+
+    def again() -> None:
+        len(table.scan().plan_files())
+
+    return by_turns({"java": java, "ours cold": cold, "ours again": again}, rounds)
+
+
+def measure_many_files(location: Path) -> dict[str, float]:
+    """Plan a table in a process of its own; returns files, seconds and MB of peak memory."""
+    done = subprocess.run(
+        [sys.executable, "-c", _MANY_FILES, str(location)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def measure_plain_source(spark: SparkSession, location: Path, rounds: int) -> float:
+    """Return the seconds until a frame of the plain source has planned (no row is read)."""
+    taken = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        frame = spark.read.format("pyiceberg-lite").load(str(location))
+        frame.rdd.getNumPartitions()
+        taken.append(time.perf_counter() - start)
+    return min(taken)

@@ -1,0 +1,58 @@
+"""Run everything and write benchmarks/results.md: `make bench`.
+
+Environment: BENCH_ROWS (default 10,000,000), BENCH_ROUNDS (5), BENCH_FILES (200,000),
+BENCH_MANY_FILES (1,000,000), BENCH_ONLY (comma list of reads, append, planning).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from benchmarks.fabricate import fabricate_table
+from benchmarks.measure import Measured
+from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
+from benchmarks.reading import measure_append, measure_reads
+from benchmarks.report import Figures, write_report
+from benchmarks.session import session
+from benchmarks.tables import make_tables
+
+
+def main() -> None:
+    """Measure what is asked for and write the report."""
+    count = int(os.environ.get("BENCH_ROWS", "10000000"))
+    rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
+    files = int(os.environ.get("BENCH_FILES", "200000"))
+    many = int(os.environ.get("BENCH_MANY_FILES", "1000000"))
+    only = os.environ.get("BENCH_ONLY", "reads,append,planning").split(",")
+    folder = Path(tempfile.mkdtemp(prefix="bench-"))
+    spark = session(folder)
+    measured: dict[str, dict[str, Measured]] = {}
+    facts: dict[str, str] = {}
+    try:
+        if "reads" in only:
+            measured |= measure_reads(spark, make_tables(spark, folder, count), rounds)
+        if "append" in only:
+            measured["append"] = measure_append(spark, folder, count, min(rounds, 3))
+        if "planning" in only:
+            location = folder / "many"
+            fabricate_table(location, files)
+            measured[f"plan of {files:,} files"] = measure_planning(spark, location, rounds)
+            plain = measure_plain_source(spark, location, 2)
+            facts[f"plain source, plan of {files:,} files"] = f"{plain:.2f} s"
+            shutil.rmtree(location)
+            fabricate_table(location, many)
+            found = measure_many_files(location)
+            facts[f"plan of {many:,} files in a process of its own"] = (
+                f"{found['seconds']:.2f} s, peak {found['peak_mb']:,.0f} MB"
+            )
+        write_report(Path("benchmarks/results.md"), Figures(count, rounds, measured, facts))
+    finally:
+        spark.stop()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""One Spark session that has both this library and the Java runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+JAVA_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+def session(warehouse: Path) -> SparkSession:
+    """Start Spark on two cores with a Java catalog named `java` in a folder."""
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .appName("benchmarks")
+        .config("spark.jars.packages", JAVA_RUNTIME)
+        .config("spark.sql.extensions", EXTENSIONS)
+        .config("spark.sql.catalog.java", "org.apache.iceberg.spark.SparkCatalog")
+        .config("spark.sql.catalog.java.type", "hadoop")
+        .config("spark.sql.catalog.java.warehouse", str(warehouse))
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.memory", "4g")
+        .config("spark.ui.enabled", "false")
+    )
+    return builder.getOrCreate()
