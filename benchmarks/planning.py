@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from benchmarks.measure import Measured, by_turns, peak_memory_mb
-from iceberg_spark.manifest.cache import ManifestCache, default_cache
+from benchmarks.measure import Measured, by_turns
+from iceberg_spark.manifest.cache import default_cache
 
 _MANY_FILES = """
 import json, sys, time
@@ -23,7 +23,8 @@ before = peak_memory_mb()
 start = time.perf_counter()
 plan = ice.load_table(sys.argv[1]).scan().plan_files()
 took = time.perf_counter() - start
-print(json.dumps({"files": len(plan), "seconds": took, "before_mb": before, "peak_mb": peak_memory_mb()}))
+facts = {"files": len(plan), "seconds": took, "before_mb": before, "peak_mb": peak_memory_mb()}
+print(json.dumps(facts))
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import platform
 from collections.abc import Mapping
@@ -37,9 +37,11 @@ def write_report(path: Path, figures: Figures) -> None:
     lines = [
         "# Results",
         "",
-        f"{figures.rows:,} rows x 13 columns in 8 Parquet files, {os.cpu_count()} cores, "
-        f"{figures.rounds} rounds taken by turns, the minimum of each. Seconds; ratio to Java "
-        "Iceberg in the same run.",
+        (
+            f"{figures.rows:,} rows x 13 columns in 8 Parquet files, {os.cpu_count()} cores, "
+            f"{figures.rounds} rounds taken by turns, the minimum of each. Seconds; ratio to Java "
+            "Iceberg in the same run."
+        ),
         "",
         _versions(),
         "",
@@ -67,5 +69,5 @@ def _goal(work: str, name: str) -> float | None:
 def _versions() -> str:
     names = ("pyspark", "pyarrow", "polars", "fastavro", "iceberg-spark")
     found = ", ".join(f"{name} {version(name)}" for name in names)
-    today = datetime.datetime.now(tz=datetime.UTC).date()
+    today = dt.datetime.now(tz=dt.UTC).date()
     return f"{today}, Python {platform.python_version()}, Java Iceberg 1.12.0, {found}."
