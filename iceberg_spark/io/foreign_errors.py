@@ -39,6 +39,7 @@ _DENIED = frozenset({
 _LIBRARIES = frozenset({"botocore", "aiobotocore", "aiohttp", "azure", "google", "gcsfs", "s3fs"})
 """Packages whose errors are the store's; an unknown error of another package is left alone."""
 
+_LIBRARY_MISSING = frozenset({"libhdfs", "libjvm"})
 _HTTP_DENIED = (401, 403)
 _HTTP_NOT_FOUND = 404
 _HTTP_EXISTS = 412
@@ -84,6 +85,11 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
         """Return our error for a foreign one, None when it isn't the store's."""
         if isinstance(error, ImportError):
             return self._no_driver(error)
+        if isinstance(error, OSError) and self.store == "hdfs" and _LIBRARY_MISSING & _words(error):
+            return UnsupportedError(
+                f"Can't {self.doing} {self.path}: hdfs: locations need Hadoop's libhdfs and Java; "
+                "set HADOOP_HOME, JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem asks"
+            )
         found = _by_builtin(error) or _by_library(error)
         if found is None:
             return None
@@ -140,6 +146,10 @@ def _by_library(error: BaseException) -> type[IcebergError] | None:
     if names & _EXISTS or status == _HTTP_EXISTS:
         return FileAlreadyExistsError
     return TransientStorageError
+
+
+def _words(error: BaseException) -> frozenset[str]:
+    return frozenset(str(error).split())
 
 
 def _http_status(error: BaseException) -> int | None:

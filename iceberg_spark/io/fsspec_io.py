@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast
@@ -142,14 +143,15 @@ class FsspecIO:
     def _errors(self, doing: str, path: str) -> named_errors:
         return named_errors(doing, path, location.store_of(path), self._hidden)
 
-    def _files(self, path: str) -> tuple[Any, str]:
+    def _files(self, path: str, deadline: float | None = None) -> tuple[Any, str]:
         """Return the file system of a location and its path there, having had one answer."""
+        left = self._timeout_s if deadline is None else max(0.0, deadline - time.monotonic())
         store = location.normalise(path).split("/")[2:3]
         key = f"{location.store_of(path)}:{store}"
         if key in self._reached or location.store_of(path) == location.MEMORY:
             files = file_system(path, self._properties, self._timeout_s)
         else:
-            files = remote_files.within(self._timeout_s, lambda: self._reach(path))
+            files = remote_files.within(left, lambda: self._reach(path))
             self._reached.add(key)
         return files, driver_path(files, path)
 
@@ -161,9 +163,11 @@ class FsspecIO:
     def _ask(self, doing: str, path: str, work: Callable[[Any, str], T]) -> T:
         """Do something that may be repeated, again while the store fails in passing."""
 
+        deadline = time.monotonic() + self._timeout_s
+
         def once() -> T:
             with self._errors(doing, path):
-                return work(*self._files(path))
+                return work(*self._files(path, deadline))
 
         again = Retrying(
             retry=retry_if_exception(may_be_retried),

@@ -1,0 +1,73 @@
+"""Catalog properties that are configured outside the program, as PyIceberg's are.
+
+`.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home folder or the current one (the first
+that is there), and environment variables laid over it: `PYICEBERG_CATALOG__PROD__S3__ENDPOINT`
+is the property `s3.endpoint` of the catalog `prod`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import strictyaml
+
+from iceberg_spark.errors import InvalidInputError
+
+_FILE = ".pyiceberg.yaml"
+_PREFIX = "PYICEBERG_CATALOG__"
+
+
+def configured(
+    name: str, environment: Mapping[str, str] | None = None, folders: tuple[Path, ...] = ()
+) -> dict[str, str]:
+    """Return the configured properties of a catalog, none where it isn't configured.
+
+    `environment` is the process's and `folders` are PyIceberg's unless they are given.
+    """
+    variables = os.environ if environment is None else environment
+    return {
+        **_from_file(name, folders or _folders(variables)),
+        **_from_environment(name, variables),
+    }
+
+
+def _folders(variables: Mapping[str, str]) -> tuple[Path, ...]:
+    home = variables.get("PYICEBERG_HOME")
+    return (*((Path(home),) if home else ()), Path.home(), Path.cwd())
+
+
+def _from_file(name: str, folders: tuple[Path, ...]) -> dict[str, str]:
+    path = next((f / _FILE for f in folders if (f / _FILE).is_file()), None)
+    if path is None:
+        return {}
+    try:
+        content = strictyaml.load(path.read_text(encoding="utf-8")).data
+    except strictyaml.YAMLError as error:
+        raise InvalidInputError(f"{path} is not the YAML that PyIceberg reads: {error}") from error
+    catalogs = content.get("catalog") if isinstance(content, dict) else None
+    if not isinstance(catalogs, dict):
+        return {}
+    found = next((value for key, value in catalogs.items() if key.lower() == name.lower()), None)
+    return _flat(found) if isinstance(found, dict) else {}
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = str(value)
+    return flat
+
+
+def _from_environment(name: str, variables: Mapping[str, str]) -> dict[str, str]:
+    start = f"{_PREFIX}{name}__".lower()
+    return {
+        key[len(start) :].lower().replace("__", ".").replace("_", "-"): value
+        for key, value in variables.items()
+        if key.lower().startswith(start)
+    }

@@ -1,0 +1,290 @@
+"""Tables that are folders: version N is `metadata/v<N>.metadata.json` (Java: HadoopCatalog).
+
+A commit creates the file of the next version, which only one writer can (specification: "File
+System Tables"). A writer of another library that looks first and renames then, as Java does on
+local disks, can still overwrite a version that appeared in between.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.metadata_file import (
+    METADATA_FOLDER,
+    Codec,
+    codec_of,
+    encode_metadata,
+    is_metadata_file,
+    read_metadata,
+    versioned_name,
+)
+from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
+from iceberg_spark.catalog.versions import (
+    VERSION_HINT,
+    FoundVersion,
+    find_version,
+    newest_version,
+    version_files,
+    write_hint,
+)
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    FileAlreadyExistsError,
+    InvalidInputError,
+    NoSuchFileError,
+    NoSuchTableError,
+    StorageError,
+    StoragePermissionError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+)
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.check_requirements import check
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.updates import TableUpdate
+
+WAREHOUSE = "warehouse"
+_TRIES_TO_READ = 3
+
+
+class FileSystemCatalog:
+    """Tables by location, or by `db.table` below the property `warehouse`.
+
+    A location that is a metadata file, and a folder that holds a metastore's table, can be read
+    and not changed.
+    """
+
+    __slots__ = ("_io", "_name", "_properties")
+
+    def __init__(self, name: str, properties: Mapping[str, str] | None = None) -> None:
+        self._name = name
+        self._properties = dict(properties or {})
+        self._io = FsspecIO(self._properties)
+
+    def __reduce__(self) -> tuple[type[FileSystemCatalog], tuple[str, dict[str, str]]]:
+        return FileSystemCatalog, (self._name, self._properties)
+
+    def __repr__(self) -> str:
+        return f"FileSystemCatalog({self._name})"
+
+    @property
+    def name(self) -> str:
+        """The catalog's name."""
+        return self._name
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What it was made from (may hold secrets: never print)."""
+        return MappingProxyType(self._properties)
+
+    def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
+        """Return storage for files of a table at this location."""
+        return self._io
+
+    def location_of(self, identifier: str) -> str:
+        """Return where a table is: a location itself, or `db.table` below the warehouse."""
+        if location.is_absolute(identifier):
+            return identifier.rstrip("/")
+        warehouse = self._properties.get(WAREHOUSE)
+        if warehouse is None:
+            raise InvalidInputError(
+                f"'{identifier}' is not a location; to name tables give catalog "
+                f"'{self._name}' the property {WAREHOUSE}"
+            )
+        return location.join(warehouse, *identifier.split("."))
+
+    def load(self, identifier: str) -> LoadedTable:
+        """Return the newest committed metadata.
+
+        Raises NoSuchTableError, CorruptFileError, StorageError.
+        """
+        table = self.location_of(identifier)
+        if is_metadata_file(table):
+            return self._load_file(table)
+        for _ in range(_TRIES_TO_READ):
+            found = newest_version(self._io, table)
+            if found is None:
+                break
+            try:
+                metadata = read_metadata(self._io, found.metadata_location)
+            except NoSuchFileError:  # deleted after a later commit: look again
+                continue
+            return LoadedTable(table, metadata, found.metadata_location)
+        raise NoSuchTableError(
+            f"No table at {table}: there is no metadata file in its folder '{METADATA_FOLDER}'; "
+            "give the location that holds that folder, or create the table"
+        )
+
+    def _load_file(self, path: str) -> LoadedTable:
+        try:
+            return LoadedTable(path, read_metadata(self._io, path), path)
+        except NoSuchFileError:
+            raise NoSuchTableError(f"No table at {path}: there is no such file") from None
+
+    def table_exists(self, identifier: str) -> bool:
+        """Return whether there is a table."""
+        table = self.location_of(identifier)
+        if is_metadata_file(table):
+            return self._io.exists(table)
+        return newest_version(self._io, table) is not None
+
+    def commit(
+        self,
+        identifier: str,
+        requirements: Iterable[TableRequirement],
+        updates: Iterable[TableUpdate],
+        base: LoadedTable | None,
+    ) -> LoadedTable:
+        """Check requirements, apply updates, and create the file of the next version.
+
+        The updates are applied to the newest metadata, which has to be `base`: a snapshot that
+        was prepared for older metadata has another's sequence number.
+        """
+        table = self.location_of(identifier)
+        if base is None:
+            return self._create(table, tuple(requirements), tuple(updates))
+        found = self._committable(table)
+        newest = self._read_newest(found)
+        check(newest.metadata, requirements)
+        if not location.same_file(found.metadata_location, base.metadata_location):
+            raise CommitFailedException(
+                f"{table} was changed by another commit: it is at {found.metadata_location} now, "
+                f"this commit was made for {base.metadata_location}"
+            )
+        metadata = apply(newest.metadata, updates, now_ms=_now_ms(newest.metadata))
+        metadata = with_log(metadata, newest)
+        self._refuse_moved(newest.metadata, metadata)
+        # Every writer of a version takes the codec of the version before it, and so one name:
+        # with two spellings two writers could win.
+        codec = codec_of(newest.metadata.properties)
+        codec_of(metadata.properties)
+        committed = self._put(table, (found.version or 0) + 1, metadata, codec)
+        delete_dropped(self._io, newest.metadata, metadata)
+        return committed
+
+    def _committable(self, table: str) -> FoundVersion:
+        if is_metadata_file(table):
+            raise UnsupportedError(
+                f"{table} is one metadata file and read-only: load the table by its location "
+                "to change it"
+            )
+        found = newest_version(self._io, table)
+        if found is None:
+            raise NoSuchTableError(f"No table at {table}; it may have been dropped")
+        if found.version is None:
+            raise UnsupportedError(
+                f"{table} belongs to a catalog that keeps its own pointer "
+                f"({location.name(found.metadata_location)}), so changing it through its folder "
+                "would not be seen there; load it through that catalog to change it"
+            )
+        return found
+
+    def _read_newest(self, found: FoundVersion) -> LoadedTable:
+        try:
+            metadata = read_metadata(self._io, found.metadata_location)
+        except NoSuchFileError:
+            raise CommitFailedException(
+                f"{found.metadata_location} was removed by a later commit"
+            ) from None
+        return LoadedTable(found.metadata_location, metadata, found.metadata_location)
+
+    def _refuse_moved(self, before: TableMetadata, after: TableMetadata) -> None:
+        if not location.same_file(before.location, after.location):
+            raise UnsupportedError(
+                f"A file-system table is its location: {before.location} can't be set to "
+                f"{after.location}"
+            )
+
+    def _create(
+        self,
+        table: str,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> LoadedTable:
+        found = None if is_metadata_file(table) else newest_version(self._io, table)
+        if found is not None:
+            raise TableAlreadyExistsError(f"A table is at {table} already")
+        check(None, requirements)
+        metadata = apply(None, updates, now_ms=int(time.time() * 1000))
+        try:
+            return self._put(table, 1, metadata, codec_of(metadata.properties))
+        except CommitFailedException:
+            raise TableAlreadyExistsError(f"A table is at {table} already") from None
+
+    def _put(self, table: str, version: int, metadata: TableMetadata, codec: Codec) -> LoadedTable:
+        """Create a version's file; the one step that makes a commit visible."""
+        path = location.join(table, METADATA_FOLDER, versioned_name(version, codec))
+        data = encode_metadata(metadata, codec)
+        other = find_version(self._io, table, version)
+        if other is not None:
+            raise CommitFailedException(f"Another commit made {other} first")
+        try:
+            self._io.create_if_absent(path, data)
+        except FileAlreadyExistsError:
+            raise CommitFailedException(f"Another commit made {path} first") from None
+        except StoragePermissionError:
+            raise
+        except StorageError as error:
+            self._settle(path, data, error)
+        if version == 1:
+            self._withdraw_if_doubled(table, path)
+        write_hint(self._io, table, version)
+        return LoadedTable(table, metadata, path)
+
+    def _settle(self, path: str, data: bytes, error: StorageError) -> None:
+        """Find out whose file is there after a creation that failed; raise unless it is ours."""
+        try:
+            there = self._io.read_bytes(path)
+        except NoSuchFileError:
+            if location.is_local(path):  # nothing is on its way that could still arrive
+                raise error from None
+            raise _unknown(path, error) from error
+        except StorageError:
+            raise _unknown(path, error) from error
+        if there != data:
+            raise CommitFailedException(f"Another commit made {path} first") from error
+
+    def _withdraw_if_doubled(self, table: str, path: str) -> None:
+        """Give up a creation that met one with another codec: the first version has no codec
+        before it to agree on, so both look again and at most one stays.
+        """
+        first = [found for version, found in version_files(self._io, table) if version == 1]
+        other = next((found for found in first if found != path), None)
+        if other is not None:
+            self._io.delete(path)
+            raise CommitFailedException(f"Another commit made {other} first")
+
+    def drop_table(self, identifier: str, purge: bool = False) -> None:
+        """Remove the table's metadata files, oldest first; with `purge` everything in its folder.
+
+        Files outside the table's location stay.
+        """
+        table = self.location_of(identifier)
+        if is_metadata_file(table) or not self.table_exists(identifier):
+            raise NoSuchTableError(f"No table at {table} to drop")
+        self._committable(table)
+        rest = [info.path for info in self._io.list(table)] if purge else []
+        versions = [path for _, path in version_files(self._io, table)]
+        hint = location.join(table, METADATA_FOLDER, VERSION_HINT)
+        self._io.delete_many([*versions, hint])
+        self._io.delete_many(rest)
+
+
+def _unknown(path: str, error: StorageError) -> CommitStateUnknownException:
+    return CommitStateUnknownException(
+        f"The commit to {path} may have landed: {error}. Look at the table before trying again; "
+        "no file was removed"
+    )
+
+
+def _now_ms(base: TableMetadata) -> int:
+    """Return the time, never before the base's: a clock that is behind must not reorder logs."""
+    return max(int(time.time() * 1000), base.last_updated_ms)

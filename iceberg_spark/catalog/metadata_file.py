@@ -1,0 +1,123 @@
+"""Metadata files: what they are named, where they are, plain or gzip."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Mapping
+from enum import StrEnum
+
+from iceberg_spark.errors import CorruptFileError, InvalidOptionError, UnsupportedError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_json
+
+METADATA_FOLDER = "metadata"
+COMPRESSION_CODEC = "write.metadata.compression-codec"
+METADATA_PATH = "write.metadata.path"
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_SUFFIX = r"(?:\.gz\.metadata\.json|\.metadata\.json|\.metadata\.json\.gz)"
+_VERSIONED = re.compile(rf"^v(\d+){_SUFFIX}$")
+_NUMBERED = re.compile(rf"^(\d+)-.+?{_SUFFIX}$")
+_METADATA_FILE = re.compile(rf"^.+{_SUFFIX}$")
+
+
+class Codec(StrEnum):
+    """How a metadata file is compressed."""
+
+    NONE = "none"
+    GZIP = "gzip"
+
+
+def codec_of(properties: Mapping[str, str]) -> Codec:
+    """Return the codec that table properties ask for. Raises InvalidOptionError."""
+    text = properties.get(COMPRESSION_CODEC, Codec.NONE)
+    try:
+        return Codec(text.lower())
+    except ValueError:
+        raise InvalidOptionError(
+            f"Table property {COMPRESSION_CODEC} must be none or gzip, not '{text}'"
+        ) from None
+
+
+def versioned_name(version: int, codec: Codec = Codec.NONE) -> str:
+    """Return the file name of a version of a file-system table."""
+    return f"v{version}{_extension(codec)}"
+
+
+def versioned_names(version: int) -> tuple[str, ...]:
+    """Return every spelling of a version's file name (specification: "Naming for GZIP ...")."""
+    return (
+        versioned_name(version),
+        versioned_name(version, Codec.GZIP),
+        f"v{version}.metadata.json.gz",
+    )
+
+
+def numbered_name(version: int, unique: str, codec: Codec = Codec.NONE) -> str:
+    """Return the file name of a version of a metastore table."""
+    return f"{version:05d}-{unique}{_extension(codec)}"
+
+
+def _extension(codec: Codec) -> str:
+    return ".gz.metadata.json" if codec is Codec.GZIP else ".metadata.json"
+
+
+def version_of(name: str) -> int | None:
+    """Return the version in `v<N>.metadata.json`, None for another name."""
+    found = _VERSIONED.match(name)
+    return int(found.group(1)) if found else None
+
+
+def number_of(name: str) -> int | None:
+    """Return the version in `<N>-<uuid>.metadata.json`, None for another name."""
+    found = _NUMBERED.match(name)
+    return int(found.group(1)) if found else None
+
+
+def is_metadata_file(path: str) -> bool:
+    """Return whether a location is a metadata file rather than a table's folder."""
+    return _METADATA_FILE.match(location.name(path)) is not None
+
+
+def read_metadata(io: FileIO, path: str) -> TableMetadata:
+    """Return the metadata in a file, gzip or not whatever its name says.
+
+    Raises NoSuchFileError, CorruptFileError naming the file, UnsupportedError for a format
+    version that we don't know.
+    """
+    data = io.read_bytes(path)
+    if data.startswith(_GZIP_MAGIC):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise CorruptFileError(
+                f"Metadata file {path} is truncated or not gzip: {error}"
+            ) from error
+    try:
+        return metadata_from_json(data)
+    except CorruptFileError as error:
+        raise CorruptFileError(f"Metadata file {path}: {error}") from error
+    except UnsupportedError as error:
+        raise UnsupportedError(f"Metadata file {path}: {error}") from error
+
+
+def encode_metadata(metadata: TableMetadata, codec: Codec) -> bytes:
+    """Return metadata as the bytes of its file; the same metadata gives the same bytes."""
+    data = metadata_to_json(metadata).encode()
+    return gzip.compress(data, mtime=0) if codec is Codec.GZIP else data
+
+
+def metadata_location(metadata: TableMetadata, name: str) -> str:
+    """Return where a new metadata file (a manifest, a list) of a table goes.
+
+    `write.metadata.path` where it is set, relative to the table's location or absolute
+    (specification: "Path Construction"), else the folder `metadata`.
+    """
+    folder = metadata.properties.get(METADATA_PATH, METADATA_FOLDER)
+    if location.is_absolute(folder):
+        return location.join(folder, name)
+    return location.join(metadata.location, folder, name)

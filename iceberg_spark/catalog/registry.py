@@ -1,0 +1,82 @@
+"""Catalogs by name and kind, and tables by what users call them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.config import configured
+from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
+from iceberg_spark.catalog.memory import MemoryCatalog
+from iceberg_spark.catalog.metadata_file import is_metadata_file
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.io import location
+
+DEFAULT_CATALOG = "default"
+TYPE = "type"
+URI = "uri"
+
+_KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
+    "filesystem": FileSystemCatalog,
+    "hadoop": FileSystemCatalog,
+    "memory": MemoryCatalog,
+}
+_LATER = ("rest", "sql", "hive", "glue", "dynamodb", "bigquery", "in-memory")
+
+
+def load_catalog(name: str | None = None, **properties: str) -> Catalog:
+    """Return a catalog by name: configured properties with those given laid over them.
+
+    `type` is `filesystem` (or `hadoop`: tables below `warehouse`) or `memory`. Raises
+    InvalidInputError for an unknown type, UnsupportedError for PyIceberg's other ones.
+    """
+    called = name or DEFAULT_CATALOG
+    every = {**configured(called), **properties}
+    kind = every.get(TYPE, "").lower() or _kind_by_properties(called, every)
+    if kind in _LATER:
+        raise UnsupportedError(
+            f"Catalog '{called}' has type {kind}, which is not supported yet; "
+            f"supported are {', '.join(_KINDS)}"
+        )
+    if kind not in _KINDS:
+        raise InvalidInputError(
+            f"Catalog '{called}' has unknown type '{kind}'; supported are {', '.join(_KINDS)}"
+        )
+    return _KINDS[kind](called, every)
+
+
+def _kind_by_properties(name: str, properties: Mapping[str, str]) -> str:
+    uri = properties.get(URI, "")
+    if uri.startswith(("http://", "https://")):
+        return "rest"
+    if uri.startswith("thrift://"):
+        return "hive"
+    if uri:
+        return "sql"
+    if WAREHOUSE in properties:
+        return "filesystem"
+    prefix = f"PYICEBERG_CATALOG__{name.upper()}__"
+    raise InvalidInputError(
+        f"Catalog '{name}' is not configured: give type and {WAREHOUSE} as properties, in "
+        f".pyiceberg.yaml, or as {prefix}TYPE and {prefix}WAREHOUSE"
+    )
+
+
+def resolve(table: str, properties: Mapping[str, str] | None = None) -> tuple[Catalog, str]:
+    """Return the catalog that has a table, and what that catalog calls it.
+
+    `table` is a location, a metadata file, or an identifier "catalog.namespace.table". A name
+    without dots and every text with a slash is a path.
+    """
+    given = dict(properties or {})
+    if not table.strip():
+        raise InvalidInputError("The table's name or location is empty")
+    if location.is_absolute(table):
+        return FileSystemCatalog(DEFAULT_CATALOG, given), table.rstrip("/")
+    if "/" in table or "." not in table.strip(".") or is_metadata_file(table):
+        return FileSystemCatalog(DEFAULT_CATALOG, given), os.path.abspath(table)
+    name, _, identifier = table.partition(".")
+    if not all(identifier.split(".")):
+        raise InvalidInputError(f"'{table}' is neither a location nor catalog.namespace.table")
+    return load_catalog(name, **given), identifier

@@ -1,0 +1,112 @@
+"""Which metadata file of a table's folder is the newest (Java: HadoopTableOperations)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from iceberg_spark.catalog.metadata_file import (
+    METADATA_FOLDER,
+    number_of,
+    version_of,
+    versioned_names,
+)
+from iceberg_spark.errors import NoSuchFileError, StorageError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileInfo, FileIO
+
+VERSION_HINT = "version-hint.text"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundVersion:
+    """The newest metadata file; `version` is None where a metastore, not the name, decides."""
+
+    metadata_location: str
+    version: int | None
+
+
+def newest_version(io: FileIO, table: str) -> FoundVersion | None:
+    """Return the newest metadata file below a table's location, None when there is none.
+
+    The hint says where to start looking, no more: from there on each next version is looked
+    for; without a usable hint the folder is listed. A folder that holds only a metastore's
+    `<N>-<uuid>.metadata.json` gives the newest of them by number, then by time.
+    """
+    folder = location.join(table, METADATA_FOLDER)
+    hinted = _read_hint(io, folder)
+    if hinted is not None:
+        found = find_version(io, table, hinted)
+        if found is not None:
+            return _walk_on(io, table, FoundVersion(found, hinted))
+    return _listed(io, table, folder)
+
+
+def find_version(io: FileIO, table: str, version: int) -> str | None:
+    """Return the file of a version in whichever spelling it has."""
+    for name in versioned_names(version):
+        path = location.join(table, METADATA_FOLDER, name)
+        if io.exists(path):
+            return path
+    return None
+
+
+def version_files(io: FileIO, table: str) -> list[tuple[int, str]]:
+    """Return every version and its file, oldest first."""
+    folder = location.join(table, METADATA_FOLDER)
+    found = [
+        (version, info.path)
+        for info in _files_in(io, folder)
+        if (version := version_of(location.name(info.path))) is not None
+    ]
+    return sorted(found)
+
+
+def write_hint(io: FileIO, table: str, version: int) -> None:
+    """Note the newest version; where that fails, readers walk on from the older one."""
+    path = location.join(table, METADATA_FOLDER, VERSION_HINT)
+    try:
+        io.replace(path, str(version).encode())
+    except StorageError:
+        return
+
+
+def _read_hint(io: FileIO, folder: str) -> int | None:
+    try:
+        text = io.read_bytes(location.join(folder, VERSION_HINT))
+        return int(text)
+    except (NoSuchFileError, ValueError):  # missing, empty or garbled
+        return None
+
+
+def _walk_on(io: FileIO, table: str, start: FoundVersion) -> FoundVersion:
+    newest, version = start.metadata_location, start.version or 0
+    while (later := find_version(io, table, version + 1)) is not None:
+        newest, version = later, version + 1
+    return FoundVersion(newest, version)
+
+
+def _listed(io: FileIO, table: str, folder: str) -> FoundVersion | None:
+    infos = list(_files_in(io, folder))
+    versions = [v for info in infos if (v := version_of(location.name(info.path))) is not None]
+    if versions:
+        path = find_version(io, table, max(versions))
+        if path is not None:
+            return _walk_on(io, table, FoundVersion(path, max(versions)))
+    return _newest_numbered(infos)
+
+
+def _newest_numbered(infos: Iterable[FileInfo]) -> FoundVersion | None:
+    numbered = [
+        (number, info.modified_ms, info.path)
+        for info in infos
+        if (number := number_of(location.name(info.path))) is not None
+    ]
+    return FoundVersion(max(numbered)[2], None) if numbered else None
+
+
+def _files_in(io: FileIO, folder: str) -> Iterator[FileInfo]:
+    """Yield the files right in a folder, not those below its folders."""
+    for info in io.list(folder):
+        if location.same_file(location.parent(info.path), folder):
+            yield info
