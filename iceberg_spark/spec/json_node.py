@@ -1,0 +1,110 @@
+"""Typed access to members of parsed JSON objects; every error names the member and its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from iceberg_spark.errors import CorruptFileError, IcebergError
+
+T = TypeVar("T")
+MAX_INT = (1 << 31) - 1
+MAX_LONG = (1 << 63) - 1
+
+
+def as_object(node: Any, what: str) -> Mapping[str, Any]:
+    """Return the node if it is a JSON object. Raises CorruptFileError."""
+    if not isinstance(node, dict):
+        raise CorruptFileError(f"{what} must be a JSON object, not {_kind(node)}")
+    return node
+
+
+def as_list(node: Any, what: str) -> list[Any]:
+    """Return the node if it is a JSON array. Raises CorruptFileError."""
+    if not isinstance(node, list):
+        raise CorruptFileError(f"{what} must be a JSON array, not {_kind(node)}")
+    return node
+
+
+def as_int(node: Any, what: str) -> int:
+    """Return the node if it is a 32-bit integer. Raises CorruptFileError."""
+    return _integer(node, what, MAX_INT)
+
+
+def as_long(node: Any, what: str) -> int:
+    """Return the node if it is a 64-bit integer. Raises CorruptFileError."""
+    return _integer(node, what, MAX_LONG)
+
+
+def _integer(node: Any, what: str, largest: int) -> int:
+    if not isinstance(node, int) or isinstance(node, bool):
+        raise CorruptFileError(f"{what} must be an integer, not {_kind(node)}")
+    if not -largest - 1 <= node <= largest:
+        raise CorruptFileError(f"{what} is out of range: {node}")
+    return node
+
+
+def as_text(node: Any, what: str) -> str:
+    """Return the node if it is a JSON string. Raises CorruptFileError."""
+    if not isinstance(node, str):
+        raise CorruptFileError(f"{what} must be a string, not {_kind(node)}")
+    return node
+
+
+def as_bool(node: Any, what: str) -> bool:
+    """Return the node if it is true or false. Raises CorruptFileError."""
+    if not isinstance(node, bool):
+        raise CorruptFileError(f"{what} must be true or false, not {_kind(node)}")
+    return node
+
+
+def _kind(node: Any) -> str:
+    return {
+        "dict": "an object",
+        "list": "an array",
+        "str": f"the string '{node}'"[:80],
+        "NoneType": "null",
+    }.get(type(node).__name__, str(node))
+
+
+def required(node: Mapping[str, Any], key: str, read: Callable[[Any, str], T]) -> T:
+    """Return a member that must be there. Raises CorruptFileError naming it."""
+    if key not in node:
+        raise CorruptFileError(f"The required field '{key}' is missing")
+    return read(node[key], f"'{key}'")
+
+
+def optional(node: Mapping[str, Any], key: str, read: Callable[[Any, str], T]) -> T | None:
+    """Return a member, None where it is missing or null. Raises CorruptFileError naming it."""
+    value = node.get(key)
+    return None if value is None else read(value, f"'{key}'")
+
+
+def text_map(node: Any, what: str) -> dict[str, str]:
+    """Return an object whose values are strings. Raises CorruptFileError naming the key."""
+    return {key: as_text(value, f"{what}.{key}") for key, value in as_object(node, what).items()}
+
+
+def int_list(node: Any, what: str) -> tuple[int, ...]:
+    """Return an array of 32-bit integers. Raises CorruptFileError."""
+    return tuple(as_int(part, what) for part in as_list(node, what))
+
+
+def each(node: Any, what: str, read: Callable[[Any], T]) -> tuple[T, ...]:
+    """Read every element of an array; errors say which one."""
+    return tuple(
+        located(f"{what}[{at}]", read, part) for at, part in enumerate(as_list(node, what))
+    )
+
+
+def located(where: str, read: Callable[[Any], T], node: Any) -> T:
+    """Return read(node); an error is raised again with the place in front of its message."""
+    try:
+        return read(node)
+    except IcebergError as cause:
+        raise type(cause)(f"{where}: {cause}") from cause
+
+
+def unknown_members(node: Mapping[str, Any], known: Collection[str]) -> dict[str, Any] | None:
+    """Return the members that we don't know, None when there are none."""
+    return {key: value for key, value in node.items() if key not in known} or None
