@@ -27,7 +27,10 @@ def by_id(items: Iterable[T], key: Callable[[T], int], what: str) -> dict[int, T
 
 
 def validate(metadata: TableMetadata) -> None:
-    """Raise CorruptFileError, or InvalidSchemaError for the default spec and order, naming the rule."""
+    """Check the rules that tie the parts together.
+
+    Raises CorruptFileError naming the rule, InvalidSchemaError for the default spec and order.
+    """
     _check_defaults(metadata)
     _check_sequence_numbers(metadata)
     _check_current_snapshot(metadata)

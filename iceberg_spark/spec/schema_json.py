@@ -55,8 +55,8 @@ def schema_from_dict(node: Any) -> Schema:
     UnsupportedError for an unknown type; messages name the column.
     """
     members = as_object(node, "A schema")
-    if members.get("type", "struct") != "struct":
-        raise CorruptFileError(f"A schema must have the type 'struct', not {members['type']!r}")
+    if (kind := required(members, "type", as_text)) != "struct":
+        raise CorruptFileError(f"A schema must have the type 'struct', not '{kind}'")
     fields = _fields_from_json(required(members, "fields", as_list))
     schema = Schema(
         *fields,

@@ -62,15 +62,15 @@ def can_transform(transform: Transform, source: IcebergType) -> bool:
 def check_transform(transform: Transform, source: IcebergType, column: str) -> None:
     """Raise InvalidSchemaError naming the column when the transform does not take its type."""
     if not can_transform(transform, source):
-        takes = ", ".join(
-            sorted(
-                {kind.__name__.removesuffix("Type").lower() for kind in _ACCEPTED[type(transform)]}
-            )
-        )
+        takes = ", ".join(_name(kind) for kind in _ACCEPTED[type(transform)])
         raise InvalidSchemaError(
             f"Transform {transform} can't be used on column '{column}' of type {source}; "
             f"it takes: {takes}"
         )
+
+
+def _name(kind: type) -> str:
+    return str(getattr(kind, "name", kind.__name__.removesuffix("Type").lower()))
 
 
 def result_type(transform: Transform, source: IcebergType) -> IcebergType:
