@@ -1,0 +1,251 @@
+"""Bind a predicate to a schema: names to field ids, literals to canonical values, NOT to leaves.
+
+The result keeps a row exactly where Spark's WHERE would: comparisons are three-valued, so both
+`a < 5` and `NOT a < 5` drop a null `a`; `IS NULL`, `isnan` and constants are two-valued. NaN is
+the largest value and equals itself, -0.0 equals 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from iceberg_spark.errors import InvalidExpressionError, InvalidSchemaError
+from iceberg_spark.expr.coerce import Between, Exact, coerce, limits
+from iceberg_spark.expr.logic import conjunction, disjunction, is_null, membership, not_null
+from iceberg_spark.expr.nodes import (
+    ALWAYS_FALSE,
+    And,
+    Bound,
+    BoundReference,
+    Comparison,
+    Constant,
+    In,
+    IsNaN,
+    IsNull,
+    Not,
+    Op,
+    Or,
+    Reference,
+    StartsWith,
+    Term,
+    Unbound,
+)
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    PRIMITIVES,
+    DoubleType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    ListType,
+    MapType,
+    StringType,
+    UnknownType,
+)
+
+NEGATED = {
+    Op.LT: Op.GE,
+    Op.LE: Op.GT,
+    Op.GT: Op.LE,
+    Op.GE: Op.LT,
+    Op.EQ: Op.NE,
+    Op.NE: Op.EQ,
+}
+
+
+def bind(
+    schema: Schema,
+    unbound: Unbound,
+    *,
+    case_sensitive: bool = True,
+    time_zone: str | None = None,
+) -> Bound:
+    """Return the bound form of a predicate.
+
+    `time_zone` (an offset or region) is how literals without an offset are read against
+    timestamptz columns. Raises InvalidExpressionError naming the column: unknown, ambiguous, in
+    a list or map, or compared with a literal that its type can't be compared with.
+    """
+    try:
+        return _Binder(schema, case_sensitive, time_zone).bind(unbound, negated=False)
+    except RecursionError as cause:
+        raise InvalidExpressionError(
+            "The predicate is nested too deeply: use IN for long lists of values"
+        ) from cause
+
+
+@dataclass(frozen=True, slots=True)
+class _Binder:
+    schema: Schema
+    case_sensitive: bool
+    time_zone: str | None
+
+    def bind(self, node: Unbound, negated: bool) -> Bound:
+        match node:
+            case Constant(value=value):
+                return Constant(value != negated)
+            case Not(child=child):
+                return self.bind(child, not negated)
+            case And(children=children) | Or(children=children):
+                join = conjunction if isinstance(node, And) != negated else disjunction
+                return join(self.bind(child, negated) for child in children)
+            case IsNull(term=term, negated=own):
+                return _null_test(self._reference(term), own != negated)
+            case IsNaN(term=term, negated=own):
+                return _is_nan(self._reference(term), own, negated)
+            case Comparison(op=op, term=term, value=value):
+                return self._comparison(NEGATED[op] if negated else op, term, value)
+            case In(term=term, values=values, negated=own):
+                return self._in(term, values, own != negated)
+            case StartsWith(term=term, prefix=prefix, negated=own):
+                return self._starts_with(term, prefix, own != negated)
+            case _:
+                assert_never(node)
+
+    def _reference(self, term: Term) -> BoundReference:
+        field_id = self._field_id(term)
+        path = [self.schema.find_field(step) for step in self.schema.path_ids(field_id)]
+        name = self.schema.find_column_name(field_id) or str(field_id)
+        for step in path[:-1]:
+            if isinstance(step.field_type, ListType | MapType):
+                raise InvalidExpressionError(
+                    f"Column '{name}' lies in a list or map: a predicate can only name top-level "
+                    "columns and fields of structs"
+                )
+        required = all(step.required for step in path)
+        return BoundReference(field_id, path[-1].field_type, required, name)
+
+    def _field_id(self, term: Term) -> int:
+        known = ", ".join(self.schema.column_names)
+        match term:
+            case BoundReference(field_id=field_id, name=name):
+                found = field_id if self.schema.get(field_id) is not None else None
+            case Reference(name=name):
+                try:
+                    found = self.schema.find_id(name, self.case_sensitive)
+                except InvalidSchemaError as cause:
+                    raise InvalidExpressionError(str(cause)) from cause
+            case _:
+                assert_never(term)
+        if found is None:
+            raise InvalidExpressionError(f"No column '{name}' in the table, it has: {known}")
+        return found
+
+    def _comparable(self, term: Term) -> BoundReference:
+        ref = self._reference(term)
+        kind = ref.field_type
+        if not isinstance(kind, PRIMITIVES) or isinstance(kind, GeometryType | GeographyType):
+            raise InvalidExpressionError(
+                f"Column '{ref.name}' has type {kind}, which only IS NULL and IS NOT NULL take"
+            )
+        return ref
+
+    def _comparison(self, op: Op, term: Term, value: Any) -> Bound:
+        ref = self._comparable(term)
+        if value is None or isinstance(ref.field_type, UnknownType):
+            return ALWAYS_FALSE  # comparing with null gives null
+        match coerce(ref, value, self.time_zone):
+            case Exact(value=float(number)) if math.isnan(number):
+                return _compare_with_nan(op, ref)
+            case Exact(value=canonical):
+                return _compare(op, ref, canonical)
+            case Between(below=below, above=above):
+                return _compare_between(op, ref, below, above)
+
+    def _in(self, term: Term, values: tuple[Any, ...], negated: bool) -> Bound:
+        ref = self._comparable(term)
+        if not values:
+            return Constant(negated)  # Spark: IN over nothing is false, for null too
+        if isinstance(ref.field_type, UnknownType) or (negated and None in values):
+            return ALWAYS_FALSE  # null or false for every row
+        literals = [value for value in values if value is not None]
+        coerced = [coerce(ref, value, self.time_zone) for value in literals]
+        exact = [one.value for one in coerced if isinstance(one, Exact)]
+        ordinary = [value for value in exact if not _is_nan_value(value)]
+        members = membership(ref, ordinary, negated)
+        if len(ordinary) == len(exact):
+            return members
+        nan = IsNaN(ref, negated)
+        return conjunction([members, nan]) if negated else disjunction([members, nan])
+
+    def _starts_with(self, term: Term, prefix: str, negated: bool) -> Bound:
+        ref = self._comparable(term)
+        if isinstance(ref.field_type, UnknownType):
+            return ALWAYS_FALSE
+        if not isinstance(ref.field_type, StringType):
+            raise InvalidExpressionError(
+                f"Column '{ref.name}' has type {ref.field_type}: LIKE needs a string column"
+            )
+        if not prefix:
+            return ALWAYS_FALSE if negated else not_null(ref)
+        return StartsWith(ref, prefix, negated)
+
+
+def _null_test(ref: BoundReference, negated: bool) -> Bound:
+    if isinstance(ref.field_type, UnknownType):
+        return Constant(not negated)
+    return not_null(ref) if negated else is_null(ref)
+
+
+def _is_nan_value(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _is_nan(ref: BoundReference, own: bool, negated: bool) -> Bound:
+    """Bind isnan, which is false for null (never null), so NOT isnan keeps nulls."""
+    if not isinstance(ref.field_type, FloatType | DoubleType):
+        raise InvalidExpressionError(
+            f"Column '{ref.name}' has type {ref.field_type}: isnan() needs a float or double column"
+        )
+    leaf = IsNaN(ref, own != negated)
+    return disjunction([leaf, is_null(ref)]) if negated else leaf
+
+
+def _compare_with_nan(op: Op, ref: BoundReference) -> Bound:
+    match op:
+        case Op.EQ | Op.GE:
+            return IsNaN(ref)
+        case Op.NE | Op.LT:
+            return IsNaN(ref, negated=True)
+        case Op.LE:
+            return not_null(ref)
+        case Op.GT:
+            return ALWAYS_FALSE
+        case _:
+            assert_never(op)
+
+
+def _compare(op: Op, ref: BoundReference, value: Any) -> Bound:
+    """Return a comparison, folded where the value is an end of the type's range."""
+    low, high = limits(ref.field_type) or (None, None)
+    match op:
+        case Op.LT if value == low:
+            return ALWAYS_FALSE
+        case Op.GT if value == high:
+            return ALWAYS_FALSE
+        case Op.GE if value == low:
+            return not_null(ref)
+        case Op.LE if value == high:
+            return not_null(ref)
+        case _:
+            return Comparison(op, ref, value)
+
+
+def _compare_between(op: Op, ref: BoundReference, below: Any, above: Any) -> Bound:
+    match op:
+        case Op.EQ:
+            return ALWAYS_FALSE
+        case Op.NE:
+            return not_null(ref)
+        case Op.LT | Op.LE:
+            if above is None:
+                return not_null(ref)
+            return ALWAYS_FALSE if below is None else _compare(Op.LE, ref, below)
+        case Op.GT | Op.GE:
+            if below is None:
+                return not_null(ref)
+            return ALWAYS_FALSE if above is None else _compare(Op.GE, ref, above)
+        case _:
+            assert_never(op)

@@ -1,0 +1,183 @@
+"""What statistics say about one column, as Kleene expressions: null where nothing is known.
+
+Used by `may_match` and `must_match`, which turn null into their own default.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.expr.arrow_literal import array, arrow_type, scalar
+from iceberg_spark.expr.nodes import BoundReference
+from iceberg_spark.expr.stats import (
+    LOWER,
+    NAN_COUNT,
+    NULL_COUNT,
+    UPPER,
+    VALUE_COUNT,
+    column,
+    may_be_nan,
+)
+from iceberg_spark.spec.types import (
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    UUIDType,
+)
+
+TRUE = pc.scalar(True)
+FALSE = pc.scalar(False)
+RANGE_LIMIT = 200  # Java's IN_PREDICATE_LIMIT: so many values of an IN are looked at one by one
+_HIGHEST = "\U0010ffff"
+_SURROGATES = 0xD800, 0xDFFF
+
+
+def literal(value: Any, kind: IcebergType) -> pc.Expression:
+    """Return a canonical value as an expression."""
+    return pc.scalar(scalar(value, kind))
+
+
+def lower_and_upper(ref: BoundReference) -> tuple[pc.Expression, pc.Expression]:
+    """Return the bounds, null where they can't be relied on.
+
+    A NaN bound comes from a writer that compared NaN as a number. Upper below lower comes from
+    one that ordered decimals or UUIDs by another rule (old Java writers: signed halves).
+    """
+    lower = pc.field(column(LOWER, ref.field_id))
+    upper = pc.field(column(UPPER, ref.field_id))
+    match ref.field_type:
+        case FloatType() | DoubleType():
+            broken = pc.is_nan(lower) | pc.is_nan(upper)
+        case DecimalType() | UUIDType():
+            broken = upper < lower
+        case _:
+            return lower, upper
+    broken = pc.coalesce(broken, FALSE)
+    unknown = pc.scalar(pa.scalar(None, arrow_type(ref.field_type)))
+    return pc.if_else(broken, unknown, lower), pc.if_else(broken, unknown, upper)
+
+
+def only_nulls(ref: BoundReference) -> pc.Expression:
+    """Return whether every value is null."""
+    return _count(NULL_COUNT, ref) == _count(VALUE_COUNT, ref)
+
+
+def no_nulls(ref: BoundReference) -> pc.Expression:
+    """Return whether no value is null."""
+    return _count(NULL_COUNT, ref) == 0
+
+
+def only_nan(ref: BoundReference) -> pc.Expression:
+    """Return whether every value is NaN."""
+    if not may_be_nan(ref.field_type):
+        return FALSE
+    return (_count(NAN_COUNT, ref) == _count(VALUE_COUNT, ref)) & (_count(NAN_COUNT, ref) > 0)
+
+
+def no_nan(ref: BoundReference) -> pc.Expression:
+    """Return whether no value is NaN."""
+    return _count(NAN_COUNT, ref) == 0 if may_be_nan(ref.field_type) else TRUE
+
+
+def no_ordinary(ref: BoundReference) -> pc.Expression:
+    """Return whether every value is null or NaN."""
+    if not may_be_nan(ref.field_type):
+        return only_nulls(ref)
+    counted = _count(NULL_COUNT, ref) + _count(NAN_COUNT, ref)
+    return only_nulls(ref) | (counted == _count(VALUE_COUNT, ref))
+
+
+def _count(kind: Any, ref: BoundReference) -> pc.Expression:
+    return pc.field(column(kind, ref.field_id))
+
+
+def floor(value: Any) -> Any:
+    """Return the least value that another order of the type can't tell from this one.
+
+    Old Java writers ordered the halves of a UUID as signed numbers. Where lower <= upper holds
+    in byte order, both orders agree about the first eight bytes, so only those are compared.
+    """
+    return uuid.UUID(bytes=value.bytes[:8] + bytes(8)) if isinstance(value, uuid.UUID) else value
+
+
+def ceiling(value: Any) -> Any:
+    """Return the largest value that another order of the type can't tell from this one."""
+    if isinstance(value, uuid.UUID):
+        return uuid.UUID(bytes=value.bytes[:8] + b"\xff" * 8)
+    return value
+
+
+def is_coarse(kind: IcebergType) -> bool:
+    """Return whether `floor` and `ceiling` are more than the value itself."""
+    return isinstance(kind, UUIDType)
+
+
+def overlaps(ref: BoundReference, least: Any, most: Any) -> pc.Expression:
+    """Return whether the bounds and least..most have values in common."""
+    lower, upper = lower_and_upper(ref)
+    kind = ref.field_type
+    return (lower <= literal(ceiling(most), kind)) & (upper >= literal(floor(least), kind))
+
+
+def overlaps_any(ref: BoundReference, values: tuple[Any, ...]) -> pc.Expression:
+    """Return whether the bounds have a value in common with sorted values.
+
+    More than `RANGE_LIMIT` values are looked at as that many ranges of neighbours.
+    """
+    size = -(-len(values) // RANGE_LIMIT)
+    starts = range(0, len(values), size)
+    groups = [values[start : start + size] for start in starts]
+    return any_of([overlaps(ref, group[0], group[-1]) for group in groups])
+
+
+def one_value_of(ref: BoundReference, values: tuple[Any, ...]) -> pc.Expression:
+    """Return whether lower and upper are the same value and that is one of these."""
+    lower, upper = lower_and_upper(ref)
+    if len(values) == 1:
+        value = literal(values[0], ref.field_type)
+        return (lower == value) & (upper == value)
+    members = array(with_both_zeros(values), ref.field_type)
+    return (lower == upper) & pc.if_else(lower.is_null(), FALSE, lower.isin(members))
+
+
+def with_both_zeros(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Add -0.0 beside 0.0: Arrow's set membership compares floats by their bits."""
+    if any(isinstance(value, float) and value == 0.0 for value in values):
+        return (*values, -0.0)
+    return values
+
+
+def after_prefix(prefix: str) -> str | None:
+    """Return the least text above all that start with a prefix, None when there is none."""
+    kept = prefix.rstrip(_HIGHEST)
+    if not kept:
+        return None
+    following = ord(kept[-1]) + 1
+    if _SURROGATES[0] <= following <= _SURROGATES[1]:
+        following = _SURROGATES[1] + 1
+    return kept[:-1] + chr(following)
+
+
+def any_of(masks: list[pc.Expression]) -> pc.Expression:
+    """Join expressions by OR as a balanced tree, so that long lists stay shallow."""
+    if not masks:
+        return FALSE
+    while len(masks) > 1:
+        pairs = [masks[i] | masks[i + 1] for i in range(0, len(masks) - 1, 2)]
+        masks = pairs + (masks[-1:] if len(masks) % 2 else [])
+    return masks[0]
+
+
+def all_of(masks: list[pc.Expression]) -> pc.Expression:
+    """Join expressions by AND as a balanced tree."""
+    if not masks:
+        return TRUE
+    while len(masks) > 1:
+        pairs = [masks[i] & masks[i + 1] for i in range(0, len(masks) - 1, 2)]
+        masks = pairs + (masks[-1:] if len(masks) % 2 else [])
+    return masks[0]

@@ -1,0 +1,181 @@
+"""Dates, times and timestamps that a predicate names, as text or as Python values.
+
+A `TimestampLiteral` keeps the wall clock and the zone apart: what it means is known only
+when the column's type is (`coerce`). Forms of text are Spark's (`CAST(... AS TIMESTAMP)`).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.spec.calendar_text import civil, days_of
+
+NANOS_PER_SECOND = 1_000_000_000
+NANOS_PER_DAY = 86_400 * NANOS_PER_SECOND
+
+_DATE = r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
+_TIME = r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?"
+_DATE_TEXT = re.compile(rf"\s*{_DATE}(?:[T ].*)?\s*", re.DOTALL)
+_TIME_TEXT = re.compile(rf"\s*{_TIME}\s*")
+_TIMESTAMP_TEXT = re.compile(rf"\s*{_DATE}(?:[T ]+(?:{_TIME})?\s*(\S.*?)?)?\s*")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class DateLiteral:
+    """DATE '...': days from 1970-01-01."""
+
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLiteral:
+    """TIME '...': nanoseconds from midnight."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampLiteral:
+    """TIMESTAMP '...': nanoseconds of the wall clock from 1970, and its zone where one is given."""
+
+    nanos: int
+    zone: str | None = None
+
+
+def date_from_text(text: str) -> DateLiteral:
+    """Parse Spark's date forms (`2024`, `2024-1`, `2024-01-31`, a time after it is ignored)."""
+    found = _DATE_TEXT.fullmatch(text)
+    if found is None:
+        raise InvalidExpressionError(f"'{text}' is not a date like 2024-01-31")
+    return DateLiteral(_days(text, found.group(1), found.group(2), found.group(3)))
+
+
+def time_from_text(text: str) -> TimeLiteral:
+    """Parse a time of day like `22:31:08.123456`."""
+    found = _TIME_TEXT.fullmatch(text)
+    if found is None:
+        raise InvalidExpressionError(f"'{text}' is not a time like 22:31:08.123456")
+    return TimeLiteral(_nanos(text, *found.groups()))
+
+
+def timestamp_from_text(text: str) -> TimestampLiteral:
+    """Parse Spark's timestamp forms; the zone is an offset, `Z`, `UTC` or a region."""
+    found = _TIMESTAMP_TEXT.fullmatch(text)
+    if found is None:
+        raise InvalidExpressionError(f"'{text}' is not a timestamp like 2024-01-31 22:31:08.123456")
+    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    nanos = _days(text, year, month, day) * NANOS_PER_DAY
+    if hour is not None:
+        nanos += _nanos(text, hour, minute, second, fraction)
+    if zone is not None:
+        _check_zone(zone)
+    return TimestampLiteral(nanos, zone)
+
+
+def from_datetime(value: dt.datetime) -> TimestampLiteral:
+    """Convert a Python (or pandas) datetime; an aware one becomes its instant in UTC."""
+    zone = None
+    if value.tzinfo is not None:
+        value, zone = value.astimezone(dt.UTC), "UTC"
+    nanos = days_of(value.year, value.month, value.day) * NANOS_PER_DAY
+    nanos += from_time(value.time()).nanos
+    return TimestampLiteral(nanos + int(getattr(value, "nanosecond", 0)), zone)
+
+
+def from_time(value: dt.time) -> TimeLiteral:
+    """Convert a Python time of day."""
+    seconds = (value.hour * 60 + value.minute) * 60 + value.second
+    return TimeLiteral(seconds * NANOS_PER_SECOND + value.microsecond * 1000)
+
+
+def from_date(value: dt.date) -> DateLiteral:
+    """Convert a Python date."""
+    return DateLiteral(days_of(value.year, value.month, value.day))
+
+
+def instant(nanos: int, zone: str) -> int:
+    """Return nanoseconds from the epoch of a wall clock in a zone.
+
+    A wall clock that a change of time skips or repeats is read with the offset from before the
+    change, as Spark does.
+    """
+    return nanos - _offset_seconds(nanos, zone) * NANOS_PER_SECOND
+
+
+def wall_clock(nanos: int, zone: str) -> int:
+    """Return the wall clock in a zone of nanoseconds from the epoch."""
+    fixed = _fixed_offset(zone)
+    if fixed is None:
+        moment = _clamped(nanos).replace(tzinfo=dt.UTC).astimezone(_region(zone))
+        fixed = _seconds(moment.utcoffset())
+    return nanos + fixed * NANOS_PER_SECOND
+
+
+def _offset_seconds(nanos: int, zone: str) -> int:
+    fixed = _fixed_offset(zone)
+    if fixed is not None:
+        return fixed
+    return _seconds(_clamped(nanos).replace(tzinfo=_region(zone)).utcoffset())
+
+
+def _clamped(nanos: int) -> dt.datetime:
+    """Return a datetime near enough to know the offset; Python's years end at 1 and 9999."""
+    days, rest = divmod(nanos, NANOS_PER_DAY)
+    year, month, day = civil(days)
+    if not 1 < year < 9999:
+        return dt.datetime(min(max(year, 2), 9998), 1, 1)  # noqa: DTZ001 a wall clock
+    return dt.datetime(year, month, day) + dt.timedelta(microseconds=rest // 1000)  # noqa: DTZ001
+
+
+def _seconds(offset: dt.timedelta | None) -> int:
+    return 0 if offset is None else round(offset.total_seconds())
+
+
+@lru_cache(maxsize=64)
+def _fixed_offset(zone: str) -> int | None:
+    if zone.upper() in {"Z", "UTC", "GMT", "UT"}:
+        return 0
+    found = _OFFSET.fullmatch(zone)
+    if found is None:
+        return None
+    sign, hours, minutes, seconds = found.groups()
+    total = (int(hours) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
+    return -total if sign == "-" else total
+
+
+@lru_cache(maxsize=64)
+def _region(zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as cause:
+        raise InvalidExpressionError(
+            f"'{zone}' is not a time zone: use an offset like +01:00 or a region like Europe/Berlin"
+        ) from cause
+
+
+def _check_zone(zone: str) -> None:
+    if _fixed_offset(zone) is None:
+        _region(zone)
+
+
+def _days(text: str, year: str, month: str | None, day: str | None) -> int:
+    days = days_of(int(year), int(month or 1), int(day or 1))
+    if civil(days) != (int(year), int(month or 1), int(day or 1)):
+        raise InvalidExpressionError(f"'{text}' is not a day of the calendar")
+    return days
+
+
+def _nanos(
+    text: str, hour: str, minute: str, second: str | None, fraction: str | None = None
+) -> int:
+    parts = int(hour), int(minute), int(second or 0)
+    if parts[0] > 23 or parts[1] > 59 or parts[2] > 59:
+        raise InvalidExpressionError(f"'{text}' is not a time of the day")
+    seconds = (parts[0] * 60 + parts[1]) * 60 + parts[2]
+    return seconds * NANOS_PER_SECOND + int((fraction or "").ljust(9, "0"))

@@ -1,0 +1,140 @@
+"""Which files may hold a matching row: a mask over a statistics table.
+
+The rules are those of Java's InclusiveMetricsEvaluator and ManifestEvaluator, but for nulls and
+NaN, which mean what they mean to Spark: NaN is the largest value, so a file that may hold NaN
+may match `x > 5` whatever its bounds are; a null never matches `x != 5`.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import pyarrow.compute as pc
+
+from iceberg_spark.expr.bounds import (
+    FALSE,
+    TRUE,
+    after_prefix,
+    all_of,
+    any_of,
+    ceiling,
+    floor,
+    is_coarse,
+    literal,
+    lower_and_upper,
+    no_nan,
+    no_nulls,
+    no_ordinary,
+    one_value_of,
+    only_nan,
+    only_nulls,
+    overlaps,
+    overlaps_any,
+)
+from iceberg_spark.expr.nodes import (
+    And,
+    Bound,
+    BoundReference,
+    Comparison,
+    Constant,
+    In,
+    IsNaN,
+    IsNull,
+    Leaf,
+    Op,
+    Or,
+    Reference,
+    StartsWith,
+)
+from iceberg_spark.spec.types import PRIMITIVES
+
+
+def may_match(bound: Bound) -> pc.Expression:
+    """Return a mask that is false only for rows whose file can't hold a matching row.
+
+    It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
+    makes it false.
+    """
+    return pc.coalesce(_may(bound), TRUE)
+
+
+def _may(node: Bound) -> pc.Expression:
+    match node:
+        case Constant(value=value):
+            return TRUE if value else FALSE
+        case And(children=children):
+            return all_of([_may(child) for child in children])
+        case Or(children=children):
+            return any_of([_may(child) for child in children])
+        case _:
+            ref = node.term
+            if isinstance(ref, Reference) or not isinstance(ref.field_type, PRIMITIVES):
+                return TRUE  # nested types have no statistics of their own
+            return _leaf(node, ref)
+
+
+def _leaf(leaf: Leaf, ref: BoundReference) -> pc.Expression:
+    match leaf:
+        case IsNull(negated=negated):
+            return ~only_nulls(ref) if negated else ~no_nulls(ref)
+        case IsNaN(negated=False):
+            return ~no_nan(ref) & ~only_nulls(ref)
+        case IsNaN():
+            return ~no_ordinary(ref)
+        case Comparison():
+            return _comparison(leaf, ref)
+        case In(values=values, negated=negated):
+            if negated:
+                return _other_than(ref, values)
+            return ~no_ordinary(ref) & overlaps_any(ref, values)
+        case StartsWith(prefix=prefix, negated=negated):
+            return ~only_nulls(ref) & (_not_prefix if negated else _prefix)(ref, prefix)
+        case _:
+            assert_never(leaf)
+
+
+def _comparison(leaf: Comparison, ref: BoundReference) -> pc.Expression:
+    value, kind = leaf.value, ref.field_type
+    lower, upper = lower_and_upper(ref)
+    match leaf.op:
+        case Op.LT if not is_coarse(kind):
+            return ~no_ordinary(ref) & (lower < literal(value, kind))
+        case Op.LT | Op.LE:
+            return ~no_ordinary(ref) & (lower <= literal(ceiling(value), kind))
+        case Op.GT if not is_coarse(kind):
+            return _or_nan(ref, upper > literal(value, kind))
+        case Op.GT | Op.GE:
+            return _or_nan(ref, upper >= literal(floor(value), kind))
+        case Op.EQ:
+            return ~no_ordinary(ref) & overlaps(ref, value, value)
+        case Op.NE:
+            return _other_than(ref, (value,))
+        case _:
+            assert_never(leaf.op)
+
+
+def _or_nan(ref: BoundReference, in_bounds: pc.Expression) -> pc.Expression:
+    """Return whether an ordinary value is in bounds, or NaN, which is above all bounds."""
+    return ~only_nulls(ref) & (~no_nan(ref) | (~no_ordinary(ref) & in_bounds))
+
+
+def _other_than(ref: BoundReference, values: tuple[object, ...]) -> pc.Expression:
+    """Return whether a value besides these may be there: not if both bounds are one of them."""
+    only_these = one_value_of(ref, values) & no_nan(ref)
+    return ~only_nulls(ref) & (only_nan(ref) | ~only_these)
+
+
+def _prefix(ref: BoundReference, prefix: str) -> pc.Expression:
+    lower, upper = lower_and_upper(ref)
+    after = after_prefix(prefix)
+    reaches = upper >= literal(prefix, ref.field_type)
+    return reaches if after is None else reaches & (lower < literal(after, ref.field_type))
+
+
+def _not_prefix(ref: BoundReference, prefix: str) -> pc.Expression:
+    lower, upper = lower_and_upper(ref)
+    after = after_prefix(prefix)
+    if after is None:
+        return TRUE
+    kind = ref.field_type
+    return (lower < literal(prefix, kind)) | (upper >= literal(after, kind))
