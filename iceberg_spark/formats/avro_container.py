@@ -1,0 +1,188 @@
+"""Avro object container files taken apart: header, schema, blocks (Avro specification 1.12).
+
+The blocks are checked and decompressed here, whatever reads the records then.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cramjam
+
+from iceberg_spark.errors import CorruptFileError, UnsupportedError
+
+MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+_VARINT_BYTES = 10
+SCHEMA_KEY = "avro.schema"
+CODEC_KEY = "avro.codec"
+
+
+@dataclass(frozen=True, slots=True)
+class AvroBlock:
+    """Where a block's (compressed) records are in the file, and how many there are."""
+
+    rows: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class AvroContainer:
+    """An Avro file taken apart; `schema` is the writer's schema as JSON, `metadata` is text."""
+
+    location: str
+    data: bytes
+    schema: Any  # an Avro schema in JSON: an object, a list or a name
+    metadata: Mapping[str, str]
+    codec: str
+    blocks: tuple[AvroBlock, ...]
+
+    @property
+    def row_count(self) -> int:
+        """The number of records in the file."""
+        return sum(block.rows for block in self.blocks)
+
+
+def parse_container(data: bytes, location: str) -> AvroContainer:
+    """Take an Avro file apart without decompressing it.
+
+    Raises CorruptFileError, naming `location`, for a file that is truncated or not Avro.
+    """
+    if data[:4] != MAGIC:
+        raise CorruptFileError(f"{location} is not an Avro file: its first bytes are {data[:4]!r}")
+    try:
+        pairs, position = _read_header(data)
+    except (IndexError, ValueError) as broken:
+        raise CorruptFileError(f"{location} has a broken Avro header: {broken}") from broken
+    metadata = {key: value.decode("utf-8", "replace") for key, value in pairs.items()}
+    try:
+        schema = json.loads(metadata[SCHEMA_KEY])
+    except (KeyError, ValueError) as broken:
+        raise CorruptFileError(f"{location} has no readable Avro schema: {broken}") from broken
+    sync = data[position : position + _SYNC_BYTES]
+    blocks = tuple(_blocks(data, position + _SYNC_BYTES, sync, location))
+    return AvroContainer(location, data, schema, metadata, metadata.get(CODEC_KEY, "null"), blocks)
+
+
+def decompressed(container: AvroContainer) -> Iterator[tuple[int, bytes | memoryview]]:
+    """Yield the record count and the decompressed bytes of each block.
+
+    Raises UnsupportedError for a codec that the library can't read, CorruptFileError for a
+    block that doesn't decompress.
+    """
+    decompress = _DECOMPRESS.get(container.codec)
+    if decompress is None:
+        known = ", ".join(_DECOMPRESS)
+        raise UnsupportedError(
+            f"{container.location} is compressed by the Avro codec '{container.codec}'; "
+            f"this version reads {known}"
+        )
+    view = memoryview(container.data)
+    for block in container.blocks:
+        try:
+            yield block.rows, decompress(view[block.start : block.end])
+        except (zlib.error, cramjam.DecompressionError, ValueError) as broken:
+            raise CorruptFileError(
+                f"{container.location} has a block that does not decompress "
+                f"({container.codec}, bytes {block.start} to {block.end}): {broken}"
+            ) from broken
+
+
+def uncompressed_file(schema: Any, rows: int, records: bytes | bytearray) -> bytes:
+    """Return an Avro file of one uncompressed block with that schema."""
+    sync = b"\0" * _SYNC_BYTES
+    header = header_bytes({SCHEMA_KEY: json.dumps(schema), CODEC_KEY: "null"}, sync)
+    return b"".join((header, zigzag(rows), zigzag(len(records)), records, sync))
+
+
+def header_bytes(metadata: Mapping[str, str], sync: bytes) -> bytes:
+    """Return the header of an Avro file: magic, key-value metadata, sync marker."""
+    parts = [MAGIC, zigzag(len(metadata))]
+    for key, value in metadata.items():
+        for text in (key.encode(), value.encode()):
+            parts += [zigzag(len(text)), text]
+    return b"".join([*parts, b"\0", sync])
+
+
+def zigzag(number: int) -> bytes:
+    """Return a number as Avro writes int and long: zigzag, seven bits a byte."""
+    rest = (number << 1) ^ (number >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def _read_header(data: bytes) -> tuple[dict[str, bytes], int]:
+    pairs: dict[str, bytes] = {}
+    count, position = _read_long(data, len(MAGIC))
+    while count:
+        if count < 0:  # a negative count is followed by the size of the block in bytes
+            _, position = _read_long(data, position)
+        for _ in range(abs(count)):
+            key, position = _read_bytes(data, position)
+            pairs[key.decode()], position = _read_bytes(data, position)
+        count, position = _read_long(data, position)
+    if position + _SYNC_BYTES > len(data):
+        raise ValueError("the file ends before the sync marker")
+    return pairs, position
+
+
+def _blocks(data: bytes, position: int, sync: bytes, location: str) -> Iterator[AvroBlock]:
+    while position < len(data):
+        begin = position
+        try:
+            rows, position = _read_long(data, position)
+            size, position = _read_long(data, position)
+        except (IndexError, ValueError) as broken:
+            raise CorruptFileError(f"{location} is cut off at byte {begin}") from broken
+        end = position + size
+        if rows < 0 or size < 0 or end + _SYNC_BYTES > len(data):
+            raise CorruptFileError(
+                f"{location} is cut off or damaged: the block at byte {begin} needs "
+                f"{size} bytes, the file has {len(data)}"
+            )
+        if data[end : end + _SYNC_BYTES] != sync:
+            raise CorruptFileError(f"{location} is damaged: no sync marker at byte {end}")
+        yield AvroBlock(rows, position, end)
+        position = end + _SYNC_BYTES
+
+
+def _read_long(data: bytes, position: int) -> tuple[int, int]:
+    number = 0
+    for index in range(_VARINT_BYTES):
+        byte = data[position + index]
+        number |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), position + index + 1
+    raise ValueError(f"a number is longer than {_VARINT_BYTES} bytes")
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
+    length, position = _read_long(data, position)
+    if length < 0 or position + length > len(data):
+        raise ValueError(f"a text of {length} bytes at byte {position} does not fit")
+    return data[position : position + length], position + length
+
+
+def _snappy(block: memoryview) -> memoryview:
+    """Undo Avro's snappy: raw snappy followed by the big-endian CRC32 of the plain bytes."""
+    plain = memoryview(cramjam.snappy.decompress_raw(block[:-4]))
+    if zlib.crc32(plain) != int.from_bytes(block[-4:], "big"):
+        raise ValueError("wrong checksum")
+    return plain
+
+
+_DECOMPRESS: dict[str, Callable[[memoryview], bytes | memoryview]] = {
+    "null": lambda block: block,
+    "deflate": lambda block: zlib.decompress(block, -zlib.MAX_WBITS),
+    "snappy": _snappy,
+    "zstandard": lambda block: memoryview(cramjam.zstd.decompress(block)),
+}

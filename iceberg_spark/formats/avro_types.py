@@ -1,0 +1,170 @@
+"""The writer's schema of an Avro file as a tree of values, names resolved.
+
+Avro's encoding has no trace of a record's boundaries: a required record inside another is read
+as if its fields stood in the outer one (`inline_records`), which lets a column reader skip
+fields of the inner record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from iceberg_spark.errors import CorruptFileError, UnsupportedError
+
+PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class AvroType:
+    """One Avro type; `optional` stands for a union with null.
+
+    `kind` is Avro's name of the type, "map" for both forms of a map. `fields` are a record's
+    fields, an array's one element, a map's key and value. `size` is a fixed's length in bytes.
+    """
+
+    kind: str
+    optional: bool = False
+    logical: str | None = None
+    size: int = 0
+    precision: int = 0
+    scale: int = 0
+    utc: bool = False
+    fields: tuple[AvroField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AvroField:
+    """A field of a record, an element, a key or a value; `path` leads to it from the top."""
+
+    name: str
+    type: AvroType
+    field_id: int | None = None
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Named types that were seen, and those that are being read (for recursion)."""
+
+    location: str
+    known: dict[str, Any] = field(default_factory=dict)
+    open: set[str] = field(default_factory=set)
+
+
+def parse_record(schema: Any, location: str) -> tuple[AvroField, ...]:
+    """Return the top-level fields of an Avro schema in JSON.
+
+    Raises CorruptFileError where it is not a legal record schema, UnsupportedError for a union
+    of several types or a recursive type, which no Iceberg file has.
+    """
+    try:
+        top = _parse(schema, _Names(location))
+    except (KeyError, TypeError, ValueError, AttributeError) as broken:
+        raise CorruptFileError(f"{location} has a malformed Avro schema: {broken!r}") from broken
+    if top.kind != "record":
+        raise CorruptFileError(f"{location} holds no Avro records but '{top.kind}'")
+    return tuple(AvroField(one.name, one.type, one.field_id, (one.name,)) for one in top.fields)
+
+
+def inline_records(
+    fields: tuple[AvroField, ...], field_ids: Collection[int]
+) -> tuple[AvroField, ...]:
+    """Put the fields of the required records with those ids in their place, with dotted names."""
+    out: list[AvroField] = []
+    for one in fields:
+        if one.field_id in field_ids and one.type.kind == "record" and not one.type.optional:
+            inner = tuple(
+                AvroField(f"{one.name}.{it.name}", it.type, it.field_id, (*one.path, it.name))
+                for it in one.type.fields
+            )
+            out.extend(inline_records(inner, field_ids))
+        else:
+            out.append(one)
+    return tuple(out)
+
+
+def _parse(schema: Any, names: _Names) -> AvroType:
+    match schema:
+        case str():
+            return AvroType(schema) if schema in PRIMITIVES else _parse_name(schema, names)
+        case list():
+            return _parse_union(schema, names)
+        case {"type": "record" | "error"}:
+            return _parse_record(schema, names)
+        case {"type": "array"}:
+            return _parse_array(schema, names)
+        case {"type": "map"}:
+            key = AvroField("key", AvroType("string"), schema.get("key-id"))
+            value = AvroField("value", _parse(schema["values"], names), schema.get("value-id"))
+            return AvroType("map", fields=(key, value))
+        case {"type": "fixed"}:
+            _remember(schema, names)
+            return _with_logical(schema, AvroType("fixed", size=int(schema["size"])))
+        case {"type": "enum"}:
+            _remember(schema, names)
+            return AvroType("enum")
+        case {"type": inner}:
+            return _with_logical(schema, _parse(inner, names))
+        case _:
+            raise ValueError(schema)
+
+
+def _parse_name(name: str, names: _Names) -> AvroType:
+    if name in names.open:
+        raise UnsupportedError(f"{names.location} has a recursive Avro type '{name}'")
+    return _parse(names.known[name], names)
+
+
+def _parse_union(branches: list[Any], names: _Names) -> AvroType:
+    values = [branch for branch in branches if branch != "null"]
+    if len(values) > 1:
+        raise UnsupportedError(
+            f"{names.location} has an Avro union of {len(values)} types besides null; "
+            "Iceberg files have unions of one type and null only"
+        )
+    if not values:
+        return AvroType("null", optional=True)
+    return _changed(_parse(values[0], names), optional=len(branches) > 1)
+
+
+def _parse_record(schema: Mapping[str, Any], names: _Names) -> AvroType:
+    known = _remember(schema, names)
+    names.open.update(known)
+    fields = tuple(
+        AvroField(str(one["name"]), _parse(one["type"], names), one.get("field-id"))
+        for one in schema["fields"]
+    )
+    names.open.difference_update(known)
+    return AvroType("record", logical=schema.get("logicalType"), fields=fields)
+
+
+def _parse_array(schema: Mapping[str, Any], names: _Names) -> AvroType:
+    item = _parse(schema["items"], names)
+    if schema.get("logicalType") == "map" and item.kind == "record" and len(item.fields) == 2:
+        return AvroType("map", logical="map", fields=item.fields)
+    element = AvroField("element", item, schema.get("element-id"))
+    return AvroType("array", fields=(element,))
+
+
+def _with_logical(schema: Mapping[str, Any], plain: AvroType) -> AvroType:
+    return _changed(
+        plain,
+        logical=schema.get("logicalType"),
+        precision=int(schema.get("precision", 0)),
+        scale=int(schema.get("scale", 0)),
+        utc=bool(schema.get("adjust-to-utc", False)),
+    )
+
+
+def _changed(one: AvroType, **changes: Any) -> AvroType:
+    values = {name: getattr(one, name) for name in AvroType.__slots__}
+    return AvroType(**(values | changes))
+
+
+def _remember(schema: Mapping[str, Any], names: _Names) -> set[str]:
+    name, space = str(schema.get("name", "")), schema.get("namespace")
+    known = {name, f"{space}.{name}"} if space else {name}
+    names.known.update(dict.fromkeys(known, schema))
+    return known
