@@ -12,7 +12,7 @@ import math
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -53,6 +53,7 @@ from iceberg_spark.spec.types import (
     TimeType,
     UUIDType,
 )
+from iceberg_spark.spec.values import scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,13 @@ _LIMITS: dict[type, tuple[int, int]] = {
 }
 _TRUE_TEXTS = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE_TEXTS = frozenset({"f", "false", "n", "no", "0"})
-_WIDE = Context(prec=100)
 
 
 def limits(kind: IcebergType) -> tuple[Any, Any] | None:
     """Return the least and largest canonical value of a type, None where there is no such pair."""
     match kind:
         case DecimalType(precision=precision, scale=scale):
-            largest = _decimal(10**precision - 1, scale)
+            largest = scaled(10**precision - 1, scale)
             return -largest, largest
         case _:
             return _LIMITS.get(type(kind))
@@ -128,10 +128,6 @@ def _place(floor: int, exact: bool, low: int, high: int, make: Callable[[int], A
     if exact:
         return Exact(make(floor))
     return Between(make(floor), make(floor + 1) if floor < high else None)
-
-
-def _decimal(unscaled: int, scale: int) -> Decimal:
-    return Decimal(unscaled).scaleb(-scale, _WIDE)
 
 
 def _boolean(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
@@ -181,7 +177,7 @@ def _number(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerc
 def _maker(term: BoundReference) -> Callable[[int], Any]:
     if isinstance(term.field_type, DecimalType):
         scale = term.field_type.scale
-        return lambda unscaled: _decimal(unscaled, scale)
+        return lambda unscaled: scaled(unscaled, scale)
     return int
 
 

@@ -1,0 +1,89 @@
+"""A bound predicate on one row of canonical values, in plain Python.
+
+For single tuples (residuals of a partition) and as what the vectorised masks are tested
+against; batches go through `row_filter`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from iceberg_spark.expr.nodes import (
+    And,
+    Bound,
+    BoundReference,
+    Comparison,
+    Constant,
+    In,
+    IsNaN,
+    IsNull,
+    Leaf,
+    Op,
+    Or,
+    StartsWith,
+)
+
+
+def evaluate(bound: Bound, row: Mapping[int, Any]) -> bool:
+    """Return whether a row matches; `row` maps field ids to canonical values, absent is null."""
+    match bound:
+        case Constant(value=value):
+            return value
+        case And(children=children):
+            return all(evaluate(child, row) for child in children)
+        case Or(children=children):
+            return any(evaluate(child, row) for child in children)
+        case _:
+            term = bound.term
+            return _leaf(
+                bound, row.get(term.field_id) if isinstance(term, BoundReference) else None
+            )
+
+
+def _leaf(leaf: Leaf, value: Any) -> bool:
+    match leaf:
+        case IsNull(negated=negated):
+            return (value is None) != negated
+        case _ if value is None:
+            return False
+        case IsNaN(negated=negated):
+            return _is_nan(value) != negated
+        case Comparison(op=op, value=literal):
+            return _holds(op, compare(value, literal))
+        case In(values=values, negated=negated):
+            return (not _is_nan(value) and value in values) != negated
+        case StartsWith(prefix=prefix, negated=negated):
+            return bool(value.startswith(prefix)) != negated
+        case _:
+            assert_never(leaf)
+
+
+def _holds(op: Op, order: int) -> bool:
+    match op:
+        case Op.LT:
+            return order < 0
+        case Op.LE:
+            return order <= 0
+        case Op.GT:
+            return order > 0
+        case Op.GE:
+            return order >= 0
+        case Op.EQ:
+            return order == 0
+        case Op.NE:
+            return order != 0
+        case _:
+            assert_never(op)
+
+
+def compare(left: Any, right: Any) -> int:
+    """Return -1, 0 or 1: NaN equals itself and is the largest value, -0.0 equals 0.0."""
+    if _is_nan(left) or _is_nan(right):
+        return _is_nan(left) - _is_nan(right)
+    return (left > right) - (left < right)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
