@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 JavaObject = Any  # py4j has no types
 _FILE_NUMBER = count()
@@ -41,17 +42,9 @@ def read(spark: SparkSession, path: str, **options: str) -> pa.Table:
     return spark.read.format("iceberg").options(**options).load(path).toArrow()
 
 
-def create_from_json(spark: SparkSession, name: str, schema_json: str, **properties: str) -> None:
-    """Create an unpartitioned table from an Iceberg schema in JSON (types SQL cannot name)."""
-    jvm = iceberg(spark)
-    catalog = jvm.hadoop.HadoopCatalog(
-        spark.sparkContext._jsc.hadoopConfiguration(),
-        spark.conf.get("spark.sql.catalog.j.warehouse"),
-    )
-    namespace = jvm.catalog.TableIdentifier.parse(f"db.{name}")
-    schema = jvm.SchemaParser.fromJson(schema_json)
-    unpartitioned = jvm.PartitionSpec.unpartitioned()
-    catalog.createTable(namespace, schema, unpartitioned, None, properties)
+def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """Make a DataFrame of Arrow rows; Spark alone would make timestamps without zone zoned."""
+    return spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from tests.oracle.java_api import (
     commit_deletes,
     data_files,
     delete_equal,
+    frame,
     identifier,
     load,
     location,
@@ -85,8 +86,8 @@ def create(
 
 def append(spark: SparkSession, name: str, start: int, stop: int) -> None:
     """Let Java append the rows `start` to `stop` of `rows.table` as one file a partition."""
-    frame = spark.createDataFrame(rows.table(start, stop)).coalesce(1)
-    frame.writeTo(identifier(name)).option("fanout-enabled", "true").append()
+    made = frame(spark, rows.table(start, stop)).coalesce(1)
+    made.writeTo(identifier(name)).option("fanout-enabled", "true").append()
 
 
 def build(spark: SparkSession, case: Case) -> str:

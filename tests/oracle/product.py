@@ -4,6 +4,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from tests.oracle.java_api import frame
 
 FORMAT = "pyiceberg-lite"
 
@@ -20,5 +21,5 @@ def read_spark(spark: SparkSession, path: str, **options: str) -> pa.Table:
 
 def append_spark(spark: SparkSession, path: str, table: pa.Table, **options: str) -> None:
     """Append with the Spark data source, one task."""
-    frame = spark.createDataFrame(table).coalesce(1)
-    frame.write.format(FORMAT).mode("append").options(**options).save(path)
+    made = frame(spark, table).coalesce(1)
+    made.write.format(FORMAT).mode("append").options(**options).save(path)

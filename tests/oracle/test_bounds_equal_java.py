@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from tests.oracle import rows
-from tests.oracle.java_api import identifier, load, location, read
+from tests.oracle.java_api import frame, identifier, load, location, read
 from tests.oracle.java_tables import FORMATS, create
 
 COUNTS = ("value_counts", "null_value_counts", "nan_value_counts")
@@ -71,7 +71,7 @@ def write_both(
         listed = ", ".join(f"'{key}'='{value}'" for key, value in properties.items())
         java.sql(f"ALTER TABLE {identifier(each)} SET TBLPROPERTIES ({listed})")
     ice.load_table(location(java, names[0])).append(table)
-    java.createDataFrame(table).coalesce(1).writeTo(identifier(names[1])).append()
+    frame(java, table).coalesce(1).writeTo(identifier(names[1])).append()
     return names
 
 

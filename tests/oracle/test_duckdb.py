@@ -1,5 +1,6 @@
 """DuckDB reads what we wrote, and we read what DuckDB wrote."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from tests.oracle import duckdb_reader, rows
 from tests.oracle.compare import assert_same_rows, same_rows
 from tests.oracle.delete_tables import alter
 from tests.oracle.engines import DUCKDB
-from tests.oracle.java_api import delete_equal, global_place, identifier, location, read
+from tests.oracle.java_api import delete_equal, frame, global_place, identifier, location, read
 from tests.oracle.java_tables import Case, delete_unsorted_positions
 from tests.oracle.product import read_arrow, read_spark
 from tests.oracle.test_java_reads_what_we_wrote import CASES, Written, create
@@ -42,12 +43,17 @@ def test_duckdb_reads_our_newest_metadata_file(java: SparkSession) -> None:
     assert_same_rows(rows.table(5, 9), duckdb_reader.read(str(newest)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["id IN (1, 6, 12)", "ts >= TIMESTAMPTZ '2024-01-02 00:00:00+00'", "s LIKE 'a%'", "dec9 > 0.5"],
-)
-def test_duckdb_prunes_by_our_metadata_rightly(java: SparkSession, text: str) -> None:
-    path = location(java, f"duck_filter_{abs(hash(text))}")
+FILTERS = {
+    "bucket": "id IN (1, 6, 12)",
+    "day": "ts >= TIMESTAMPTZ '2024-01-02 00:00:00+00'",
+    "prefix": "s LIKE 'a%'",
+    "decimal": "dec9 > 0.5",
+}
+
+
+@pytest.mark.parametrize("by", FILTERS)
+def test_duckdb_prunes_by_our_metadata_rightly(java: SparkSession, by: str) -> None:
+    path, text = location(java, f"duck_filter_{by}"), FILTERS[by]
     create(path, Written(2, "parquet", "days_bucket"))
     ice.load_table(path).append(rows.table(0, 20))
     ice.load_table(path).append(rows.table(20, 40))
@@ -79,12 +85,26 @@ def test_duckdb_and_we_apply_the_same_deletes_to_our_files(java: SparkSession) -
     assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
 
 
-def test_we_read_and_filter_a_table_that_duckdb_made(java: SparkSession, tmp_path: Path) -> None:
-    metadata = copy_by_duckdb(rows.table(0, 30), tmp_path / "made")
+def test_duckdbs_metadata_lacks_a_required_field_and_is_refused_by_name(
+    java: SparkSession, tmp_path: Path
+) -> None:
+    """DuckDB's COPY leaves out what the specification requires of version 2; Java refuses too."""
+    metadata = copy_by_duckdb(rows.table(0, 10), tmp_path / "made")
+    for reader in (read, read_spark):
+        with pytest.raises(Exception, match="last-sequence-number"):
+            reader(java, metadata)
+    with pytest.raises(ice.IcebergError, match="last-sequence-number"):
+        read_arrow(metadata)
+
+
+def test_we_read_and_filter_files_and_manifests_that_duckdb_made(
+    java: SparkSession, tmp_path: Path
+) -> None:
+    metadata = mended(copy_by_duckdb(rows.table(0, 30), tmp_path / "mended"))
     assert_same_rows(rows.table(0, 30), read_arrow(metadata), what="the Arrow scan")
     assert_same_rows(rows.table(0, 30), read_spark(java, metadata), what="the Spark frame")
     for text in ("id IN (3, 12)", "s LIKE 'a%'", "d > 1.0", "dt < '1990-01-01'"):
-        expected = java.createDataFrame(rows.table(0, 30)).where(text).toArrow()
+        expected = frame(java, rows.table(0, 30)).where(text).toArrow()
         assert_same_rows(expected, read_arrow(metadata, row_filter=text), what=text)
 
 
@@ -103,3 +123,12 @@ def copy_by_duckdb(table: pa.Table, folder: Path) -> str:
         connection.sql(f"COPY (SELECT * FROM given) TO '{folder}' (FORMAT iceberg)")
     hint = (folder / "metadata" / "version-hint.text").read_text().strip()
     return str(folder / "metadata" / f"{hint}.metadata.json")
+
+
+def mended(path: str) -> str:
+    """Write the metadata again with the field that DuckDB leaves out; return the new file."""
+    metadata = json.loads(Path(path).read_text())
+    last = max(snapshot["sequence-number"] for snapshot in metadata["snapshots"])
+    target = Path(path).with_name("v1.metadata.json")
+    target.write_text(json.dumps(metadata | {"last-sequence-number": last}))
+    return str(target)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from tests.oracle import rows
 from tests.oracle.compare import assert_same_rows, canonical_column, same_rows
 from tests.oracle.engines import ENGINES, PYICEBERG, Engine
-from tests.oracle.java_api import identifier, location, read
+from tests.oracle.java_api import frame, identifier, location, read
 from tests.oracle.java_tables import CASES, FIRST, SECOND, THIRD, Case, JavaTable, create
 
 Tables = Callable[[Case], JavaTable]
@@ -59,6 +59,6 @@ def test_pyiceberg_still_reads_null_lists_of_structs_as_empty(java_table: Tables
 def test_java_still_reads_orc_zeros_as_the_first_zero(java: SparkSession) -> None:
     create(java, "orc_zeros", "d double", write_format_default="orc")
     zeros = pa.table({"d": pa.array([-0.0, 0.0], pa.float64())})
-    java.createDataFrame(zeros).coalesce(1).writeTo(identifier("orc_zeros")).append()
+    frame(java, zeros).coalesce(1).writeTo(identifier("orc_zeros")).append()
     actual = read(java, location(java, "orc_zeros"))
     assert canonical_column(actual["d"]) == canonical_column(pa.array([-0.0, -0.0]))

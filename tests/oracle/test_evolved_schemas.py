@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 import iceberg_spark as ice
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.delete_tables import alter, insert
-from tests.oracle.java_api import identifier, location, read
+from tests.oracle.java_api import frame, identifier, location, read
 from tests.oracle.java_tables import FORMATS, create
 from tests.oracle.product import append_spark, read_arrow, read_spark
 
@@ -177,7 +177,7 @@ def test_filters_use_the_bounds_of_old_files_rightly(
     """Bounds were written in the old type, or belong to a column of the same name that is gone."""
     evolve = next(e for e in EVOLUTIONS if e.__name__ == evolution)
     path = location(java, evolved(java, evolve, file_format, "_filter"))
-    everything = java.createDataFrame(read(java, path))
+    everything = frame(java, read(java, path))
     for text in FILTERS[evolution]:
         expected = everything.where(text).toArrow()
         assert_same_rows(expected, read_arrow(path, row_filter=text), what=text)

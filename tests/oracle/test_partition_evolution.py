@@ -9,7 +9,7 @@ import iceberg_spark as ice
 from tests.oracle import rows
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.delete_tables import alter
-from tests.oracle.java_api import identifier, location, read
+from tests.oracle.java_api import frame, identifier, location, read
 from tests.oracle.java_tables import append, create
 from tests.oracle.product import append_spark, read_arrow, read_spark
 
@@ -69,9 +69,9 @@ def test_files_of_two_specs_read_and_filter_as_java(
     assert (everything.num_rows == 40) == (version == 1)
     assert_same_rows(everything, read_arrow(path), what="the Arrow scan")
     assert_same_rows(everything, read_spark(java, path), what="the Spark frame")
-    frame = java.createDataFrame(everything)
+    made = frame(java, everything)
     for text in FILTERS:
-        expected = frame.where(text).toArrow()
+        expected = made.where(text).toArrow()
         assert_same_rows(expected, read_arrow(path, row_filter=text), what=text)
 
 
@@ -90,7 +90,7 @@ def test_we_write_in_the_new_spec_and_java_reads_on(
     assert_same_rows(expected, read(java, path), what="Java")
     assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
     for text in FILTERS[:4]:
-        kept = java.createDataFrame(expected).where(text).toArrow()
+        kept = frame(java, expected).where(text).toArrow()
         assert_same_rows(kept, java.table(identifier(name)).where(text).toArrow(), what=text)
 
 

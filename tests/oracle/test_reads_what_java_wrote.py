@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
 from tests.oracle.compare import assert_same_rows, canonical_rows
-from tests.oracle.java_api import identifier, read
+from tests.oracle.java_api import frame, identifier, read
 from tests.oracle.java_tables import CASES, FORMATS, Case, JavaTable
 from tests.oracle.product import read_arrow, read_spark
 
@@ -59,7 +59,7 @@ def test_every_row_filter_keeps_what_spark_keeps(
     """Java's rows filtered by Spark itself: Java's own push-down would lose NaN rows."""
     table = java_table(case)
     marks = [expr(text).alias(f"_{n}") for n, text in enumerate(FILTERS)]
-    marked = java.createDataFrame(table.rows).select("*", *marks).toArrow()
+    marked = frame(java, table.rows).select("*", *marks).toArrow()
     for number, text in enumerate(FILTERS):
         kept = marked.filter(pc.fill_null(marked[f"_{number}"], fill_value=False))
         expected = kept.select(table.rows.column_names)
@@ -72,7 +72,7 @@ def test_the_row_filter_option_keeps_what_spark_keeps(
 ) -> None:
     table = java_table(case)
     text = "ts < '2024-01-03 00:00:00+00:00' AND id > 5 AND (d > 1.0 OR s IS NULL)"
-    expected = java.createDataFrame(table.rows).where(text).toArrow()
+    expected = frame(java, table.rows).where(text).toArrow()
     actual = read_spark(java, table.path, **{"row-filter": text})
     assert_same_rows(expected, actual, what=text)
 
@@ -83,7 +83,7 @@ def test_a_projection_reads_equality_columns_and_drops_them_again(
 ) -> None:
     """The equality deletes need id, d and s; none of them is asked for."""
     table = java_table(case)
-    expected = java.createDataFrame(table.rows).selectExpr("ts", STRUCT_WITH_ONE_CHILD)
+    expected = frame(java, table.rows).selectExpr("ts", STRUCT_WITH_ONE_CHILD)
     columns = ("ts", "st.n.y")
     assert_same_rows(expected.toArrow(), read_arrow(table.path, selected_fields=columns))
     actual = read_spark(java, table.path, columns=",".join(columns))
