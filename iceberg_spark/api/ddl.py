@@ -1,0 +1,103 @@
+"""Schemas and types written as Spark DDL: "id bigint not null, s struct<a: int>".
+
+sqlglot parses; this turns its tree into Iceberg types. Beyond Spark's own names it takes
+`uuid` and `time`, which Iceberg has and Spark lacks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import sqlglot
+from sqlglot import expressions as e
+from sqlglot.errors import SqlglotError
+
+from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+
+_KIND = e.DType
+_SIMPLE: dict[e.DType, t.PrimitiveType] = {
+    _KIND.BOOLEAN: t.BooleanType(),
+    _KIND.TINYINT: t.IntegerType(),
+    _KIND.SMALLINT: t.IntegerType(),
+    _KIND.INT: t.IntegerType(),
+    _KIND.BIGINT: t.LongType(),
+    _KIND.FLOAT: t.FloatType(),
+    _KIND.DOUBLE: t.DoubleType(),
+    _KIND.DATE: t.DateType(),
+    _KIND.TIME: t.TimeType(),
+    _KIND.TIMESTAMPNTZ: t.TimestampType(),
+    _KIND.TIMESTAMPTZ: t.TimestamptzType(),
+    _KIND.TIMESTAMPLTZ: t.TimestamptzType(),
+    _KIND.TEXT: t.StringType(),
+    _KIND.VARCHAR: t.StringType(),
+    _KIND.CHAR: t.StringType(),
+    _KIND.BINARY: t.BinaryType(),
+    _KIND.UUID: t.UUIDType(),
+}
+
+
+def schema_from_ddl(text: str) -> Schema:
+    """Return a schema with provisional ids for "name type [not null] [comment '...'], ...".
+
+    Raises InvalidSchemaError showing the part that can't be understood.
+    """
+    try:
+        statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="spark")
+    except SqlglotError as error:
+        raise InvalidSchemaError(f"Schema '{text}' is no Spark DDL: {_first_line(error)}") from None
+    columns = getattr(statement.this, "expressions", [])
+    ids = itertools.count(1)
+    return Schema(*(_field(column, text, ids) for column in columns))
+
+
+def type_from_ddl(text: str) -> t.IcebergType:
+    """Return the type that a DDL type name stands for, nested ids provisional.
+
+    Raises InvalidSchemaError showing the part that can't be understood.
+    """
+    return schema_from_ddl(f"c {text}").fields[0].field_type
+
+
+def _field(column: e.Expression, text: str, ids: Iterator[int]) -> t.NestedField:
+    if not isinstance(column, e.ColumnDef) or not isinstance(column.args.get("kind"), e.DataType):
+        raise InvalidSchemaError(f"'{column.sql('spark')}' in '{text}' is not 'name type'")
+    field_id = next(ids)
+    kind = _type(column.args["kind"], text, ids)
+    constraints = [constraint.args["kind"] for constraint in column.args.get("constraints") or ()]
+    required = any(
+        isinstance(kind, e.NotNullColumnConstraint) and not kind.args.get("allow_null")
+        for kind in constraints
+    )
+    comments = [c.this.name for c in constraints if isinstance(c, e.CommentColumnConstraint)]
+    return t.NestedField(field_id, column.name, kind, required, comments[0] if comments else None)
+
+
+def _type(kind: e.DataType, text: str, ids: Iterator[int]) -> t.IcebergType:
+    parameters = kind.expressions
+    match kind.this:
+        case _KIND.STRUCT:
+            return t.StructType(*(_field(child, text, ids) for child in parameters))
+        case _KIND.ARRAY if len(parameters) == 1:
+            element_id = next(ids)
+            return t.ListType(element_id, _type(parameters[0], text, ids))
+        case _KIND.MAP if len(parameters) == 2:
+            key_id, value_id = next(ids), next(ids)
+            key, value = (_type(part, text, ids) for part in parameters)
+            return t.MapType(key_id, key, value_id, value)
+        case _KIND.DECIMAL:
+            numbers = [int(parameter.this.name) for parameter in parameters]
+            precision, scale = (*numbers, *(10, 0)[len(numbers) :])
+            return t.DecimalType(precision, scale)
+        case simple if simple in _SIMPLE:
+            return _SIMPLE[simple]
+        case _:
+            raise InvalidSchemaError(
+                f"Type '{kind.sql('spark')}' in '{text}' is none that a table column can have"
+            )
+
+
+def _first_line(error: SqlglotError) -> str:
+    return str(error).splitlines()[0]

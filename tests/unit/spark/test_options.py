@@ -1,0 +1,87 @@
+"""Options are parsed once, early, and what is wrong is named (contract: "Spark data source")."""
+
+import pytest
+
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spark.adapt.options import read_options, split_list, write_options
+
+
+def test_keys_are_case_insensitive() -> None:
+    options = read_options({"PATH": "/t", "Snapshot-ID": "7", "VERSIONASOF": "main"})
+    assert (options.path, options.snapshot_id, options.version_as_of) == ("/t", 7, "main")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("snapshot_id", "snapshot-id"),
+        ("rowfilter", "row-filter"),
+        ("versionasoff", "versionAsOf"),
+        ("column", "columns"),
+    ],
+)
+def test_an_unknown_read_option_names_the_nearest(given: str, meant: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"'{given}'.*'{meant}'"):
+        read_options({"path": "/t", given: "1"})
+
+
+def test_an_unknown_write_option_names_the_nearest() -> None:
+    with pytest.raises(InvalidOptionError, match=r"'mergeschem'.*'mergeSchema'"):
+        write_options({"path": "/t", "mergeschem": "true"})
+
+
+def test_storage_properties_pass_through_and_stay_out_of_the_repr() -> None:
+    options = read_options({"path": "/t", "s3.secret-access-key": "hush"})
+    assert options.storage == {"s3.secret-access-key": "hush"}
+    assert "hush" not in repr(options)
+
+
+def test_prefixed_options_are_collected() -> None:
+    options = write_options(
+        {"path": "/t", "snapshot-property.a": "1", "table-property.write.format.default": "orc"}
+    )
+    assert options.snapshot_properties == {"a": "1"}
+    assert options.table_properties == {"write.format.default": "orc"}
+
+
+def test_a_list_is_split_outside_parentheses_and_backticks() -> None:
+    assert split_list("bucket(16, id), days(ts) ,`a,b`, c.d") == (
+        "bucket(16, id)",
+        "days(ts)",
+        "`a,b`",
+        "c.d",
+    )
+
+
+def test_timestamp_as_of_is_seconds_or_a_text_with_a_zone() -> None:
+    def parse(**options: str) -> int | None:
+        return read_options({"path": "/t", **options}).as_of_timestamp_ms
+
+    assert parse(timestampAsOf="1700000000") == 1_700_000_000_000
+    assert parse(timestampAsOf="2024-01-01 00:00:00+00:00") == 1_704_067_200_000
+    tokyo = {"timestampAsOf": "2024-01-01 09:00:00", "time-zone": "Asia/Tokyo"}
+    assert parse(**tokyo) == 1_704_067_200_000
+    with pytest.raises(InvalidOptionError, match="time-zone"):
+        parse(timestampAsOf="2024-01-01 09:00:00")
+    with pytest.raises(InvalidOptionError, match="timestampAsOf"):
+        parse(timestampAsOf="yesterday")
+
+
+@pytest.mark.parametrize("mode", ["hash", "range"])
+def test_a_distribution_points_to_what_can_do_it(mode: str) -> None:
+    with pytest.raises(InvalidOptionError, match=r"table\.append.*repartition"):
+        write_options({"path": "/t", "distribution-mode": mode})
+
+
+def test_a_load_without_a_table_says_so() -> None:
+    with pytest.raises(InvalidOptionError, match=r"load\(\) or save\(\)"):
+        read_options({})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("split-size", "big"), ("lookback", "0"), ("pushdown", "maybe"), ("end-snapshot-id", "x")],
+)
+def test_a_value_of_the_wrong_kind_names_the_option(name: str, value: str) -> None:
+    with pytest.raises(InvalidOptionError, match=f"'{name}'.*{value}"):
+        read_options({"path": "/t", name: value})
