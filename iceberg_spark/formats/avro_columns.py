@@ -55,6 +55,16 @@ def read_avro_columns(
     container = parse_container(data, location)
     fields = inline_records(parse_record(container.schema, location), inline)
     wanted = [one for one in fields if columns is None or one.field_id in columns]
+    return container_columns(container, fields, wanted)
+
+
+def container_columns(
+    container: AvroContainer, fields: tuple[AvroField, ...], wanted: list[AvroField]
+) -> Table:
+    """Return the `wanted` ones of `fields` (all that are in a record) for a parsed file's blocks.
+
+    Raises what `read_avro_columns` raises.
+    """
     try:
         plain_schema, names = _plain_schema(fields)
         tables = list(_decode(container, plain_schema, names, wanted))

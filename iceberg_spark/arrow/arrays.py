@@ -1,0 +1,78 @@
+"""Nested Arrow arrays taken apart and put together without copying their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Step = Callable[[pa.Array], pa.Array]
+"""From one array to another of the same length."""
+
+
+def validity(array: pa.Array) -> pa.Buffer | None:
+    """Return the validity bitmap of an array's own window, None where nothing is null."""
+    if array.null_count == 0:
+        return None
+    if array.offset == 0:
+        return array.buffers()[0]
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    return pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+
+
+def struct_of(
+    rows: int, children: Sequence[pa.Array], kind: pa.StructType, nulls: pa.Array | None = None
+) -> pa.StructArray:
+    """Return a struct array of exactly the type `kind`, null where `nulls` is null."""
+    bitmap = None if nulls is None else validity(nulls)
+    null_count = 0 if nulls is None else nulls.null_count
+    return pa.Array.from_buffers(kind, rows, [bitmap], null_count, 0, children=list(children))
+
+
+def batch_of(rows: int, columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch that knows its number of rows even where it has no columns."""
+    if columns:
+        return pa.RecordBatch.from_arrays(list(columns), schema=schema)
+    return pa.RecordBatch.from_struct_array(struct_of(rows, (), pa.struct([])))
+
+
+def map_struct(array: pa.StructArray, children: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
+    """Return the struct array with other children; its nulls stay."""
+    return struct_of(len(array), children, kind, array)
+
+
+def map_list(array: pa.Array, step: Step, kind: pa.DataType) -> pa.Array:
+    """Return a list or map array with `step` done to the values in its window.
+
+    The values of a map are its entries, a struct array. A file reader hands out slices of one
+    long array: only the values of the slice are touched.
+    """
+    offsets = array.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    values = map_entries(array) if pa.types.is_map(array.type) else array.values
+    values = step(values.slice(first, last - first))
+    if first or offsets.offset:
+        offsets = pc.subtract(offsets, pa.scalar(first, offsets.type))
+    buffers = [validity(array), offsets.buffers()[1]]
+    return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, 0, children=[values])
+
+
+def map_entries(array: pa.MapArray) -> pa.StructArray:
+    """Return all entries below a map array, those outside its window too."""
+    keys, items = array.keys, array.items
+    entries = pa.struct([array.type.key_field, array.type.item_field])
+    return struct_of(len(keys), (keys, items), entries)
+
+
+def struct_children(array: pa.StructArray) -> list[pa.Array]:
+    """Return the children of a struct array, as long as itself."""
+    return [array.field(index) for index in range(array.type.num_fields)]
+
+
+def concat(parts: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return one array for a column of several chunks."""
+    if isinstance(parts, pa.ChunkedArray):
+        return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
+    return parts

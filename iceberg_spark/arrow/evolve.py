@@ -1,0 +1,295 @@
+"""File columns to the requested schema by field id, compiled once per file, applied per batch.
+
+Source: specification, "Column Projection", "Default values", "Schema Evolution".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from iceberg_spark.arrow.arrays import (
+    Step,
+    batch_of,
+    map_list,
+    map_struct,
+    struct_children,
+    struct_of,
+)
+from iceberg_spark.arrow.file_fields import FileField
+from iceberg_spark.arrow.promote import leaf_step, storage_type
+from iceberg_spark.arrow.schema import is_list, to_arrow_field, to_arrow_type
+from iceberg_spark.arrow.values import to_scalar
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.spec import types as t
+
+Fill = Callable[[int], pa.Array]
+"""From a number of rows to a column that the file does not have."""
+Constants = Mapping[int, pa.Scalar]
+"""Values by field id that come from metadata, not from the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The child at `index` of what the file gives, through `step` unless it is right already."""
+
+    index: int
+    step: Step | None
+
+
+_Source = _Read | Fill
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """How batches of one file become batches of the requested schema."""
+
+    schema: pa.Schema
+    sources: tuple[_Source, ...]
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with exactly `schema`; columns that are right already are shared."""
+        rows = batch.num_rows
+        columns = [_column(source, batch.columns, rows) for source in self.sources]
+        return batch_of(rows, columns, self.schema)
+
+
+def evolution(
+    fields: tuple[FileField, ...],
+    wanted: Sequence[t.NestedField],
+    constants: Constants,
+    where: str,
+) -> Evolution:
+    """Compile how the columns `fields`, as a reader gives them, become the `wanted` ones.
+
+    A field that the file lacks is, in this order: its constant (identity partition value), a
+    column that a name mapping gives its id, its `initial-default`, null. Raises
+    CorruptFileError naming the column and `where` for a type that can't be read as the wanted
+    one, or a required column that none of these gives.
+    """
+    schema = pa.schema([to_arrow_field(field) for field in wanted])
+    compiler = _Compiler(constants, where)
+    return Evolution(schema, tuple(compiler.sources(fields, wanted, "")))
+
+
+def needed_leaves(
+    fields: tuple[FileField, ...], wanted: Sequence[t.NestedField], constants: Constants
+) -> frozenset[int]:
+    """Return the primitive columns of a file that have to be read for the wanted fields.
+
+    A struct of which only children that the file lacks are wanted still needs one of its old
+    children: without it, a null struct can't be told from a struct of nulls.
+    """
+    found: set[int] = set()
+    for field in wanted:
+        source = _find(fields, field, constants)
+        if isinstance(source, FileField):
+            found |= _leaves_for(source, field.field_type, constants)
+    return frozenset(found)
+
+
+def _leaves_for(source: FileField, wanted: t.IcebergType, constants: Constants) -> frozenset[int]:
+    match wanted:
+        case t.UnknownType():
+            return frozenset()
+        case t.StructType() | t.ListType() | t.MapType():
+            inner = needed_leaves(source.children, _paired(source, wanted), constants)
+        case _:
+            return frozenset(source.leaves)
+    if pt.is_map(source.kind) and source.children:
+        inner |= frozenset(source.children[0].leaves)
+        inner |= _at_least_one(source.children[1], inner)
+    return inner | _at_least_one(source, inner)
+
+
+def _at_least_one(source: FileField, chosen: frozenset[int]) -> frozenset[int]:
+    if chosen.intersection(source.leaves) or not source.leaves:
+        return frozenset()
+    return frozenset((min(_leaf_costs(source, 0))[2],))
+
+
+def _leaf_costs(source: FileField, repeated: int) -> list[tuple[int, bool, int]]:
+    """Rank leaves by how cheap they are to read: few lists above, fixed width, early."""
+    if not source.children:
+        variable = not (pt.is_primitive(source.kind) or pt.is_decimal(source.kind))
+        return [(repeated, variable, leaf) for leaf in source.leaves]
+    deeper = repeated + (is_list(source.kind) or pt.is_map(source.kind))
+    return [cost for child in source.children for cost in _leaf_costs(child, deeper)]
+
+
+def _paired(source: FileField, wanted: t.IcebergType) -> tuple[t.NestedField, ...]:
+    """Return the wanted children; elements, keys and values that have no id in the file fit."""
+    fields = t.child_fields(wanted)
+    if isinstance(wanted, t.StructType):
+        return fields
+    return tuple(
+        _with_id(field, child) for field, child in zip(fields, source.children, strict=False)
+    )
+
+
+def _with_id(field: t.NestedField, child: FileField) -> t.NestedField:
+    """A list has one element, whatever its writer (Spark's gives it no id) called it."""
+    if child.own_id is None and child.mapped_id is None:
+        return t.NestedField(-1, field.name, field.field_type, field.required)
+    return field
+
+
+def _find(
+    fields: tuple[FileField, ...], wanted: t.NestedField, constants: Constants
+) -> FileField | pa.Scalar | None:
+    """Return what gives a wanted field's values, None for its default."""
+    if isinstance(wanted.field_type, t.UnknownType):
+        return None
+    for field in fields:
+        if field.own_id == wanted.field_id:
+            return field
+    if wanted.field_id in constants:
+        return constants[wanted.field_id]
+    for field in fields:
+        if field.own_id is None and (field.mapped_id or -1) == wanted.field_id:
+            return field
+    return None
+
+
+def _column(source: _Source, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+    match source:
+        case _Read(index=index, step=None):
+            return columns[index]
+        case _Read(index=index, step=step) if step is not None:
+            return step(columns[index])
+        case _:
+            return source(rows)  # type: ignore[operator]  # a Fill; Callable has no class to match
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    constants: Constants
+    where: str
+
+    def sources(
+        self, fields: tuple[FileField, ...], wanted: Sequence[t.NestedField], parent: str
+    ) -> list[_Source]:
+        return [self._source(fields, field, f"{parent}{field.name}") for field in wanted]
+
+    def _source(self, fields: tuple[FileField, ...], wanted: t.NestedField, path: str) -> _Source:
+        found = _find(fields, wanted, self.constants)
+        if isinstance(found, FileField):
+            return _Read(fields.index(found), self._step(found, wanted.field_type, path))
+        if found is not None:
+            return _constant(found.cast(to_arrow_type(wanted.field_type, path)))
+        return self._default(wanted, path)
+
+    def _step(self, found: FileField, wanted: t.IcebergType, path: str) -> Step | None:
+        target = to_arrow_type(wanted, path)
+        match wanted:
+            case t.StructType(fields=fields):
+                self._check(pt.is_struct(found.kind), found, wanted, path)
+                return self._struct(found, fields, target, path)
+            case t.ListType():
+                self._check(is_list(found.kind), found, wanted, path)
+                return self._list(found, wanted, target, path)
+            case t.MapType():
+                self._check(pt.is_map(found.kind), found, wanted, path)
+                return self._map(found, wanted, target, path)
+            case _:
+                return leaf_step(found.kind, wanted, path, self.where)
+
+    def _check(self, fits: bool, found: FileField, wanted: t.IcebergType, path: str) -> None:
+        if not fits:
+            raise CorruptFileError(
+                f"Column '{path}' of {self.where} holds {found.kind}, which can't be read as "
+                f"{wanted}"
+            )
+
+    def _struct(
+        self, found: FileField, wanted: tuple[t.NestedField, ...], target: pa.DataType, path: str
+    ) -> Step:
+        sources = self.sources(found.children, wanted, f"{path}.")
+
+        def convert(array: pa.Array) -> pa.Array:
+            children = struct_children(array)
+            made = [_column(source, children, len(array)) for source in sources]
+            return map_struct(array, made, target)
+
+        return convert
+
+    def _list(self, found: FileField, wanted: t.ListType, target: pa.DataType, path: str) -> Step:
+        (element,) = self._children(found, wanted, path)
+        plain = pa.list_(pa.field("element", found.children[0].kind))
+        same_layout = pt.is_list(found.kind)
+
+        def convert(array: pa.Array) -> pa.Array:
+            array = array if same_layout else array.cast(plain)
+            return map_list(array, element, target)
+
+        return convert
+
+    def _map(self, found: FileField, wanted: t.MapType, target: pa.DataType, path: str) -> Step:
+        key, value = self._children(found, wanted, path)
+        entries = pa.struct([target.key_field, target.item_field])
+
+        def convert_entries(array: pa.Array) -> pa.Array:
+            keys, values = struct_children(array)
+            return struct_of(len(array), (key(keys), value(values)), entries)
+
+        return lambda array: map_list(array, convert_entries, target)
+
+    def _children(self, found: FileField, wanted: t.IcebergType, path: str) -> list[Step]:
+        """Return a step for the element of a list, or for the key and the value of a map."""
+        steps = []
+        for field, paired, child in zip(
+            t.child_fields(wanted), _paired(found, wanted), found.children, strict=True
+        ):
+            where = f"{path}.{field.name}"
+            if paired.field_id < 0:
+                step = self._step(child, field.field_type, where)
+                steps.append(step or _same)
+            else:
+                source = self._source((child,), field, where)
+                steps.append(_from_one(source))
+        return steps
+
+    def _default(self, wanted: t.NestedField, path: str) -> Fill:
+        kind = to_arrow_type(wanted.field_type, path)
+        if wanted.initial_default is None:
+            if wanted.required:
+                raise CorruptFileError(
+                    f"Column '{path}' is required, has no default, and is missing from {self.where}"
+                )
+            return lambda rows: pa.nulls(rows, kind)
+        if isinstance(wanted.field_type, t.StructType):
+            return self._default_struct(wanted.field_type, kind, path)
+        return _constant(to_scalar(wanted.field_type, wanted.initial_default))
+
+    def _default_struct(self, wanted: t.StructType, kind: pa.DataType, path: str) -> Fill:
+        """A struct's default says only that it is not null; its fields have their own."""
+        fills = [self._default(field, f"{path}.{field.name}") for field in wanted.fields]
+        return lambda rows: struct_of(rows, [fill(rows) for fill in fills], kind)
+
+
+def _constant(value: pa.Scalar) -> Fill:
+    if not value.is_valid:
+        return lambda rows: pa.nulls(rows, value.type)
+    return lambda rows: pa.repeat(value, rows)
+
+
+def _same(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _from_one(source: _Source) -> Step:
+    return lambda array: _column(source, (array,), len(array))
+
+
+def leaf_types(fields: tuple[FileField, ...]) -> dict[int, pa.DataType]:
+    """Return the plain Arrow type of every primitive column by its number."""
+    found: dict[int, pa.DataType] = {}
+    for field in fields:
+        if field.children:
+            found |= leaf_types(field.children)
+        else:
+            found |= dict.fromkeys(field.leaves, storage_type(field.kind))
+    return found

@@ -1,0 +1,122 @@
+"""The columns of a file as a tree with field ids: its own, or those of a name mapping."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.schema import child_fields, field_id, is_list
+from iceberg_spark.spec import types as t
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileField:
+    """A column or nested field of a file.
+
+    `own_id` is what the file itself says, `mapped_id` what a name mapping says where the file
+    says nothing. `leaves` numbers the primitive columns below it in the file's order, which is
+    how Parquet numbers its columns. Children of a list are its element, of a map key and value.
+    """
+
+    name: str
+    kind: pa.DataType
+    own_id: int | None
+    mapped_id: int | None
+    leaves: tuple[int, ...]
+    children: tuple[FileField, ...] = ()
+
+
+def file_fields(schema: pa.Schema, ids: Mapping[Path, int] | None = None) -> tuple[FileField, ...]:
+    """Return the top-level columns of a file's schema.
+
+    `ids` gives ids by path of names for fields that have none of their own (specification,
+    "Column Projection"); list elements are named `element`, map parts `key` and `value`.
+    """
+    numbers = itertools.count()
+    return tuple(_file_field(field, (field.name,), ids or {}, numbers) for field in schema)
+
+
+def _file_field(
+    field: pa.Field, path: Path, ids: Mapping[Path, int], numbers: Iterator[int]
+) -> FileField:
+    names = child_names(field.type)
+    children = tuple(
+        _file_field(child, (*path, name), ids, numbers)
+        for child, name in zip(child_fields(field.type), names, strict=True)
+    )
+    inner = tuple(leaf for child in children for leaf in child.leaves)
+    own = field_id(field)
+    mapped = ids.get(path) if own is None else None
+    # A struct without children (Arrow allows it) has no column in a file.
+    leaves = inner if names or pa.types.is_struct(field.type) else (next(numbers),)
+    return FileField(path[-1], field.type, own, mapped, leaves, children)
+
+
+def child_names(kind: pa.DataType) -> tuple[str, ...]:
+    """Return the names that the children of a type go by in name mappings."""
+    if pa.types.is_map(kind):
+        return ("key", "value")
+    if is_list(kind):
+        return ("element",)
+    return tuple(field.name for field in child_fields(kind))
+
+
+def has_own_ids(fields: tuple[FileField, ...]) -> bool:
+    """Return whether the file itself gives any field an id."""
+    return any(field.own_id is not None or has_own_ids(field.children) for field in fields)
+
+
+def pruned(fields: tuple[FileField, ...], leaves: frozenset[int]) -> tuple[FileField, ...]:
+    """Return the fields as a reader gives them that reads only some leaves."""
+    return tuple(_pruned(field, leaves) for field in fields if leaves.intersection(field.leaves))
+
+
+def _pruned(field: FileField, leaves: frozenset[int]) -> FileField:
+    kept = tuple(leaf for leaf in field.leaves if leaf in leaves)
+    if kept == field.leaves:
+        return field
+    children = pruned(field.children, leaves)
+    return replace(field, kind=_kind_of(field, children), leaves=kept, children=children)
+
+
+def _kind_of(field: FileField, children: tuple[FileField, ...]) -> pa.DataType:
+    inner = [pa.field(child.name, child.kind) for child in children]
+    if pa.types.is_struct(field.kind):
+        return pa.struct(inner)
+    if pa.types.is_map(field.kind):
+        return pa.map_(inner[0].with_nullable(nullable=False), inner[1])
+    return pa.large_list(inner[0]) if pa.types.is_large_list(field.kind) else pa.list_(inner[0])
+
+
+def names_of(fields: tuple[t.NestedField, ...]) -> dict[Path, int]:
+    """Return the ids of a schema's fields by path of names, as a name mapping would give them."""
+    found: dict[Path, int] = {}
+    _collect(fields, (), found)
+    return found
+
+
+def positions_of(schema: pa.Schema, fields: tuple[t.NestedField, ...]) -> dict[Path, int]:
+    """Return the ids 1, 2, ... for a file's columns in their order, nested fields by name.
+
+    Java's rule for Parquet files without ids and without a name mapping (ParquetSchemaUtil.
+    addFallbackIds): the columns of such a table were never reordered or dropped.
+    """
+    by_id = {field.field_id: field for field in fields}
+    found: dict[Path, int] = {}
+    for number, column in enumerate(schema, start=1):
+        found[column.name,] = number
+        if number in by_id:
+            _collect(t.child_fields(by_id[number].field_type), (column.name,), found)
+    return found
+
+
+def _collect(fields: tuple[t.NestedField, ...], parent: Path, found: dict[Path, int]) -> None:
+    for field in fields:
+        path = (*parent, field.name)
+        found[path] = field.field_id
+        _collect(t.child_fields(field.field_type), path, found)

@@ -1,0 +1,97 @@
+"""The port that the readers of Parquet, ORC and Avro data and delete files share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.file_fields import FileField
+from iceberg_spark.errors import (
+    CorruptFileError,
+    NoSuchFileError,
+    StorageError,
+    StoragePermissionError,
+    UnsupportedError,
+)
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+
+WHOLE_FILE = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileBatch:
+    """Rows of a file; `first_row` is the position of the first one, counted from 0."""
+
+    first_row: int
+    rows: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to read: `leaves` of `fields`, in the byte range, where `filter` may match.
+
+    Skipping by the filter is a hint for whole row groups: rows still have to be filtered.
+    """
+
+    fields: tuple[FileField, ...]
+    leaves: frozenset[int]
+    start: int = 0
+    length: int = WHOLE_FILE
+    filter: Bound = ALWAYS_TRUE
+    batch_rows: int = 131_072
+
+    def holds(self, offset: int) -> bool:
+        """Return whether a row group, stripe or block that starts at `offset` is to be read."""
+        return self.start <= offset < self.start + self.length
+
+
+class DataFileReader(Protocol):
+    """An open data or delete file."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The file's columns; field ids are in their metadata where the file has them."""
+        ...
+
+    def given(self, wanted: Wanted) -> tuple[FileField, ...]:
+        """Return the columns of the batches that `batches` gives: at least the wanted leaves."""
+        ...
+
+    def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
+        """Yield the file's rows in its order. Raises CorruptFileError naming the file."""
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Name the file in errors of Arrow's readers.
+
+    A missing file is NoSuchFileError, a refused one StoragePermissionError, a store that can't
+    be reached StorageError; anything else that a reader stumbles over is CorruptFileError.
+    """
+    try:
+        yield
+    except FileNotFoundError as cause:
+        raise NoSuchFileError(f"Can't read {path}: no such file") from cause
+    except PermissionError as cause:
+        raise StoragePermissionError(f"Can't read {path}: access denied") from cause
+    except (ConnectionError, TimeoutError) as cause:
+        raise StorageError(f"Can't read {path}: {cause}") from cause
+    except pa.ArrowNotImplementedError as cause:
+        raise UnsupportedError(f"Can't read {path}: {cause}") from cause
+    except (pa.ArrowException, OSError, EOFError) as cause:
+        raise CorruptFileError(f"{path} is truncated or malformed: {cause}") from cause
+
+
+def sliced(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[FileBatch]:
+    """Yield a long batch in pieces; nothing is copied."""
+    for offset in range(0, rows.num_rows, batch_rows):
+        yield FileBatch(first_row + offset, rows.slice(offset, batch_rows))

@@ -1,0 +1,45 @@
+"""Open a data or delete file of any format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import assert_never
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.formats.avro_data_reader import open_avro
+from iceberg_spark.formats.data_file import DataFileReader
+from iceberg_spark.formats.orc_reader import open_orc
+from iceberg_spark.formats.parquet_reader import open_parquet
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import FileFormat
+
+
+@contextmanager
+def open_data_file(io: FileIO, path: str, file_format: FileFormat) -> Iterator[DataFileReader]:
+    """Open a Parquet, ORC or Avro file for a `with` block.
+
+    Raises NoSuchFileError, StorageError or CorruptFileError naming the file, UnsupportedError
+    for Puffin (deletion vectors of version 3).
+    """
+    reader = _open(io, path, file_format)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def _open(io: FileIO, path: str, file_format: FileFormat) -> DataFileReader:
+    match file_format:
+        case FileFormat.PARQUET:
+            return open_parquet(io, path)
+        case FileFormat.ORC:
+            return open_orc(io, path)
+        case FileFormat.AVRO:
+            return open_avro(io, path)
+        case FileFormat.PUFFIN:
+            raise UnsupportedError(
+                f"{path} is a Puffin file: deletion vectors (format version 3) can't be read yet"
+            )
+        case _:
+            assert_never(file_format)

@@ -1,0 +1,88 @@
+"""ORC files as batches that know their row positions.
+
+Field ids are the type attributes `iceberg.id`, which Arrow shows as field metadata. Arrow holds
+ORC timestamps as nanoseconds: a file with one outside the years 1677 to 2262 is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.orc as po
+
+from iceberg_spark.arrow.arrays import batch_of
+from iceberg_spark.arrow.file_fields import FileField
+from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.formats.data_file import FileBatch, Wanted, reading, sliced
+from iceberg_spark.formats.orc_tail import Stripe, stripes
+from iceberg_spark.io.file_io import FileIO
+
+_OUT_OF_RANGE = "out of range for nanosecond resolution"
+
+
+@dataclass(frozen=True, slots=True)
+class OrcReader:
+    """An open ORC file."""
+
+    path: str
+    file: po.ORCFile
+    source: pa.NativeFile
+    schema: pa.Schema
+    stripes: tuple[Stripe, ...]
+
+    def given(self, wanted: Wanted) -> tuple[FileField, ...]:
+        """Return the wanted top-level columns whole: ORC names what it reads, names repeat."""
+        return tuple(f for f in wanted.fields if wanted.leaves.intersection(f.leaves))
+
+    def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
+        """Yield the rows of the stripes that start in the range."""
+        columns = self._columns(wanted)
+        for number, stripe in enumerate(self.stripes):
+            if not wanted.holds(stripe.offset) or not stripe.rows:
+                continue
+            if columns:
+                rows = self._read(number, columns)
+            else:
+                rows = batch_of(stripe.rows, (), pa.schema([]))
+            yield from sliced(stripe.first_row, rows, wanted.batch_rows)
+
+    def _columns(self, wanted: Wanted) -> list[str]:
+        return [field.name for field in self.given(wanted)]
+
+    def _read(self, stripe: int, columns: list[str]) -> pa.RecordBatch:
+        # A dot in a name reads as a path to ORC: then all columns are read and some dropped.
+        named = None if any("." in name for name in self.schema.names) else columns
+        try:
+            with reading(self.path):
+                rows = self.file.reader.read_stripe(stripe, named)
+        except CorruptFileError as cause:
+            if _OUT_OF_RANGE in str(cause):
+                raise UnsupportedError(
+                    f"{self.path} holds a timestamp outside the years 1677 to 2262, which Arrow "
+                    "can't read from ORC; rewrite the table as Parquet to read it"
+                ) from cause
+            raise
+        return rows.select(columns)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.source.close()
+
+
+def open_orc(io: FileIO, path: str) -> OrcReader:
+    """Open an ORC file. Raises CorruptFileError, NoSuchFileError or StorageError naming it."""
+    files, at = io.arrow(path)
+    with reading(path):
+        source = files.open_input_file(at)
+        try:
+            file = po.ORCFile(source)
+            tail = stripes(file.reader.serialized_file_tail())
+            return OrcReader(path, file, source, file.schema, tail)
+        except ValueError as cause:
+            source.close()
+            raise CorruptFileError(f"{path} is truncated or malformed: {cause}") from cause
+        except BaseException:
+            source.close()
+            raise

@@ -1,0 +1,81 @@
+"""Where the stripes of an ORC file are, from its tail.
+
+Arrow's reader counts stripes but tells neither their offsets nor their rows, and both are
+needed: offsets to know whose split a stripe is, rows to know its first row's position without
+reading the stripes before it. The tail is a Protocol Buffers message of which four numbers a
+stripe are read here; a code generator and its runtime would be a dependency for these.
+Source: ORC specification v1, "File Tail".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_FOOTER_OF_TAIL = 2
+_STRIPES_OF_FOOTER = 3
+_OFFSET_OF_STRIPE = 1
+_ROWS_OF_STRIPE = 5
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """The byte offset of a stripe, the position of its first row, and its rows."""
+
+    offset: int
+    first_row: int
+    rows: int
+
+
+def stripes(tail: bytes) -> tuple[Stripe, ...]:
+    """Return the stripes of a file from its serialised tail (Arrow's `serialized_file_tail`).
+
+    Raises ValueError for bytes that are no such message.
+    """
+    found: list[Stripe] = []
+    first_row = 0
+    for number, footer in _fields(tail):
+        if number != _FOOTER_OF_TAIL or isinstance(footer, int):
+            continue
+        for inner, described in _fields(footer):
+            if inner == _STRIPES_OF_FOOTER and not isinstance(described, int):
+                values = {key: value for key, value in _fields(described) if isinstance(value, int)}
+                rows = values.get(_ROWS_OF_STRIPE, 0)
+                found.append(Stripe(values.get(_OFFSET_OF_STRIPE, 0), first_row, rows))
+                first_row += rows
+    return tuple(found)
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield number and value of each field of a message: numbers as int, the rest as bytes."""
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
+        kind = key & 7
+        if kind == _VARINT:
+            value, position = _varint(message, position)
+            yield key >> 3, value
+            continue
+        if kind == _BYTES:
+            size, position = _varint(message, position)
+        elif kind in (_FIXED64, _FIXED32):
+            size = 8 if kind == _FIXED64 else 4
+        else:
+            raise ValueError(f"unknown wire type {kind} in the ORC tail")
+        if position + size > len(message):
+            raise ValueError("the ORC tail ends inside a field")
+        yield key >> 3, message[position : position + size]
+        position += size
+
+
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while position < len(message):
+        byte = message[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise ValueError("the ORC tail ends inside a number")
