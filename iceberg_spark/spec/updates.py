@@ -166,26 +166,48 @@ class RemoveSchemas:
     schema_ids: tuple[int, ...]
 
 
-TableUpdate: TypeAlias = (
-    AssignUuid
-    | UpgradeFormatVersion
-    | AddSchema
+@dataclass(frozen=True, slots=True)
+class AddEncryptionKey:
+    """`add-encryption-key`; the JSON object of the key."""
+
+    encryption_key: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveEncryptionKey:
+    """`remove-encryption-key`"""
+
+    key_id: str
+
+
+DefinitionUpdate: TypeAlias = (
+    AddSchema
     | SetCurrentSchema
+    | RemoveSchemas
     | AddPartitionSpec
     | SetDefaultSpec
+    | RemovePartitionSpecs
     | AddSortOrder
     | SetDefaultSortOrder
-    | AddSnapshot
+)
+SnapshotUpdate: TypeAlias = (
+    AddSnapshot
     | SetSnapshotRef
     | RemoveSnapshots
     | RemoveSnapshotRef
-    | SetLocation
-    | SetProperties
-    | RemoveProperties
     | SetStatistics
     | RemoveStatistics
     | SetPartitionStatistics
     | RemovePartitionStatistics
-    | RemovePartitionSpecs
-    | RemoveSchemas
+)
+TableUpdate: TypeAlias = (
+    DefinitionUpdate
+    | SnapshotUpdate
+    | AssignUuid
+    | UpgradeFormatVersion
+    | SetLocation
+    | SetProperties
+    | RemoveProperties
+    | AddEncryptionKey
+    | RemoveEncryptionKey
 )

@@ -1,0 +1,69 @@
+"""Which requirements guard which updates (Java: UpdateRequirements)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from iceberg_spark.spec import requirements as r
+from iceberg_spark.spec import updates as u
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import MAIN_BRANCH
+
+
+def requirements_for(
+    base: TableMetadata | None, updates: Iterable[u.TableUpdate], *, replace: bool = False
+) -> tuple[r.TableRequirement, ...]:
+    """Return what must not have changed since `base` for the updates to be right.
+
+    Without a base the table must not exist. `replace` is for replacing the whole table, which
+    only needs that no id is given twice. A v1 table without uuid has no uuid requirement.
+    """
+    if base is None:
+        return (r.AssertCreate(),)
+    found: dict[r.TableRequirement, None] = {}
+    if base.table_uuid:
+        found[r.AssertTableUuid(base.table_uuid)] = None
+    for update in updates:
+        needed = _for_ids(base, update)
+        found.update(dict.fromkeys(needed))
+        if not replace:
+            found.update(dict.fromkeys(_for_state(base, update)))
+    return tuple(found)
+
+
+def _for_ids(base: TableMetadata, update: u.TableUpdate) -> Iterator[r.TableRequirement]:
+    match update:
+        case u.AddSchema():
+            yield r.AssertLastAssignedFieldId(base.last_column_id)
+        case u.AddPartitionSpec():
+            yield r.AssertLastAssignedPartitionId(base.last_partition_id)
+        case _:
+            return
+
+
+def _for_state(base: TableMetadata, update: u.TableUpdate) -> Iterator[r.TableRequirement]:
+    match update:
+        case u.SetSnapshotRef(ref_name=name):
+            ref = base.refs.get(name)
+            yield r.AssertRefSnapshotId(name, None if ref is None else ref.snapshot_id)
+        case u.SetCurrentSchema():
+            yield r.AssertCurrentSchemaId(base.current_schema_id)
+        case u.SetDefaultSpec():
+            yield r.AssertDefaultSpecId(base.default_spec_id)
+        case u.SetDefaultSortOrder():
+            yield r.AssertDefaultSortOrderId(base.default_sort_order_id)
+        case u.RemovePartitionSpecs():
+            yield r.AssertDefaultSpecId(base.default_spec_id)
+            yield from _branches(base)
+        case u.RemoveSchemas():
+            yield r.AssertCurrentSchemaId(base.current_schema_id)
+            yield from _branches(base)
+        case _:
+            return
+
+
+def _branches(base: TableMetadata) -> Iterator[r.TableRequirement]:
+    """A branch that moves could write with what is being removed."""
+    for name, ref in base.refs.items():
+        if ref.is_branch and name != MAIN_BRANCH:
+            yield r.AssertRefSnapshotId(name, ref.snapshot_id)

@@ -1,0 +1,251 @@
+"""Table properties: names, defaults and typed values (Java: TableProperties).
+
+A getter without a `default` takes the one of `DEFAULTS`. Sizes are bytes, times are ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from iceberg_spark.errors import InvalidOptionError
+
+DEFAULT_FORMAT_VERSION = 2
+FORMAT_VERSION = "format-version"
+RESERVED = frozenset((
+    FORMAT_VERSION, "uuid", "snapshot-count", "current-snapshot-id", "current-snapshot-summary",
+    "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec",
+    "default-sort-order",
+))  # fmt: skip
+
+COMMIT_NUM_RETRIES = "commit.retry.num-retries"
+COMMIT_MIN_RETRY_WAIT_MS = "commit.retry.min-wait-ms"
+COMMIT_MAX_RETRY_WAIT_MS = "commit.retry.max-wait-ms"
+COMMIT_TOTAL_RETRY_TIME_MS = "commit.retry.total-timeout-ms"
+COMMIT_NUM_STATUS_CHECKS = "commit.status-check.num-retries"
+COMMIT_STATUS_CHECKS_MIN_WAIT_MS = "commit.status-check.min-wait-ms"
+COMMIT_STATUS_CHECKS_MAX_WAIT_MS = "commit.status-check.max-wait-ms"
+COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS = "commit.status-check.total-timeout-ms"
+MANIFEST_TARGET_SIZE_BYTES = "commit.manifest.target-size-bytes"
+MANIFEST_MIN_MERGE_COUNT = "commit.manifest.min-count-to-merge"
+MANIFEST_MERGE_ENABLED = "commit.manifest-merge.enabled"
+MANIFEST_COMPRESSION = "write.manifest.compression-codec"
+
+DEFAULT_FILE_FORMAT = "write.format.default"
+DELETE_DEFAULT_FILE_FORMAT = "write.delete.format.default"  # default: the data file format
+WRITE_TARGET_FILE_SIZE_BYTES = "write.target-file-size-bytes"
+DELETE_TARGET_FILE_SIZE_BYTES = "write.delete.target-file-size-bytes"
+PARQUET_ROW_GROUP_SIZE_BYTES = "write.parquet.row-group-size-bytes"
+PARQUET_PAGE_SIZE_BYTES = "write.parquet.page-size-bytes"
+PARQUET_PAGE_VERSION = "write.parquet.page-version"
+PARQUET_PAGE_ROW_LIMIT = "write.parquet.page-row-limit"
+PARQUET_DICT_SIZE_BYTES = "write.parquet.dict-size-bytes"
+PARQUET_COMPRESSION = "write.parquet.compression-codec"
+PARQUET_COMPRESSION_LEVEL = "write.parquet.compression-level"  # default: the codec's own
+PARQUET_BLOOM_FILTER_MAX_BYTES = "write.parquet.bloom-filter-max-bytes"
+PARQUET_BLOOM_FILTER_COLUMN_PREFIX = "write.parquet.bloom-filter-enabled.column."
+PARQUET_DICT_COLUMN_PREFIX = "write.parquet.dict-encoding-enabled.column."
+AVRO_COMPRESSION = "write.avro.compression-codec"
+AVRO_COMPRESSION_LEVEL = "write.avro.compression-level"
+ORC_COMPRESSION = "write.orc.compression-codec"
+ORC_COMPRESSION_STRATEGY = "write.orc.compression-strategy"
+ORC_STRIPE_SIZE_BYTES = "write.orc.stripe-size-bytes"
+ORC_BLOCK_SIZE_BYTES = "write.orc.block-size-bytes"
+
+METRICS_MAX_INFERRED_COLUMNS = "write.metadata.metrics.max-inferred-column-defaults"
+METRICS_MODE_COLUMN_PREFIX = "write.metadata.metrics.column."
+DEFAULT_METRICS_MODE = "write.metadata.metrics.default"
+METADATA_COMPRESSION = "write.metadata.compression-codec"
+METADATA_PREVIOUS_VERSIONS_MAX = "write.metadata.previous-versions-max"
+METADATA_DELETE_AFTER_COMMIT_ENABLED = "write.metadata.delete-after-commit.enabled"
+WRITE_METADATA_PATH = "write.metadata.path"  # default: <location>/metadata
+WRITE_DATA_PATH = "write.data.path"  # default: <location>/data
+OBJECT_STORE_PATH = "write.object-storage.path"  # former name of write.data.path
+FOLDER_STORAGE_PATH = "write.folder-storage.path"  # likewise
+OBJECT_STORE_ENABLED = "write.object-storage.enabled"
+OBJECT_STORE_PARTITIONED_PATHS = "write.object-storage.partitioned-paths"
+WRITE_PARTITION_SUMMARY_LIMIT = "write.summary.partition-limit"
+WRITE_DISTRIBUTION_MODE = "write.distribution-mode"
+WRITE_FANOUT_ENABLED = "write.spark.fanout.enabled"
+WRITE_ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema"
+WRITE_WAP_ENABLED = "write.wap.enabled"
+DEFAULT_NAME_MAPPING = "schema.name-mapping.default"
+
+SPLIT_SIZE = "read.split.target-size"
+METADATA_SPLIT_SIZE = "read.split.metadata-target-size"
+SPLIT_LOOKBACK = "read.split.planning-lookback"
+SPLIT_OPEN_FILE_COST = "read.split.open-file-cost"
+
+DELETE_MODE = "write.delete.mode"
+UPDATE_MODE = "write.update.mode"
+MERGE_MODE = "write.merge.mode"
+DELETE_ISOLATION_LEVEL = "write.delete.isolation-level"
+UPDATE_ISOLATION_LEVEL = "write.update.isolation-level"
+MERGE_ISOLATION_LEVEL = "write.merge.isolation-level"
+DELETE_DISTRIBUTION_MODE = "write.delete.distribution-mode"
+UPDATE_DISTRIBUTION_MODE = "write.update.distribution-mode"
+MERGE_DISTRIBUTION_MODE = "write.merge.distribution-mode"
+DELETE_GRANULARITY = "write.delete.granularity"
+GC_ENABLED = "gc.enabled"
+MAX_SNAPSHOT_AGE_MS = "history.expire.max-snapshot-age-ms"
+MIN_SNAPSHOTS_TO_KEEP = "history.expire.min-snapshots-to-keep"
+MAX_REF_AGE_MS = "history.expire.max-ref-age-ms"
+
+_MB = 1024 * 1024
+DEFAULTS: Mapping[str, bool | int | str] = {
+    FORMAT_VERSION: DEFAULT_FORMAT_VERSION,
+    COMMIT_NUM_RETRIES: 4,
+    COMMIT_MIN_RETRY_WAIT_MS: 100,
+    COMMIT_MAX_RETRY_WAIT_MS: 60_000,
+    COMMIT_TOTAL_RETRY_TIME_MS: 1_800_000,
+    COMMIT_NUM_STATUS_CHECKS: 3,
+    COMMIT_STATUS_CHECKS_MIN_WAIT_MS: 1_000,
+    COMMIT_STATUS_CHECKS_MAX_WAIT_MS: 60_000,
+    COMMIT_STATUS_CHECKS_TOTAL_WAIT_MS: 1_800_000,
+    MANIFEST_TARGET_SIZE_BYTES: 8 * _MB,
+    MANIFEST_MIN_MERGE_COUNT: 100,
+    MANIFEST_MERGE_ENABLED: True,
+    MANIFEST_COMPRESSION: "gzip",
+    DEFAULT_FILE_FORMAT: "parquet",
+    WRITE_TARGET_FILE_SIZE_BYTES: 512 * _MB,
+    DELETE_TARGET_FILE_SIZE_BYTES: 64 * _MB,
+    PARQUET_ROW_GROUP_SIZE_BYTES: 128 * _MB,
+    PARQUET_PAGE_SIZE_BYTES: _MB,
+    PARQUET_PAGE_VERSION: "v1",
+    PARQUET_PAGE_ROW_LIMIT: 20_000,
+    PARQUET_DICT_SIZE_BYTES: 2 * _MB,
+    PARQUET_COMPRESSION: "zstd",
+    PARQUET_BLOOM_FILTER_MAX_BYTES: _MB,
+    AVRO_COMPRESSION: "gzip",
+    ORC_COMPRESSION: "zlib",
+    ORC_COMPRESSION_STRATEGY: "speed",
+    ORC_STRIPE_SIZE_BYTES: 64 * _MB,
+    ORC_BLOCK_SIZE_BYTES: 256 * _MB,
+    METRICS_MAX_INFERRED_COLUMNS: 100,
+    DEFAULT_METRICS_MODE: "truncate(16)",
+    METADATA_COMPRESSION: "none",
+    METADATA_PREVIOUS_VERSIONS_MAX: 100,
+    METADATA_DELETE_AFTER_COMMIT_ENABLED: False,
+    OBJECT_STORE_ENABLED: False,
+    OBJECT_STORE_PARTITIONED_PATHS: True,
+    WRITE_PARTITION_SUMMARY_LIMIT: 0,
+    WRITE_DISTRIBUTION_MODE: "none",
+    WRITE_FANOUT_ENABLED: False,
+    WRITE_ACCEPT_ANY_SCHEMA: False,
+    WRITE_WAP_ENABLED: False,
+    SPLIT_SIZE: 128 * _MB,
+    METADATA_SPLIT_SIZE: 32 * _MB,
+    SPLIT_LOOKBACK: 10,
+    SPLIT_OPEN_FILE_COST: 4 * _MB,
+    DELETE_MODE: "copy-on-write",
+    UPDATE_MODE: "copy-on-write",
+    MERGE_MODE: "copy-on-write",
+    DELETE_ISOLATION_LEVEL: "serializable",
+    UPDATE_ISOLATION_LEVEL: "serializable",
+    MERGE_ISOLATION_LEVEL: "serializable",
+    DELETE_DISTRIBUTION_MODE: "hash",
+    UPDATE_DISTRIBUTION_MODE: "hash",
+    MERGE_DISTRIBUTION_MODE: "hash",
+    DELETE_GRANULARITY: "file",
+    GC_ENABLED: True,
+    MAX_SNAPSHOT_AGE_MS: 432_000_000,
+    MIN_SNAPSHOTS_TO_KEEP: 1,
+    MAX_REF_AGE_MS: (1 << 63) - 1,
+}
+_ROW_LEVEL = ("copy-on-write", "merge-on-read")
+_ISOLATION = ("serializable", "snapshot")
+_DISTRIBUTION = ("none", "hash", "range")
+_FORMATS = ("parquet", "avro", "orc")
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    DEFAULT_FILE_FORMAT: _FORMATS,
+    DELETE_DEFAULT_FILE_FORMAT: _FORMATS,
+    METADATA_COMPRESSION: ("none", "gzip"),
+    WRITE_DISTRIBUTION_MODE: _DISTRIBUTION,
+    DELETE_DISTRIBUTION_MODE: _DISTRIBUTION,
+    UPDATE_DISTRIBUTION_MODE: _DISTRIBUTION,
+    MERGE_DISTRIBUTION_MODE: _DISTRIBUTION,
+    DELETE_MODE: _ROW_LEVEL,
+    UPDATE_MODE: _ROW_LEVEL,
+    MERGE_MODE: _ROW_LEVEL,
+    DELETE_ISOLATION_LEVEL: _ISOLATION,
+    UPDATE_ISOLATION_LEVEL: _ISOLATION,
+    MERGE_ISOLATION_LEVEL: _ISOLATION,
+    DELETE_GRANULARITY: ("file", "partition"),
+}
+
+
+def text_property(properties: Mapping[str, str], key: str, default: str | None = None) -> str:
+    """Return a property's text, its default where it is not set.
+
+    Raises InvalidOptionError for a text that is not one of the property's choices.
+    """
+    value = properties.get(key)
+    if value is None:
+        return str(DEFAULTS[key]) if default is None else default
+    choices = CHOICES.get(key)
+    if choices is not None and value.lower() not in choices:
+        raise InvalidOptionError(
+            f"Table property '{key}' is '{value}'; it must be one of: {', '.join(choices)}"
+        )
+    return value.lower() if choices is not None else value
+
+
+def int_property(properties: Mapping[str, str], key: str, default: int | None = None) -> int:
+    """Return a property as an integer. Raises InvalidOptionError for another text."""
+    value = properties.get(key)
+    if value is None:
+        return int(DEFAULTS[key]) if default is None else default
+    try:
+        return int(value)
+    except ValueError as cause:
+        raise InvalidOptionError(
+            f"Table property '{key}' is '{value}'; it must be an integer"
+        ) from cause
+
+
+def bool_property(properties: Mapping[str, str], key: str, default: bool | None = None) -> bool:
+    """Return a property as true or false. Raises InvalidOptionError for another text."""
+    value = properties.get(key)
+    if value is None:
+        return bool(DEFAULTS[key]) if default is None else default
+    if value.strip().lower() not in ("true", "false"):
+        raise InvalidOptionError(f"Table property '{key}' is '{value}'; it must be true or false")
+    return value.strip().lower() == "true"
+
+
+def prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Return the properties that start with the prefix, by what follows it."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in properties.items()
+        if key.startswith(prefix)
+    }
+
+
+def check_known_values(properties: Mapping[str, str]) -> None:
+    """Check properties that a table is about to get.
+
+    Raises InvalidOptionError for a reserved name, a value that is not text, or a bad value of a
+    property that has a type or choices.
+    """
+    check_not_reserved(properties)
+    for key, value in properties.items():
+        if not isinstance(value, str):
+            raise InvalidOptionError(f"Table property '{key}' must be text, not {value!r}")
+        match DEFAULTS.get(key):
+            case bool():
+                bool_property(properties, key)
+            case int():
+                int_property(properties, key)
+            case _:
+                text_property(properties, key, "")
+
+
+def check_not_reserved(keys: Iterable[str]) -> None:
+    """Refuse names that the table's metadata has another place for. Raises InvalidOptionError."""
+    for key in keys:
+        if key == FORMAT_VERSION:
+            raise InvalidOptionError(
+                f"'{key}' is not stored as a property; it is set on creation or by an upgrade"
+            )
+        if key in RESERVED:
+            raise InvalidOptionError(f"Table property '{key}' is reserved and can't be set")
