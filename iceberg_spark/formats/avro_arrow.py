@@ -145,9 +145,7 @@ def _map(array: Array, one: AvroType, target: DataType) -> Array:
     """Return a list of key and value as a map: the same memory under another name."""
     offsets = pc.cast(array.offsets, pa.int32())
     entries = array.values
-    key, value = (
-        from_plain(entries.field(at), child.type) for at, child in enumerate(one.fields)
-    )
+    key, value = (from_plain(entries.field(at), child.type) for at, child in enumerate(one.fields))
     fields = [target.key_field, target.item_field]
     pairs = pa.StructArray.from_arrays([key, value], fields=fields)
     return pa.Array.from_buffers(
