@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.errors import IcebergError
 from tests.oracle import duckdb_reader, rows
 from tests.oracle.compare import assert_same_rows, same_rows
 from tests.oracle.delete_tables import alter
@@ -93,7 +94,7 @@ def test_duckdbs_metadata_lacks_a_required_field_and_is_refused_by_name(
     for reader in (read, read_spark):
         with pytest.raises(Exception, match="last-sequence-number"):
             reader(java, metadata)
-    with pytest.raises(ice.IcebergError, match="last-sequence-number"):
+    with pytest.raises(IcebergError, match="last-sequence-number"):
         read_arrow(metadata)
 
 
@@ -126,9 +127,10 @@ def copy_by_duckdb(table: pa.Table, folder: Path) -> str:
 
 
 def mended(path: str) -> str:
-    """Write the metadata again with the field that DuckDB leaves out; return the new file."""
+    """Write the metadata again with what DuckDB leaves out; return the new file."""
     metadata = json.loads(Path(path).read_text())
     last = max(snapshot["sequence-number"] for snapshot in metadata["snapshots"])
     target = Path(path).with_name("v1.metadata.json")
-    target.write_text(json.dumps(metadata | {"last-sequence-number": last}))
+    required = {"last-sequence-number": last, "sort-orders": [{"order-id": 0, "fields": []}]}
+    target.write_text(json.dumps(metadata | required))
     return str(target)

@@ -147,9 +147,11 @@ def test_we_append_in_the_new_schema_and_java_reads_both(
 def test_java_evolves_a_table_that_we_made(java: SparkSession, file_format: str) -> None:
     name = f"our_evolved_{file_format}"
     path = location(java, name)
-    schema = java.sql(f"SELECT * FROM VALUES {FIRST} AS v(id,a,b,c,e,st,li,m)").toArrow()
-    ice.create_table(path, schema.schema, properties={"write.format.default": file_format})
-    ice.load_table(path).append(schema)
+    source = f"{name}_source"
+    create(java, source, DDL)
+    insert(java, source, FIRST)
+    ice.create_table(path, DDL, properties={"write.format.default": file_format})
+    ice.load_table(path).append(read(java, location(java, source)))
     renamed(java, name)
     nested_adds(java, name)
     alter(java, name, "DROP COLUMN b")
