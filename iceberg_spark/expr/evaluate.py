@@ -51,7 +51,7 @@ def _leaf(leaf: Leaf, value: Any) -> bool:
         case IsNaN(negated=negated):
             return _is_nan(value) != negated
         case Comparison(op=op, value=literal):
-            return _holds(op, compare(value, literal))
+            return holds(op, compare(value, literal))
         case In(values=values, negated=negated):
             return (not _is_nan(value) and value in values) != negated
         case StartsWith(prefix=prefix, negated=negated):
@@ -60,7 +60,8 @@ def _leaf(leaf: Leaf, value: Any) -> bool:
             assert_never(leaf)
 
 
-def _holds(op: Op, order: int) -> bool:
+def holds(op: Op, order: int) -> bool:
+    """Return whether a comparison holds for an order given as -1, 0 or 1."""
     match op:
         case Op.LT:
             return order < 0
@@ -82,7 +83,7 @@ def compare(left: Any, right: Any) -> int:
     """Return -1, 0 or 1: NaN equals itself and is the largest value, -0.0 equals 0.0."""
     if _is_nan(left) or _is_nan(right):
         return _is_nan(left) - _is_nan(right)
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _is_nan(value: Any) -> bool:

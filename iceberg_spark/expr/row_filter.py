@@ -117,7 +117,7 @@ def find_column(data: Data, path: tuple[str, ...]) -> pa.Array | pa.ChunkedArray
 
 
 def _null_test(leaf: IsNull) -> ArrayMask:
-    return pc.is_valid if leaf.negated else pc.is_null
+    return lambda data: pc.is_valid(data) if leaf.negated else pc.is_null(data)
 
 
 def _value_test(leaf: Leaf, ref: BoundReference) -> ArrayMask:

@@ -1,0 +1,131 @@
+"""Predicates from Python: `(col("a") > 5) & ~col("b").is_null()`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.expr.nodes import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNaN,
+    IsNull,
+    Not,
+    Op,
+    Or,
+    Reference,
+    StartsWith,
+    Unbound,
+)
+from iceberg_spark.expr.parse import parse_predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A predicate that combines with `&`, `|` and `~`."""
+
+    node: Unbound
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return Predicate(And((self.node, _node(other))))
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return Predicate(Or((self.node, _node(other))))
+
+    def __invert__(self) -> Predicate:
+        return Predicate(Not(self.node))
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidTypeError("A predicate has no truth value: join with &, | and ~, not and/or")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column by its full name; comparing it with a Python value gives a `Predicate`."""
+
+    name: str
+
+    def __lt__(self, value: Any) -> Predicate:
+        return self._compare(Op.LT, value)
+
+    def __le__(self, value: Any) -> Predicate:
+        return self._compare(Op.LE, value)
+
+    def __gt__(self, value: Any) -> Predicate:
+        return self._compare(Op.GT, value)
+
+    def __ge__(self, value: Any) -> Predicate:
+        return self._compare(Op.GE, value)
+
+    def __eq__(self, value: object) -> Predicate:  # type: ignore[override]  # builds, as PySpark
+        return self._compare(Op.EQ, value)
+
+    def __ne__(self, value: object) -> Predicate:  # type: ignore[override]  # builds, as PySpark
+        return self._compare(Op.NE, value)
+
+    __hash__ = None  # type: ignore[assignment]  # == does not compare, so it can't be a key
+
+    def _compare(self, op: Op, value: Any) -> Predicate:
+        if isinstance(value, Column | Predicate):
+            raise InvalidTypeError(
+                f"Column '{self.name}' can only be compared with a value, not with another column"
+            )
+        return Predicate(Comparison(op, Reference(self.name), value))
+
+    def between(self, low: Any, high: Any) -> Predicate:
+        """Match values from low to high, both included."""
+        return self._compare(Op.GE, low) & self._compare(Op.LE, high)
+
+    def is_in(self, values: Iterable[Any]) -> Predicate:
+        """Match values equal to one of these."""
+        return Predicate(In(Reference(self.name), tuple(values)))
+
+    def is_null(self) -> Predicate:
+        """Match null."""
+        return Predicate(IsNull(Reference(self.name)))
+
+    def is_not_null(self) -> Predicate:
+        """Match everything but null."""
+        return Predicate(IsNull(Reference(self.name), negated=True))
+
+    def is_nan(self) -> Predicate:
+        """Match NaN."""
+        return Predicate(IsNaN(Reference(self.name)))
+
+    def starts_with(self, prefix: str) -> Predicate:
+        """Match text with a prefix."""
+        return Predicate(StartsWith(Reference(self.name), prefix))
+
+
+def col(name: str) -> Column:
+    """Return a column by its full name, nested names joined by dots."""
+    return Column(name)
+
+
+def as_unbound(predicate: str | Predicate | Unbound) -> Unbound:
+    """Return the tree of a predicate given as SQL text, built in Python, or a tree already.
+
+    Raises InvalidExpressionError for SQL that can't be used, InvalidTypeError for anything else.
+    """
+    return parse_predicate(predicate) if isinstance(predicate, str) else _node(predicate)
+
+
+def _node(predicate: Any) -> Unbound:
+    match predicate:
+        case Predicate(node=node):
+            return node
+        case (
+            Constant() | And() | Or() | Not() | IsNull() | IsNaN() | Comparison() | In()
+            | StartsWith()
+        ):  # fmt: skip
+            return predicate
+        case bool():
+            return Constant(predicate)
+        case _:
+            raise InvalidTypeError(
+                f"{predicate!r} is no predicate: give SQL text or something like col('a') > 5"
+            )

@@ -1,0 +1,227 @@
+"""A SQL predicate in Spark's dialect as an unbound tree; sqlglot reads the SQL."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, ClassVar, TypeAlias
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+
+from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.expr.evaluate import compare, holds
+from iceberg_spark.expr.nodes import (
+    And,
+    Comparison,
+    Constant,
+    In,
+    IsNaN,
+    IsNull,
+    Not,
+    Op,
+    Or,
+    Reference,
+    StartsWith,
+    Unbound,
+)
+from iceberg_spark.expr.parse_literal import is_literal, literal_value
+
+Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
+
+ALLOWED = (
+    "allowed are comparisons, IN, BETWEEN, LIKE 'x%', IS NULL, isnan(), AND, OR and NOT over "
+    "columns and literals"
+)
+
+
+class _Spark4(Spark):
+    """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """How literals are read."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+
+_OPS: dict[type, Op] = {
+    exp.LT: Op.LT,
+    exp.LTE: Op.LE,
+    exp.GT: Op.GT,
+    exp.GTE: Op.GE,
+    exp.EQ: Op.EQ,
+    exp.NEQ: Op.NE,
+}
+_FLIPPED = {
+    Op.LT: Op.GT,
+    Op.LE: Op.GE,
+    Op.GT: Op.LT,
+    Op.GE: Op.LE,
+    Op.EQ: Op.EQ,
+    Op.NE: Op.NE,
+}
+_NULL_TESTS = {"isnull": False, "isnotnull": True}
+
+
+def parse_predicate(sql: str) -> Unbound:
+    """Parse what may stand after WHERE. Raises InvalidExpressionError naming the part at fault.
+
+    Taken are comparisons of a column with a literal (either side), `<=>`, IN, BETWEEN, LIKE
+    with a trailing %, startswith(), IS [NOT] NULL, TRUE or FALSE, isnan(), boolean columns,
+    AND, OR, NOT, true and false.
+    """
+    try:
+        return _predicate(sqlglot.parse_one(sql, dialect=_Spark4))
+    except SqlglotError as cause:
+        reason = str(cause).splitlines()[0].rstrip(".")
+        raise InvalidExpressionError(f"Predicate '{sql}' can't be parsed: {reason}") from cause
+    except RecursionError as cause:
+        raise InvalidExpressionError(
+            "The predicate is nested too deeply: use IN for long lists of values"
+        ) from cause
+
+
+def _refuse(node: Node) -> InvalidExpressionError:
+    return InvalidExpressionError(f"'{node.sql('spark')}' can't be used in a predicate: {ALLOWED}")
+
+
+def _predicate(node: Node) -> Unbound:
+    match node:
+        case exp.Paren():
+            return _predicate(node.this)
+        case exp.And():
+            return And(tuple(_predicate(child) for child in node.flatten()))
+        case exp.Or():
+            return Or(tuple(_predicate(child) for child in node.flatten()))
+        case exp.Not():
+            return Not(_predicate(node.this))
+        case exp.Boolean():
+            return Constant(bool(node.this))
+        case exp.Column() | exp.Dot():
+            return Comparison(Op.EQ, _column(node), True)
+        case _:
+            return _test(node)
+
+
+def _test(node: Node) -> Unbound:
+    match node:
+        case exp.NullSafeEQ():
+            return _null_safe_equal(node)
+        case exp.Is():
+            return _is(node)
+        case exp.In():
+            return _in(node)
+        case exp.Between():
+            if node.args.get("symmetric"):
+                raise _refuse(node)
+            low = _compare(Op.GE, node.this, node.args["low"], node)
+            return And((low, _compare(Op.LE, node.this, node.args["high"], node)))
+        case exp.Escape(this=exp.Like() as like):
+            return _like(like, literal_value(node.expression), node)
+        case exp.Like():
+            return _like(node, "\\", node)
+        case _ if type(node) in _OPS:
+            return _compare(_OPS[type(node)], node.this, node.expression, node)
+        case _:
+            return _function(node)
+
+
+def _function(node: Node) -> Unbound:
+    match node:
+        case exp.IsNan():
+            return IsNaN(_column(node.this))
+        case exp.StartsWith():
+            prefix = literal_value(node.expression) if is_literal(node.expression) else None
+            if not isinstance(prefix, str):
+                raise _refuse(node)
+            return StartsWith(_column(node.this), prefix)
+        case exp.Anonymous() if str(node.this).lower() in _NULL_TESTS and node.expressions:
+            return IsNull(_column(node.expressions[0]), _NULL_TESTS[str(node.this).lower()])
+        case _:
+            raise _refuse(node)
+
+
+def _column(node: Node) -> Reference:
+    match node:
+        case exp.Paren():
+            return _column(node.this)
+        case exp.Column(this=exp.Identifier()):
+            return Reference(".".join(part.name for part in node.parts))
+        case exp.Dot(expression=exp.Identifier()):
+            return Reference(f"{_column(node.this).name}.{node.expression.name}")
+        case _:
+            raise _refuse(node)
+
+
+def _compare(op: Op, left: Node, right: Node, whole: Node) -> Unbound:
+    if is_literal(left) and is_literal(right):
+        return _compare_literals(op, literal_value(left), literal_value(right), whole)
+    if is_literal(right):
+        return Comparison(op, _column(left), literal_value(right))
+    if is_literal(left):
+        return Comparison(_FLIPPED[op], _column(right), literal_value(left))
+    raise _refuse(whole)
+
+
+def _compare_literals(op: Op, left: Any, right: Any, whole: Node) -> Unbound:
+    numbers = (int, float, Decimal)
+    same = isinstance(left, numbers) and isinstance(right, numbers)
+    if not same and not (isinstance(left, str) and isinstance(right, str)):
+        raise _refuse(whole)
+    return Constant(holds(op, compare(left, right)))
+
+
+def _null_safe_equal(node: exp.NullSafeEQ) -> Unbound:
+    """`a <=> 5` is false, not null, for a null: with IS NOT NULL beside it, NOT comes out right."""
+    left, right = node.this, node.expression
+    if is_literal(left):
+        left, right = right, left
+    if not is_literal(right) or is_literal(left):
+        raise _refuse(node)
+    column, value = _column(left), literal_value(right)
+    if value is None:
+        return IsNull(column)
+    return And((Comparison(Op.EQ, column, value), IsNull(column, negated=True)))
+
+
+def _is(node: exp.Is) -> Unbound:
+    column = _column(node.this)
+    match node.expression:
+        case exp.Null():
+            return IsNull(column)
+        case exp.Boolean(this=value):
+            return And((Comparison(Op.EQ, column, bool(value)), IsNull(column, negated=True)))
+        case _:
+            raise _refuse(node)
+
+
+def _in(node: exp.In) -> Unbound:
+    values = node.expressions
+    if not values or not all(is_literal(value) for value in values):
+        raise _refuse(node)
+    return In(_column(node.this), tuple(literal_value(value) for value in values))
+
+
+def _like(node: exp.Like, escape: Any, whole: Node) -> Unbound:
+    pattern = literal_value(node.expression) if is_literal(node.expression) else None
+    if not isinstance(pattern, str) or not isinstance(escape, str) or len(escape) != 1:
+        raise _refuse(whole)
+    text: list[str] = []
+    rest = pattern
+    while rest and rest[0] not in ("%", "_"):
+        if rest[0] == escape:
+            if rest[1:2] not in ("%", "_", escape):
+                raise InvalidExpressionError(
+                    f"'{whole.sql('spark')}': {escape} may only stand before %, _ or itself"
+                )
+            rest = rest[1:]
+        text.append(rest[0])
+        rest = rest[1:]
+    if not rest:
+        return Comparison(Op.EQ, _column(node.this), "".join(text))
+    if rest.strip("%"):
+        raise InvalidExpressionError(
+            f"'{whole.sql('spark')}': LIKE takes a prefix pattern only, like 'x%'; {ALLOWED}"
+        )
+    return StartsWith(_column(node.this), "".join(text))
