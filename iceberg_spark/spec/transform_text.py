@@ -1,10 +1,30 @@
-"""Transforms from the text that metadata stores (specification, "Partition Transforms")."""
+"""Transforms, partition fields and sort fields from text.
+
+Two kinds of text: what metadata stores (`bucket[16]`), and what users write in `partition_by`
+and `sort_order` (`bucket(16, id)`, `days(ts)`, `id desc nulls last`), as Spark's DDL does.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.spec.compatibility import check_new_spec, check_order
+from iceberg_spark.spec.partition import (
+    FIRST_PARTITION_FIELD_ID,
+    PartitionField,
+    PartitionSpec,
+)
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.sort import (
+    UNSORTED,
+    NullOrder,
+    SortDirection,
+    SortField,
+    SortOrder,
+)
 from iceberg_spark.spec.transforms import (
     BucketTransform,
     DayTransform,
@@ -51,3 +71,186 @@ def with_width(name: str, width: int) -> BucketTransform | TruncateTransform:
         need = "number of buckets" if name == "bucket" else "width"
         raise InvalidSchemaError(f"{name}[{width}]: the {need} must be 1 to {MAX_WIDTH}")
     return BucketTransform(width) if name == "bucket" else TruncateTransform(width)
+
+
+# What users may call a transform that takes a column only (Java: Spark3Util).
+_FUNCTIONS: dict[str, Transform] = {
+    "identity": IdentityTransform(),
+    "year": YearTransform(),
+    "years": YearTransform(),
+    "month": MonthTransform(),
+    "months": MonthTransform(),
+    "day": DayTransform(),
+    "days": DayTransform(),
+    "date": DayTransform(),
+    "hour": HourTransform(),
+    "hours": HourTransform(),
+    "date_hour": HourTransform(),
+    "void": VoidTransform(),
+}
+_WITH_ARGUMENT = ("bucket", "truncate")
+# What is added to the column name when a field is not given a name (Java: PartitionSpec.Builder).
+_SUFFIXES: dict[type, str] = {
+    IdentityTransform: "",
+    BucketTransform: "_bucket",
+    TruncateTransform: "_trunc",
+    YearTransform: "_year",
+    MonthTransform: "_month",
+    DayTransform: "_day",
+    HourTransform: "_hour",
+    VoidTransform: "_null",
+}
+_TOKEN = re.compile(r"\s*(?:(?P<quoted>`(?:[^`]|``)+`)|(?P<word>[^\s`(),.]+)|(?P<mark>[(),.]))")
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    is_mark: bool = False
+    is_quoted: bool = False
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, at = [], 0
+    stripped = text.strip()
+    while at < len(stripped):
+        found = _TOKEN.match(stripped, at)
+        if found is None:
+            raise InvalidSchemaError(f"Can't read '{text}' at '{stripped[at:]}'")
+        at = found.end()
+        if quoted := found.group("quoted"):
+            tokens.append(_Token(quoted[1:-1].replace("``", "`"), is_quoted=True))
+        elif mark := found.group("mark"):
+            tokens.append(_Token(mark, is_mark=True))
+        else:
+            tokens.append(_Token(found.group("word")))
+    return tokens
+
+
+def _take(tokens: list[_Token], mark: str) -> bool:
+    if tokens and tokens[0] == _Token(mark, is_mark=True):
+        tokens.pop(0)
+        return True
+    return False
+
+
+def _path(tokens: list[_Token], text: str) -> _Token:
+    """Take a column name from the front; a dotted one becomes a single token."""
+    parts: list[_Token] = []
+    while True:
+        if not tokens or tokens[0].is_mark:
+            raise InvalidSchemaError(f"Can't read '{text}': a column name is missing")
+        parts.append(tokens.pop(0))
+        if not _take(tokens, "."):
+            break
+    name = ".".join(part.text for part in parts)
+    return _Token(name, is_quoted=any(part.is_quoted for part in parts))
+
+
+def _term(tokens: list[_Token], text: str) -> tuple[Transform, str]:
+    """Take `column` or `function(...)` from the front: its transform and column name."""
+    head = _path(tokens, text)
+    if not _take(tokens, "("):
+        return IdentityTransform(), head.text
+    arguments = [_path(tokens, text)]
+    while _take(tokens, ","):
+        arguments.append(_path(tokens, text))
+    if not _take(tokens, ")"):
+        raise InvalidSchemaError(f"Can't read '{text}': a closing parenthesis is missing")
+    return _call(head.text.lower(), arguments, text)
+
+
+def _call(name: str, arguments: list[_Token], text: str) -> tuple[Transform, str]:
+    numbers = [one for one in arguments if one.text.isdecimal() and not one.is_quoted]
+    columns = [one for one in arguments if one not in numbers]
+    if name in _WITH_ARGUMENT:
+        if len(numbers) != 1 or len(columns) != 1:
+            raise InvalidSchemaError(f"'{text}': {name} takes a number and a column")
+        return with_width(name, int(numbers[0].text)), columns[0].text
+    if name not in _FUNCTIONS:
+        known = ", ".join((*_FUNCTIONS, *_WITH_ARGUMENT))
+        raise InvalidSchemaError(f"Unknown transform '{name}' in '{text}'; known: {known}")
+    if len(arguments) != 1:
+        raise InvalidSchemaError(f"'{text}': {name} takes one column")
+    return _FUNCTIONS[name], arguments[0].text
+
+
+def parse_partition_field(
+    text: str,
+    schema: Schema,
+    case_sensitive: bool = True,
+    field_id: int = FIRST_PARTITION_FIELD_ID,
+) -> PartitionField:
+    """Return the partition field that a user wrote.
+
+    Forms: `column`, `days(ts)`, `bucket(16, id)`, `truncate(4, s)`, each maybe followed by
+    `as name`; nested columns as `a.b`, odd names in backticks. Without a name it gets Java's
+    (`ts_day`, `id_bucket`, `s_trunc`). Raises InvalidSchemaError naming the text. The rules for
+    a whole spec are `parse_partition_spec`'s.
+    """
+    tokens = _tokens(text)
+    transform, column = _term(tokens, text)
+    source_id = schema.find_field(column, case_sensitive).field_id
+    full_name = schema.find_column_name(source_id) or column
+    name = f"{full_name}{_SUFFIXES[type(transform)]}"
+    if len(tokens) == 2 and tokens[0].text.lower() == "as" and not tokens[1].is_mark:
+        name = tokens.pop().text
+        tokens.pop()
+    if tokens:
+        raise InvalidSchemaError(f"Can't read '{text}' from '{tokens[0].text}' on")
+    return PartitionField((source_id,), field_id, transform, name)
+
+
+def parse_partition_spec(
+    texts: Iterable[str], schema: Schema, case_sensitive: bool = True
+) -> PartitionSpec:
+    """Return the spec of the fields that a user wrote, field ids from 1000.
+
+    Raises InvalidSchemaError for a text that can't be read or a spec that breaks a rule
+    (`compatibility.check_new_spec`).
+    """
+    fields = tuple(
+        parse_partition_field(text, schema, case_sensitive, FIRST_PARTITION_FIELD_ID + at)
+        for at, text in enumerate(texts)
+    )
+    spec = PartitionSpec(0, fields)
+    check_new_spec(spec, schema)
+    return spec
+
+
+def parse_sort_field(text: str, schema: Schema, case_sensitive: bool = True) -> SortField:
+    """Return the sort field that a user wrote: a term, maybe `asc` or `desc`, maybe `nulls first`.
+
+    Nulls come first in ascending and last in descending order unless the text says otherwise.
+    Raises InvalidSchemaError naming the text.
+    """
+    tokens = _tokens(text)
+    transform, column = _term(tokens, text)
+    words = [token.text.lower() for token in tokens]
+    direction = SortDirection.ASC
+    if words and words[0] in tuple(SortDirection):
+        direction = SortDirection(words.pop(0))
+    nulls = NullOrder.NULLS_FIRST if direction is SortDirection.ASC else NullOrder.NULLS_LAST
+    if words in (["nulls", "first"], ["nulls", "last"]):
+        nulls, words = NullOrder("-".join(words)), []
+    if words:
+        raise InvalidSchemaError(
+            f"Can't read '{text}' from '{words[0]}' on; write it like 'id desc nulls last'"
+        )
+    source_id = schema.find_field(column, case_sensitive).field_id
+    return SortField((source_id,), transform, direction, nulls)
+
+
+def parse_sort_order(
+    texts: Iterable[str], schema: Schema, case_sensitive: bool = True
+) -> SortOrder:
+    """Return the sort order of the fields that a user wrote; unsorted when there are none.
+
+    Raises InvalidSchemaError for a text that can't be read or a column that can't be sorted by.
+    """
+    fields = tuple(parse_sort_field(text, schema, case_sensitive) for text in texts)
+    if not fields:
+        return UNSORTED
+    order = SortOrder(1, fields)
+    check_order(order, schema)
+    return order

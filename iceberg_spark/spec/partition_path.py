@@ -1,0 +1,152 @@
+"""Hive-style paths of partitions (Java: PartitionSpec.partitionToPath)."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import quote_plus
+
+from iceberg_spark.spec.calendar_text import civil, time_text, timestamp_text
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.transforms import (
+    HourTransform,
+    MonthTransform,
+    Transform,
+    VoidTransform,
+    YearTransform,
+)
+from iceberg_spark.spec.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    TimeType,
+)
+
+
+def partition_path(
+    spec: PartitionSpec,
+    schema: Schema,
+    partition: tuple[Any, ...],
+    former_schemas: Iterable[Schema] = (),
+) -> str:
+    """Return `name=value/...` of a tuple of canonical values, "" for an unpartitioned spec.
+
+    Names and values are URL-encoded as Java's URLEncoder does; null is `null`.
+    """
+    kinds = partition_type(spec, schema, former_schemas).fields
+    return "/".join(
+        f"{escape(part.name)}={escape(human_text(part.transform, kind.field_type, value))}"
+        for part, kind, value in zip(spec.fields, kinds, partition, strict=True)
+    )
+
+
+def escape(text: str) -> str:
+    """Encode as Java's URLEncoder: blanks to `+`, `*` stays, `~` does not."""
+    return quote_plus(text, safe="*").replace("~", "%7E")
+
+
+def human_text(transform: Transform, kind: IcebergType, value: Any) -> str:
+    """Return the text of a partition value of that result type (Java: Transform.toHumanString)."""
+    if value is None:
+        return "null"
+    match transform:
+        case VoidTransform():
+            return "null"
+        case YearTransform():
+            return f"{1970 + value:04d}"
+        case MonthTransform():
+            return f"{1970 + value // 12:04d}-{1 + value % 12:02d}"
+        case HourTransform():
+            return f"{_day(value // 24)}-{value % 24:02d}"
+        case _:
+            return _WRITERS.get(type(kind), str)(value)
+
+
+def _day(days: int) -> str:
+    year, month, day = civil(days)
+    return f"{year:04d}-{month:02d}-{day:02d}"
+
+
+def _time(micros: int) -> str:
+    """As Java's LocalTime: seconds only when needed, fractions in groups of three digits."""
+    clock, fraction = time_text(micros).split(".")
+    if not fraction.strip("0"):
+        return clock.removesuffix(":00")
+    return f"{clock}.{fraction.removesuffix('000')}"
+
+
+def _timestamp(value: int, digits: int = 6) -> str:
+    """As Java's ISO_LOCAL_DATE_TIME: only the digits of the fraction that are needed."""
+    whole, fraction = timestamp_text(value, digits).split(".")
+    shown = fraction.rstrip("0")
+    return f"{whole}.{shown}" if shown else whole
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _double(value: float) -> str:
+    return _java_number(value, repr(value))
+
+
+def _float(value: float) -> str:
+    if not math.isfinite(value):
+        return _java_number(value, repr(value))
+    stored = struct.pack("<f", value)
+    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
+    shortest = next(text for text in texts if struct.pack("<f", float(text)) == stored)
+    return _java_number(value, shortest)
+
+
+def _java_number(value: float, shortest: str) -> str:
+    """Write the shortest digits as Java does: plain from 0.001 to 10^7, else like `1.0E10`."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if value == 0:
+        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    mantissa, _, exponent_text = shortest.lower().lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    leading = len(whole + fraction) - len(digits)
+    exponent = int(exponent_text or 0) + len(whole) - leading - 1
+    digits = digits.rstrip("0") or "0"
+    sign = "-" if value < 0 else ""
+    if -3 <= exponent < 7:
+        return sign + _plain(digits, exponent)
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def _plain(digits: str, exponent: int) -> str:
+    if exponent < 0:
+        return "0." + "0" * (-exponent - 1) + digits
+    padded = digits.ljust(exponent + 2, "0")
+    return f"{padded[: exponent + 1]}.{padded[exponent + 1 :]}"
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    BooleanType: lambda value: "true" if value else "false",
+    FloatType: _float,
+    DoubleType: _double,
+    DateType: _day,
+    TimeType: _time,
+    TimestampType: _timestamp,
+    TimestamptzType: lambda value: _timestamp(value) + "+00:00",
+    TimestampNanoType: lambda value: _timestamp(value, 9),
+    TimestamptzNanoType: lambda value: _timestamp(value, 9) + "+00:00",
+    FixedType: _base64,
+    BinaryType: _base64,
+}

@@ -1,0 +1,62 @@
+"""Reserved field ids: metadata columns and the columns of delete files.
+
+Source: specification, "Reserved Field IDs".
+"""
+
+from __future__ import annotations
+
+from iceberg_spark.spec.types import (
+    BooleanType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+)
+
+FILE_ID = 2_147_483_646
+POS_ID = 2_147_483_645
+DELETED_ID = 2_147_483_644
+SPEC_ID_ID = 2_147_483_643
+PARTITION_ID = 2_147_483_642
+DELETE_FILE_PATH_ID = 2_147_483_546
+DELETE_FILE_POS_ID = 2_147_483_545
+DELETE_FILE_ROW_ID = 2_147_483_544
+CHANGE_TYPE_ID = 2_147_483_543
+CHANGE_ORDINAL_ID = 2_147_483_542
+COMMIT_SNAPSHOT_ID_ID = 2_147_483_541
+ROW_ID_ID = 2_147_483_540
+LAST_UPDATED_SEQUENCE_NUMBER_ID = 2_147_483_539
+
+FILE = NestedField(FILE_ID, "_file", StringType(), True)
+POS = NestedField(POS_ID, "_pos", LongType(), True)
+DELETED = NestedField(DELETED_ID, "_deleted", BooleanType(), True)
+SPEC_ID = NestedField(SPEC_ID_ID, "_spec_id", IntegerType(), True)
+DELETE_FILE_PATH = NestedField(DELETE_FILE_PATH_ID, "file_path", StringType(), True)
+DELETE_FILE_POS = NestedField(DELETE_FILE_POS_ID, "pos", LongType(), True)
+CHANGE_TYPE = NestedField(CHANGE_TYPE_ID, "_change_type", StringType(), True)
+CHANGE_ORDINAL = NestedField(CHANGE_ORDINAL_ID, "_change_ordinal", IntegerType(), True)
+COMMIT_SNAPSHOT_ID = NestedField(COMMIT_SNAPSHOT_ID_ID, "_commit_snapshot_id", LongType(), True)
+ROW_ID = NestedField(ROW_ID_ID, "_row_id", LongType())
+LAST_UPDATED_SEQUENCE_NUMBER = NestedField(
+    LAST_UPDATED_SEQUENCE_NUMBER_ID, "_last_updated_sequence_number", LongType()
+)
+
+METADATA_COLUMN_NAMES = ("_file", "_pos", "_deleted", "_spec_id", "_partition")
+"""The metadata columns that a scan can return."""
+
+
+def partition_field(kind: StructType) -> NestedField:
+    """Return `_partition`; its type is the union of all specs (`union_partition_type`)."""
+    return NestedField(PARTITION_ID, "_partition", kind)
+
+
+def delete_row_field(kind: StructType) -> NestedField:
+    """Return `row`, the deleted row that old position delete files may carry."""
+    return NestedField(DELETE_FILE_ROW_ID, "row", kind)
+
+
+def metadata_columns(partition: StructType) -> dict[str, NestedField]:
+    """Return the metadata columns that a scan can return, by name."""
+    columns = (FILE, POS, DELETED, SPEC_ID, partition_field(partition))
+    return {column.name: column for column in columns}
