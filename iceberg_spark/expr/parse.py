@@ -61,6 +61,16 @@ _FLIPPED = {
     Op.EQ: Op.EQ,
     Op.NE: Op.NE,
 }
+# The arguments that are read here. A node with any other one set means something else
+# (sqlglot keeps NOT LIKE as `negate`, BETWEEN SYMMETRIC as `symmetric`), so it is refused.
+_DEFAULT_ARGS = frozenset({"this", "expression"})
+_ARGS: dict[type, frozenset[str]] = {
+    exp.In: frozenset({"this", "expressions"}),
+    exp.Between: frozenset({"this", "low", "high"}),
+    exp.Like: _DEFAULT_ARGS | {"negate"},
+    exp.Anonymous: frozenset({"this", "expressions"}),
+    exp.Column: frozenset({"this", "table", "db", "catalog"}),
+}
 _NULL_TESTS = {"isnull": False, "isnotnull": True}
 
 
@@ -86,7 +96,14 @@ def _refuse(node: Node) -> InvalidExpressionError:
     return InvalidExpressionError(f"'{node.sql('spark')}' can't be used in a predicate: {ALLOWED}")
 
 
+def _check_args(node: Node) -> None:
+    given = {name for name, value in node.args.items() if value not in (None, False, [])}
+    if not given <= _ARGS.get(type(node), _DEFAULT_ARGS):
+        raise _refuse(node)
+
+
 def _predicate(node: Node) -> Unbound:
+    _check_args(node)
     match node:
         case exp.Paren():
             return _predicate(node.this)
@@ -108,13 +125,13 @@ def _test(node: Node) -> Unbound:
     match node:
         case exp.NullSafeEQ():
             return _null_safe_equal(node)
+        case exp.NullSafeNEQ():
+            return Not(_null_safe_equal(node))
         case exp.Is():
             return _is(node)
         case exp.In():
             return _in(node)
         case exp.Between():
-            if node.args.get("symmetric"):
-                raise _refuse(node)
             low = _compare(Op.GE, node.this, node.args["low"], node)
             return And((low, _compare(Op.LE, node.this, node.args["high"], node)))
         case exp.Escape(this=exp.Like() as like):
@@ -143,6 +160,7 @@ def _function(node: Node) -> Unbound:
 
 
 def _column(node: Node) -> Reference:
+    _check_args(node)
     match node:
         case exp.Paren():
             return _column(node.this)
@@ -172,7 +190,7 @@ def _compare_literals(op: Op, left: Any, right: Any, whole: Node) -> Unbound:
     return Constant(holds(op, compare(left, right)))
 
 
-def _null_safe_equal(node: exp.NullSafeEQ) -> Unbound:
+def _null_safe_equal(node: exp.NullSafeEQ | exp.NullSafeNEQ) -> Unbound:
     """`a <=> 5` is false, not null, for a null: with IS NOT NULL beside it, NOT comes out right."""
     left, right = node.this, node.expression
     if is_literal(left):
@@ -204,12 +222,21 @@ def _in(node: exp.In) -> Unbound:
 
 
 def _like(node: exp.Like, escape: Any, whole: Node) -> Unbound:
+    _check_args(node)
     pattern = literal_value(node.expression) if is_literal(node.expression) else None
     if not isinstance(pattern, str) or not isinstance(escape, str) or len(escape) != 1:
         raise _refuse(whole)
+    prefix, is_open = _prefix(pattern, escape, whole)
+    column = _column(node.this)
+    test = StartsWith(column, prefix) if is_open else Comparison(Op.EQ, column, prefix)
+    return Not(test) if node.args.get("negate") else test
+
+
+def _prefix(pattern: str, escape: str, whole: Node) -> tuple[str, bool]:
+    """Return the text before the wildcards of a LIKE pattern, and whether there are any."""
     text: list[str] = []
     rest = pattern
-    while rest and rest[0] not in ("%", "_"):
+    while rest and (rest[0] == escape or rest[0] not in ("%", "_")):
         if rest[0] == escape:
             if rest[1:2] not in ("%", "_", escape):
                 raise InvalidExpressionError(
@@ -218,10 +245,8 @@ def _like(node: exp.Like, escape: Any, whole: Node) -> Unbound:
             rest = rest[1:]
         text.append(rest[0])
         rest = rest[1:]
-    if not rest:
-        return Comparison(Op.EQ, _column(node.this), "".join(text))
     if rest.strip("%"):
         raise InvalidExpressionError(
             f"'{whole.sql('spark')}': LIKE takes a prefix pattern only, like 'x%'; {ALLOWED}"
         )
-    return StartsWith(_column(node.this), "".join(text))
+    return "".join(text), bool(rest)

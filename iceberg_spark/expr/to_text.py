@@ -60,6 +60,8 @@ def _leaf(leaf: Leaf) -> str:
             return f"{term.name} IS NOT NULL AND NOT {test}" if negated else test
         case Comparison(op=op, term=term, value=value):
             return f"{term.name} {op} {_literal(term, value)}"
+        case In(values=(), negated=negated):
+            return "true" if negated else "false"
         case In(term=term, values=values, negated=negated):
             shown = [_literal(term, value) for value in values[:SHOWN_VALUES]]
             if len(values) > SHOWN_VALUES:
