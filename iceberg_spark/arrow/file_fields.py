@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from iceberg_spark.arrow.schema import child_fields, field_id, is_list
-from iceberg_spark.spec import types as t
+from iceberg_spark.spec.name_mapping import MappedField, NameMapping
 
 Path = tuple[str, ...]
 
@@ -93,30 +93,33 @@ def _kind_of(field: FileField, children: tuple[FileField, ...]) -> pa.DataType:
     return pa.large_list(inner[0]) if pa.types.is_large_list(field.kind) else pa.list_(inner[0])
 
 
-def names_of(fields: tuple[t.NestedField, ...]) -> dict[Path, int]:
-    """Return the ids of a schema's fields by path of names, as a name mapping would give them."""
+def ids_of(mapping: NameMapping) -> dict[Path, int]:
+    """Return a name mapping laid flat: ids by path of names, every name of a field counts."""
     found: dict[Path, int] = {}
-    _collect(fields, (), found)
+    _collect(mapping.fields, (), found)
     return found
 
 
-def positions_of(schema: pa.Schema, fields: tuple[t.NestedField, ...]) -> dict[Path, int]:
+def ids_by_position(schema: pa.Schema, mapping: NameMapping) -> dict[Path, int]:
     """Return the ids 1, 2, ... for a file's columns in their order, nested fields by name.
 
-    Java's rule for Parquet files without ids and without a name mapping (ParquetSchemaUtil.
-    addFallbackIds): the columns of such a table were never reordered or dropped.
+    Java's rule for Parquet files without ids in a table without a name mapping (ParquetSchemaUtil.
+    addFallbackIds): the columns of such a table were never reordered or dropped. `mapping`
+    has the table's names, for nested fields.
     """
-    by_id = {field.field_id: field for field in fields}
+    by_id = {field.field_id: field for field in mapping.fields}
     found: dict[Path, int] = {}
     for number, column in enumerate(schema, start=1):
         found[column.name,] = number
         if number in by_id:
-            _collect(t.child_fields(by_id[number].field_type), (column.name,), found)
+            _collect(by_id[number].fields, (column.name,), found)
     return found
 
 
-def _collect(fields: tuple[t.NestedField, ...], parent: Path, found: dict[Path, int]) -> None:
+def _collect(fields: tuple[MappedField, ...], parent: Path, found: dict[Path, int]) -> None:
     for field in fields:
-        path = (*parent, field.name)
-        found[path] = field.field_id
-        _collect(t.child_fields(field.field_type), path, found)
+        for name in field.names:
+            path = (*parent, name)
+            if field.field_id is not None:
+                found[path] = field.field_id
+            _collect(field.fields, path, found)

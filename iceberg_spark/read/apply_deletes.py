@@ -1,0 +1,31 @@
+"""Which rows of a batch are deleted, as masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.read.key_set import Mask
+from iceberg_spark.read.load_deletes import TaskDeletes
+
+
+def deleted_rows(
+    deletes: TaskDeletes, first_row: int, rows: int, columns: Mapping[int, pa.Array]
+) -> Mask | None:
+    """Return which of `rows` rows from position `first_row` on are deleted, None for none.
+
+    `columns` holds the key columns of the rows by field id.
+    """
+    found: Mask | None = None
+    if deletes.positions is not None:
+        begin, end = np.searchsorted(deletes.positions, (first_row, first_row + rows))
+        if end > begin:
+            found = np.zeros(rows, bool)
+            found[deletes.positions[begin:end] - first_row] = True
+    for equality in deletes.equality:
+        matched = equality.deleted(columns)
+        if matched.any():
+            found = matched if found is None else found | matched
+    return found

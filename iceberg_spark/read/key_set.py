@@ -1,0 +1,210 @@
+"""Sets of keys that whole columns are looked up in.
+
+`pyarrow.compute.is_in` builds its hash anew for every batch: 2.3 s for 500k keys and 10M rows. A
+table that is built once takes 0.03 s where numbers lie close together and 0.15 s where not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = npt.NDArray[np.bool_]
+Longs = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+_SEED = 0x1CEB
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio: spreads neighbours
+_SLOTS_PER_KEY = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A table that says "surely not" to most values that are not in the set."""
+
+    table: Mask
+    shift: np.uint64
+
+    def candidates(self, words: Words) -> npt.NDArray[np.intp]:
+        """Return the places of the values that may be in the set."""
+        return np.flatnonzero(self.table[(words * _SPREAD) >> self.shift])
+
+
+@dataclass(frozen=True, slots=True)
+class NumberKeys:
+    """Keys of one column of 64-bit numbers.
+
+    `values` are sorted and distinct. `present[i]` says whether `values[0] + i` is a key, where
+    the keys lie close enough together for that; else `probe` stands before the search.
+    """
+
+    values: Longs
+    has_null: bool
+    present: Mask | None
+    probe: Probe | None
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return int(self.values.nbytes + _bytes_of(self.present) + _bytes_of_probe(self.probe))
+
+    def contains(self, columns: Sequence[pa.Array]) -> Mask:
+        """Return which rows of the one key column are keys."""
+        (column,) = columns
+        nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        filled = column if nulls is None else pc.fill_null(column, 0)
+        found = self._has(filled.to_numpy(zero_copy_only=False))
+        if nulls is not None:
+            found[nulls] = self.has_null
+        return found
+
+    def _has(self, numbers: Longs) -> Mask:
+        if not len(self.values):
+            return np.zeros(len(numbers), bool)
+        if self.present is not None:
+            return self._in_table(numbers, self.present)
+        if self.probe is None:
+            return _search(self.values, numbers)
+        found = np.zeros(len(numbers), bool)
+        places = self.probe.candidates(numbers.view(np.uint64))
+        found[places] = _search(self.values, numbers[places])
+        return found
+
+    def _in_table(self, numbers: Longs, present: Mask) -> Mask:
+        first, last = self.values[0], self.values[-1]
+        inside = (numbers >= first) & (numbers <= last)
+        found: Mask = present[np.where(inside, numbers, first) - first] & inside
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class HashedKeys:
+    """Keys of several columns, or of one of text or bytes: found by hash, then compared.
+
+    `hashes` are sorted; `columns` hold the distinct keys in that order. `repeats` is how many
+    keys share a hash at most (1 unless two keys collide).
+    """
+
+    hashes: Words
+    columns: tuple[pa.Array, ...]
+    repeats: int
+    probe: Probe | None
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        held = sum(column.nbytes for column in self.columns)
+        return int(self.hashes.nbytes + held + _bytes_of_probe(self.probe))
+
+    def contains(self, columns: Sequence[pa.Array]) -> Mask:
+        """Return which rows of the key columns are keys."""
+        found = np.zeros(len(columns[0]), bool)
+        if not len(self.hashes):
+            return found
+        words = hash_rows(columns)
+        places = self.probe.candidates(words) if self.probe else np.arange(len(words))
+        at = np.searchsorted(self.hashes, words[places])
+        for _ in range(self.repeats):
+            at = np.minimum(at, len(self.hashes) - 1)
+            hit = self.hashes[at] == words[places]
+            places, at = places[hit], at[hit]
+            if not len(places):
+                break
+            found[places] |= self._equal(columns, places, at)
+            at = at + 1
+        return found
+
+    def _equal(self, columns: Sequence[pa.Array], places: Any, at: Any) -> Mask:
+        rows, keys = pa.array(places), pa.array(at)
+        same = np.ones(len(places), bool)
+        for column, key in zip(columns, self.columns, strict=True):
+            left, right = column.take(rows), key.take(keys)
+            equal = pc.fill_null(pc.equal(left, right), value=False)
+            if left.null_count and right.null_count:
+                equal = pc.or_(equal, pc.and_(left.is_null(), right.is_null()))
+            same &= equal.to_numpy(zero_copy_only=False)
+        return same
+
+
+KeySet = NumberKeys | HashedKeys
+
+
+def key_set(columns: Sequence[pa.Array], *, fast: bool = True) -> KeySet:
+    """Build the set of the rows of key columns (`key_columns.key_column`).
+
+    Without `fast` no table is built beside the keys: sets that go to disk have no room for it.
+    """
+    if len(columns) == 1 and columns[0].type == pa.int64():
+        return _number_keys(columns[0], fast=fast)
+    return _hashed_keys(columns, fast=fast)
+
+
+def hash_rows(columns: Sequence[pa.Array]) -> Words:
+    """Return a 64-bit hash a row; equal rows have equal hashes within this process."""
+    return _frame(columns).hash_rows(_SEED).to_numpy()
+
+
+def _frame(columns: Sequence[pa.Array]) -> pl.DataFrame:
+    return pl.DataFrame([pl.Series(str(i), pl.from_arrow(c)) for i, c in enumerate(columns)])
+
+
+def _number_keys(column: pa.Array, *, fast: bool) -> NumberKeys:
+    values = np.unique(column.drop_null().to_numpy(zero_copy_only=False))
+    has_null = column.null_count > 0
+    if not fast or not len(values):
+        return NumberKeys(values, has_null, None, None)
+    span = int(values[-1]) - int(values[0]) + 1
+    if span > _SLOTS_PER_KEY * len(values) + 1024:
+        return NumberKeys(values, has_null, None, _probe(values.view(np.uint64)))
+    present = np.zeros(span, bool)
+    present[values - values[0]] = True
+    return NumberKeys(values, has_null, present, None)
+
+
+def _hashed_keys(columns: Sequence[pa.Array], *, fast: bool) -> HashedKeys:
+    distinct = _frame(columns).unique(maintain_order=False)
+    words = distinct.hash_rows(_SEED).to_numpy()
+    order = np.argsort(words, kind="stable")
+    words = words[order]
+    kept = distinct.select(pl.all().gather(order)).to_arrow(compat_level=pl.CompatLevel.oldest())
+    keys = tuple(
+        _as(kept.column(i).combine_chunks(), column.type) for i, column in enumerate(columns)
+    )
+    runs = np.diff(np.flatnonzero(np.concatenate(([True], words[1:] != words[:-1], [True]))))
+    repeats = int(runs.max()) if len(words) else 1
+    probe = _probe(words) if fast and len(words) else None
+    return HashedKeys(words, keys, repeats, probe)
+
+
+def _as(column: Any, kind: pa.DataType) -> pa.Array:
+    array = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    return array if array.type == kind else array.cast(kind)
+
+
+def _probe(words: Words) -> Probe:
+    bits = max(10, int(len(words) * _SLOTS_PER_KEY).bit_length())
+    shift = np.uint64(64 - bits)
+    table = np.zeros(1 << bits, bool)
+    table[(words * _SPREAD) >> shift] = True
+    return Probe(table, shift)
+
+
+def _search(values: Longs, numbers: Longs) -> Mask:
+    at = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
+    found: Mask = values[at] == numbers
+    return found
+
+
+def _bytes_of(array: Mask | None) -> int:
+    return 0 if array is None else array.nbytes
+
+
+def _bytes_of_probe(probe: Probe | None) -> int:
+    return 0 if probe is None else probe.table.nbytes

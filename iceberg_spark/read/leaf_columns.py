@@ -1,0 +1,61 @@
+"""Single columns by field id, also out of structs, for filters and equality keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import IcebergType, NestedField, StructType
+
+
+@dataclass(frozen=True, slots=True)
+class LeafColumn:
+    """One column wherever it lies: `field` is its top-level column, cut down to the way to it.
+
+    Nothing on the way is required: a column that a file lacks is NULL (or its
+    `initial-default`).
+    """
+
+    field_id: int
+    kind: IcebergType
+    field: NestedField
+    depth: int
+
+    def of(self, column: pa.Array) -> pa.Array:
+        """Return its values from the top-level column; a null struct makes them null."""
+        for _ in range(self.depth):
+            column = pc.struct_field(column, [0])
+        return column
+
+
+def leaf_columns(ids: Iterable[int], *schemas: Schema | None) -> tuple[LeafColumn, ...]:
+    """Return the columns of those ids from the first schema that has each.
+
+    Raises CorruptFileError for an id that no schema has, or one inside a list or map.
+    """
+    return tuple(_leaf(field_id, [s for s in schemas if s is not None]) for field_id in ids)
+
+
+def _leaf(field_id: int, schemas: list[Schema]) -> LeafColumn:
+    for schema in schemas:
+        if schema.get(field_id) is not None:
+            return _leaf_of(field_id, schema)
+    raise CorruptFileError(
+        f"A delete file or a filter uses field id {field_id}, which no schema of the table has"
+    )
+
+
+def _leaf_of(field_id: int, schema: Schema) -> LeafColumn:
+    path = [schema.find_field(one) for one in schema.path_ids(field_id)]
+    field = replace(path[-1], required=False)
+    for parent in reversed(path[:-1]):
+        if not isinstance(parent.field_type, StructType):
+            name = schema.find_column_name(field_id)
+            raise CorruptFileError(f"Column '{name}' lies in a list or map and can't be a key")
+        field = replace(parent, field_type=StructType(field), required=False)
+    return LeafColumn(field_id, path[-1].field_type, field, len(path) - 1)

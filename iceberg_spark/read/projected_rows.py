@@ -1,0 +1,37 @@
+"""Rows of one file with exactly the wanted columns: what readers of delete files share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.evolve import evolution, needed_leaves
+from iceberg_spark.arrow.file_fields import Path, file_fields
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spec.types import NestedField
+
+
+def projected_rows(
+    io: FileIO,
+    file: DeleteFile,
+    wanted: Sequence[NestedField],
+    names: Mapping[Path, int],
+    bound: Bound = ALWAYS_TRUE,
+) -> Iterator[pa.RecordBatch]:
+    """Yield a delete file's rows with the wanted columns, whatever else is in it.
+
+    `names` gives ids to columns that have none in the file. Row groups that `bound` excludes
+    are skipped; rows are not filtered. Raises what `open_data_file` and `evolution` raise.
+    """
+    with open_data_file(io, file.file_path, file.file_format) as reader:
+        fields = file_fields(reader.schema, names)
+        leaves = needed_leaves(fields, wanted, {})
+        request = Wanted(fields, leaves, filter=bound)
+        evolve = evolution(reader.given(request), wanted, {}, file.file_path)
+        for batch in reader.batches(request):
+            yield evolve.apply(batch.rows)

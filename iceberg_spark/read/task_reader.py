@@ -1,0 +1,227 @@
+"""Read one task: a data file's rows, without its deleted ones, as the scan wants them.
+
+The walk: file columns -> filter and delete masks -> the kept rows -> the read schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.arrays import batch_of
+from iceberg_spark.arrow.evolve import Constants, Evolution, evolution, needed_leaves
+from iceberg_spark.arrow.file_fields import (
+    FileField,
+    Path,
+    file_fields,
+    has_own_ids,
+    ids_by_position,
+    ids_of,
+)
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, And, Bound, BoundReference, Or
+from iceberg_spark.expr.row_filter import Mask as RowMask
+from iceberg_spark.expr.row_filter import row_filter
+from iceberg_spark.formats.data_file import DataFileReader, FileBatch, Wanted
+from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.apply_deletes import deleted_rows
+from iceberg_spark.read.delete_cache import DeleteCache, process_cache
+from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
+from iceberg_spark.read.load_deletes import TaskDeletes, load_deletes
+from iceberg_spark.read.metadata_columns import constants
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec import name_mapping, reserved
+from iceberg_spark.spec.data_file import FileFormat
+
+_COMPUTED = (reserved.POS_ID, reserved.DELETED_ID)
+
+
+def read_task(
+    context: ScanContext, io: FileIO, task: FileScanTask, cache: DeleteCache | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the task's live rows that match its residual, in the file's order.
+
+    Batches have exactly `arrow.schema.to_arrow(context.read_schema)` and at most
+    `context.batch_rows` rows. Where `_deleted` is read, deleted rows are there too, marked. The
+    result depends on the arguments only; decoded deletes are kept in `cache` (the process's own
+    unless one is given). Raises CorruptFileError, NoSuchFileError or StorageError naming a file,
+    UnsupportedError naming a column or file that can't be read.
+    """
+    if task.residual == ALWAYS_FALSE:
+        return
+    deletes = load_deletes(
+        context, io, task, _names(context), process_cache() if cache is None else cache
+    )
+    with open_data_file(io, task.file_path, task.file_format) as file:
+        plan = _plan(context, task, file, deletes)
+        for batch in file.batches(plan.wanted):
+            rows = plan.rows_of(batch)
+            if rows.num_rows:
+                yield rows
+
+
+@dataclass(frozen=True, slots=True)
+class _TaskPlan:
+    """All that was decided once for a task's batches."""
+
+    wanted: Wanted
+    output: pa.Schema
+    evolve: Evolution
+    leaves: tuple[LeafColumn, ...]
+    evolve_leaves: Evolution
+    matches: RowMask | None
+    deletes: TaskDeletes
+    keep_deleted: bool
+
+    def rows_of(self, batch: FileBatch) -> pa.RecordBatch:
+        """Return the rows of the read schema that a batch of the file has."""
+        deleted, kept = self._masks(batch)
+        rows, places = batch.rows, None
+        if kept is not None and not kept.all():
+            places = np.flatnonzero(kept)
+            rows = _filtered(rows, kept, len(places))
+        evolved = self.evolve.apply(rows)
+        if evolved.num_columns == len(self.output):
+            return evolved
+        return self._with_computed(evolved, batch.first_row, places, deleted)
+
+    def _masks(self, batch: FileBatch) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return which rows are deleted and which are to be kept; None for none and for all."""
+        if self.matches is None and self.deletes.is_empty:
+            return None, None
+        columns = self._leaf_arrays(batch.rows)
+        kept = None
+        if self.matches is not None:
+            data = batch_of(
+                batch.rows.num_rows,
+                list(columns.values()),
+                pa.schema([pa.field(str(i), column.type) for i, column in columns.items()]),
+            )
+            kept = np.asarray(self.matches(data).to_numpy(zero_copy_only=False))
+        deleted = deleted_rows(self.deletes, batch.first_row, batch.rows.num_rows, columns)
+        if deleted is not None and not self.keep_deleted:
+            kept = ~deleted if kept is None else kept & ~deleted
+        return deleted, kept
+
+    def _leaf_arrays(self, rows: pa.RecordBatch) -> dict[int, pa.Array]:
+        if not self.leaves:
+            return {}
+        columns = self.evolve_leaves.apply(rows).columns
+        return {
+            leaf.field_id: leaf.of(column)
+            for leaf, column in zip(self.leaves, columns, strict=True)
+        }
+
+    def _with_computed(
+        self,
+        evolved: pa.RecordBatch,
+        first_row: int,
+        places: np.ndarray | None,
+        deleted: np.ndarray | None,
+    ) -> pa.RecordBatch:
+        """Put `_pos` and `_deleted` among the columns."""
+        rows = evolved.num_rows
+        columns, others = [], iter(evolved.columns)
+        for field in self.output:
+            match int(field.metadata[b"PARQUET:field_id"]):
+                case reserved.POS_ID:
+                    at = np.arange(rows, dtype=np.int64) if places is None else places
+                    columns.append(pa.array(at + first_row))
+                case reserved.DELETED_ID:
+                    marks = np.zeros(rows, bool) if deleted is None else deleted
+                    chosen = marks if deleted is None or places is None else marks[places]
+                    columns.append(pa.array(chosen))
+                case _:
+                    columns.append(next(others))
+        return batch_of(rows, columns, self.output)
+
+
+def _plan(
+    context: ScanContext, task: FileScanTask, file: DataFileReader, deletes: TaskDeletes
+) -> _TaskPlan:
+    known = constants(context, task)
+    fields = _identified(context, task, file, known)
+    columns = [f for f in context.read_schema.fields if f.field_id not in _COMPUTED]
+    leaves = _leaves(context, task.residual, deletes)
+    leaf_fields = [leaf.field for leaf in leaves]
+    wanted = Wanted(
+        fields,
+        needed_leaves(fields, [*columns, *leaf_fields], known),
+        task.start,
+        task.length,
+        task.residual,
+        context.batch_rows,
+    )
+    given = file.given(wanted)
+    residual = task.residual
+    return _TaskPlan(
+        wanted,
+        to_arrow(context.read_schema),
+        evolution(given, columns, known, task.file_path),
+        leaves,
+        evolution(given, leaf_fields, known, task.file_path),
+        None if residual == ALWAYS_TRUE else row_filter(residual, _column_of(leaves)),
+        deletes,
+        any(field.field_id == reserved.DELETED_ID for field in context.read_schema.fields),
+    )
+
+
+def _leaves(context: ScanContext, residual: Bound, deletes: TaskDeletes) -> tuple[LeafColumn, ...]:
+    """Return the columns that the masks need, each once; they may lie outside the projection."""
+    found = {leaf.field_id: leaf for equality in deletes.equality for leaf in equality.keys}
+    ids = [number for number in _referenced(residual) if number not in found]
+    for leaf in leaf_columns(
+        ids, context.table_schema, context.dropped_fields, context.read_schema
+    ):
+        found[leaf.field_id] = leaf
+    return tuple(found.values())
+
+
+def _referenced(bound: Bound) -> list[int]:
+    match bound:
+        case And(children=children) | Or(children=children):
+            return list(dict.fromkeys(i for child in children for i in _referenced(child)))
+        case _ if isinstance(term := getattr(bound, "term", None), BoundReference):
+            return [term.field_id]
+        case _:
+            return []
+
+
+def _column_of(leaves: tuple[LeafColumn, ...]) -> Mapping[int, tuple[str, ...]]:
+    return {leaf.field_id: (str(leaf.field_id),) for leaf in leaves}
+
+
+def _identified(
+    context: ScanContext, task: FileScanTask, file: DataFileReader, known: Constants
+) -> tuple[FileField, ...]:
+    """Return the file's columns with ids: their own, by the name mapping, or by Java's fallback.
+
+    Without ids and without a mapping, Java takes a Parquet file's columns by position and the
+    others' by name (ParquetSchemaUtil, OrcIterable, ProjectionDatumReader).
+    """
+    names = _names(context)
+    plain = file_fields(file.schema)
+    if not context.name_mapping and not has_own_ids(plain):
+        current = name_mapping.from_schema(context.table_schema)
+        parquet = task.file_format is FileFormat.PARQUET
+        names = ids_by_position(file.schema, current) if parquet else ids_of(current)
+    if not names:
+        return plain
+    return file_fields(file.schema, {p: i for p, i in names.items() if i not in known})
+
+
+def _names(context: ScanContext) -> Mapping[Path, int]:
+    if not context.name_mapping:
+        return {}
+    return ids_of(name_mapping.parse(context.name_mapping))
+
+
+def _filtered(rows: pa.RecordBatch, kept: np.ndarray, count: int) -> pa.RecordBatch:
+    if rows.num_columns:
+        return rows.filter(pa.array(kept))
+    return batch_of(count, (), rows.schema)
