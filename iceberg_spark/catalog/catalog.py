@@ -41,6 +41,10 @@ class Catalog(Protocol):
         """Return storage for files of a table at this location."""
         ...
 
+    def location_of(self, identifier: str) -> str:
+        """Return where a table of that name is, or would be created."""
+        ...
+
     def load(self, identifier: str) -> LoadedTable:
         """Return the newest committed metadata. Raises NoSuchTableError."""
         ...

@@ -13,10 +13,13 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_json
+from iceberg_spark.spec.properties import (
+    METADATA_COMPRESSION,
+    WRITE_METADATA_PATH,
+    text_property,
+)
 
 METADATA_FOLDER = "metadata"
-COMPRESSION_CODEC = "write.metadata.compression-codec"
-METADATA_PATH = "write.metadata.path"
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _SUFFIX = r"(?:\.gz\.metadata\.json|\.metadata\.json|\.metadata\.json\.gz)"
@@ -34,12 +37,12 @@ class Codec(StrEnum):
 
 def codec_of(properties: Mapping[str, str]) -> Codec:
     """Return the codec that table properties ask for. Raises InvalidOptionError."""
-    text = properties.get(COMPRESSION_CODEC, Codec.NONE)
+    text = text_property(properties, METADATA_COMPRESSION)
     try:
         return Codec(text.lower())
     except ValueError:
         raise InvalidOptionError(
-            f"Table property {COMPRESSION_CODEC} must be none or gzip, not '{text}'"
+            f"Table property {METADATA_COMPRESSION} must be none or gzip, not '{text}'"
         ) from None
 
 
@@ -117,7 +120,7 @@ def metadata_location(metadata: TableMetadata, name: str) -> str:
     `write.metadata.path` where it is set, relative to the table's location or absolute
     (specification: "Path Construction"), else the folder `metadata`.
     """
-    folder = metadata.properties.get(METADATA_PATH, METADATA_FOLDER)
+    folder = metadata.properties.get(WRITE_METADATA_PATH, METADATA_FOLDER)
     if location.is_absolute(folder):
         return location.join(folder, name)
     return location.join(metadata.location, folder, name)

@@ -162,7 +162,6 @@ class FsspecIO:
 
     def _ask(self, doing: str, path: str, work: Callable[[Any, str], T]) -> T:
         """Do something that may be repeated, again while the store fails in passing."""
-
         deadline = time.monotonic() + self._timeout_s
 
         def once() -> T:

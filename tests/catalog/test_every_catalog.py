@@ -1,0 +1,188 @@
+"""What every catalog promises: one suite, each catalog."""
+
+import pickle
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.catalog.memory import MemoryCatalog
+from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.errors import (
+    CommitFailedException,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from iceberg_spark.spec.derive_requirements import requirements_for
+from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.requirements import AssertCreate, AssertTableUuid
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import LongType, NestedField
+from iceberg_spark.spec.updates import SetProperties, TableUpdate
+
+SCHEMA = Schema(NestedField(1, "id", LongType()))
+
+
+@pytest.fixture(params=["local", "file-uri", "memory-store", "memory-catalog"])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
+    unique = uuid.uuid4().hex
+    match request.param:
+        case "local":
+            return FileSystemCatalog("c", {"warehouse": str(tmp_path)})
+        case "file-uri":
+            return FileSystemCatalog("c", {"warehouse": f"file:{tmp_path}"})
+        case "memory-store":
+            return FileSystemCatalog("c", {"warehouse": f"memory://{unique}"})
+        case _:
+            return MemoryCatalog(unique, {"warehouse": f"file://{tmp_path}"})
+
+
+def create(catalog: Catalog, name: str = "db.t", **properties: str) -> LoadedTable:
+    location = catalog.location_of(name)  # type: ignore[attr-defined]
+    updates = new_table_updates(SCHEMA, location=location, properties=properties)
+    return catalog.commit(name, [AssertCreate()], updates, None)
+
+
+def change(catalog: Catalog, base: LoadedTable, **properties: str) -> LoadedTable:
+    updates: list[TableUpdate] = [SetProperties(properties)]
+    return catalog.commit("db.t", requirements_for(base.metadata, updates), updates, base)
+
+
+def test_a_created_table_can_be_loaded(catalog: Catalog):
+    assert not catalog.table_exists("db.t")
+    created = create(catalog, owner="me")
+    assert catalog.table_exists("db.t")
+    loaded = catalog.load("db.t")
+    assert loaded == created
+    assert loaded.metadata.properties == {"owner": "me"}
+    assert loaded.metadata.schema.find_field("id").field_id == 1
+
+
+def test_a_missing_table_is_an_error(catalog: Catalog):
+    with pytest.raises(NoSuchTableError):
+        catalog.load("db.t")
+    with pytest.raises(NoSuchTableError):
+        catalog.drop_table("db.t")
+
+
+def test_a_table_is_created_once(catalog: Catalog):
+    first = create(catalog)
+    with pytest.raises(TableAlreadyExistsError):
+        create(catalog)
+    assert catalog.load("db.t") == first
+
+
+def test_a_commit_gives_the_next_metadata_and_a_new_file(catalog: Catalog):
+    base = create(catalog)
+    committed = change(catalog, base, a="1")
+    assert committed.metadata.properties == {"a": "1"}
+    assert committed.metadata_location != base.metadata_location
+    assert catalog.load("db.t") == committed
+    io = catalog.io(committed.metadata.location)
+    assert read_metadata(io, committed.metadata_location) == committed.metadata
+
+
+def test_a_commit_on_a_stale_base_fails_and_changes_nothing(catalog: Catalog):
+    base = create(catalog)
+    newest = change(catalog, base, a="1")
+    with pytest.raises(CommitFailedException):
+        change(catalog, base, b="2")
+    assert catalog.load("db.t") == newest
+
+
+def test_a_requirement_that_does_not_hold_fails_the_commit(catalog: Catalog):
+    base = create(catalog)
+    wrong = [AssertTableUuid(str(uuid.uuid4()))]
+    with pytest.raises(CommitFailedException, match="assert-table-uuid"):
+        catalog.commit("db.t", wrong, [SetProperties({"a": "1"})], base)
+    assert catalog.load("db.t") == base
+
+
+def test_the_log_of_metadata_files_names_the_former_ones(catalog: Catalog):
+    first = create(catalog)
+    second = change(catalog, first, a="1")
+    third = change(catalog, second, a="2")
+    logged = [entry.metadata_file for entry in third.metadata.metadata_log]
+    assert logged == [first.metadata_location, second.metadata_location]
+    assert third.metadata.metadata_log[0].timestamp_ms == first.metadata.last_updated_ms
+
+
+def test_the_log_keeps_as_many_entries_as_the_table_asks_for(catalog: Catalog):
+    table = create(catalog, **{"write.metadata.previous-versions-max": "2"})
+    files = [table.metadata_location]
+    for number in range(5):
+        table = change(catalog, table, n=str(number))
+        files.append(table.metadata_location)
+    assert [entry.metadata_file for entry in table.metadata.metadata_log] == files[3:5]
+    io = catalog.io(table.metadata.location)
+    assert all(io.exists(path) for path in files)
+
+
+def test_files_that_leave_the_log_are_deleted_where_the_table_asks_for_that(catalog: Catalog):
+    table = create(
+        catalog,
+        **{
+            "write.metadata.previous-versions-max": "2",
+            "write.metadata.delete-after-commit.enabled": "true",
+        },
+    )
+    files = [table.metadata_location]
+    for number in range(5):
+        table = change(catalog, table, n=str(number))
+        files.append(table.metadata_location)
+    io = catalog.io(table.metadata.location)
+    assert [io.exists(path) for path in files] == [False, False, False, True, True, True]
+    assert catalog.load("db.t") == table
+
+
+def test_gzip_metadata_is_written_and_read_where_the_table_asks_for_it(catalog: Catalog):
+    table = create(catalog, **{"write.metadata.compression-codec": "gzip"})
+    table = change(catalog, table, a="1")
+    assert table.metadata_location.endswith(".gz.metadata.json")
+    io = catalog.io(table.metadata.location)
+    assert io.read_bytes(table.metadata_location)[:2] == b"\x1f\x8b"
+    assert catalog.load("db.t") == table
+
+
+def test_a_catalog_is_rebuilt_in_a_worker_by_pickle(catalog: Catalog):
+    created = create(catalog)
+    again = pickle.loads(pickle.dumps(catalog))
+    assert again.name == catalog.name
+    assert dict(again.properties) == dict(catalog.properties)
+    assert again.load("db.t") == created
+
+
+def test_a_dropped_table_is_gone_and_can_be_created_again(catalog: Catalog):
+    create(catalog, owner="first")
+    catalog.drop_table("db.t")
+    assert not catalog.table_exists("db.t")
+    assert create(catalog, owner="second").metadata.properties == {"owner": "second"}
+
+
+def test_a_purged_table_leaves_no_file(catalog: Catalog):
+    table = create(catalog)
+    io = catalog.io(table.metadata.location)
+    io.create_if_absent(f"{table.metadata.location}/data/f.parquet", b"1")
+    catalog.drop_table("db.t", purge=True)
+    assert list(io.list(table.metadata.location)) == []
+
+
+def test_every_one_of_many_concurrent_commits_lands_once_or_fails(catalog: Catalog):
+    create(catalog)
+
+    def commit(number: int) -> None:
+        while True:
+            try:
+                change(catalog, catalog.load("db.t"), **{f"k{number}": "1"})
+            except CommitFailedException:
+                continue
+            return
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(commit, range(24)))
+    newest = catalog.load("db.t").metadata
+    assert newest.properties == {f"k{number}": "1" for number in range(24)}
+    assert len(newest.metadata_log) == 24

@@ -1,0 +1,109 @@
+"""Catalogs by name, and tables by what users call them."""
+
+from pathlib import Path
+
+import pytest
+
+from iceberg_spark.catalog.config import configured
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.catalog.memory import MemoryCatalog
+from iceberg_spark.catalog.registry import load_catalog, resolve
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+
+
+@pytest.fixture(autouse=True)
+def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["filesystem", "hadoop", "FileSystem"])
+def test_types_of_file_system_catalogs(kind: str):
+    catalog = load_catalog("c", type=kind, warehouse="/w")
+    assert isinstance(catalog, FileSystemCatalog)
+    assert catalog.name == "c"
+
+
+def test_a_warehouse_alone_means_a_file_system_catalog():
+    assert isinstance(load_catalog("c", warehouse="/w"), FileSystemCatalog)
+
+
+def test_the_memory_catalog_is_shipped():
+    assert isinstance(load_catalog("c", type="memory"), MemoryCatalog)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{"type": "rest"}, {"uri": "https://x"}, {"uri": "sqlite:///x"}, {"type": "hive"}],
+)
+def test_catalogs_that_are_not_there_yet_are_named(properties: dict[str, str]):
+    with pytest.raises(UnsupportedError, match="not supported yet"):
+        load_catalog("c", **properties)
+
+
+def test_an_unknown_type_is_an_error_that_names_the_known_ones():
+    with pytest.raises(InvalidInputError, match="filesystem, hadoop, memory"):
+        load_catalog("c", type="filesytem")
+
+
+def test_a_catalog_without_configuration_says_where_it_is_looked_for():
+    with pytest.raises(InvalidInputError, match="PYICEBERG_CATALOG__PROD__WAREHOUSE"):
+        load_catalog("prod")
+
+
+def test_configuration_comes_from_the_file_and_the_environment_over_it(tmp_path: Path):
+    (tmp_path / ".pyiceberg.yaml").write_text(
+        "catalog:\n  Prod:\n    type: hadoop\n    warehouse: /file\n    s3.region: eu\n"
+    )
+    environment = {
+        "PYICEBERG_CATALOG__PROD__WAREHOUSE": "/env",
+        "PYICEBERG_CATALOG__PROD__S3__ACCESS_KEY_ID": "k",
+        "PYICEBERG_CATALOG__OTHER__WAREHOUSE": "/no",
+    }
+    assert configured("prod", environment, (tmp_path,)) == {
+        "type": "hadoop",
+        "warehouse": "/env",
+        "s3.region": "eu",
+        "s3.access-key-id": "k",
+    }
+
+
+def test_given_properties_win_over_configured_ones(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", "/env")
+    assert load_catalog("prod").properties["warehouse"] == "/env"
+    assert load_catalog("prod", warehouse="/mine").properties["warehouse"] == "/mine"
+
+
+def test_a_broken_configuration_file_is_named(tmp_path: Path):
+    (tmp_path / ".pyiceberg.yaml").write_text("catalog: [\n")
+    with pytest.raises(InvalidInputError, match=r"\.pyiceberg\.yaml"):
+        load_catalog("prod")
+
+
+@pytest.mark.parametrize(
+    "table", ["/a/t", "file:/a/t", "s3://b/t", "/a/metadata/v3.metadata.json", "memory://x/t"]
+)
+def test_locations_stand_for_themselves(table: str):
+    catalog, identifier = resolve(table, {"s3.region": "eu"})
+    assert isinstance(catalog, FileSystemCatalog)
+    assert identifier == table
+    assert catalog.properties == {"s3.region": "eu"}
+
+
+@pytest.mark.parametrize("table", ["warehouse/t", "./t", "t", "t/metadata/v1.metadata.json"])
+def test_relative_paths_are_made_absolute(table: str, tmp_path: Path):
+    _, identifier = resolve(table)
+    assert identifier == str((tmp_path / table).resolve())
+
+
+def test_a_dotted_name_is_catalog_and_table(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PYICEBERG_CATALOG__CAT__WAREHOUSE", "/w")
+    catalog, identifier = resolve("cat.db.tbl")
+    assert (catalog.name, identifier) == ("cat", "db.tbl")
+
+
+@pytest.mark.parametrize("table", ["", "  ", "cat..t", "cat.db."])
+def test_names_with_empty_parts_are_refused(table: str):
+    with pytest.raises(InvalidInputError):
+        resolve(table, {"warehouse": "/w"})

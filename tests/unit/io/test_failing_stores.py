@@ -1,0 +1,143 @@
+"""Stores that fail: what is retried, how long, and what the message says."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from iceberg_spark.errors import (
+    FileAlreadyExistsError,
+    NoSuchFileError,
+    StorageError,
+    StoragePermissionError,
+    UnsupportedError,
+)
+from iceberg_spark.io import remote_files, stores
+from iceberg_spark.io.fsspec_io import FsspecIO
+
+
+class ObjectStore(MemoryFileSystem):
+    """An S3 of its own, whose calls can be made to fail."""
+
+    protocol = ("s3", "s3a")
+    store: dict[str, Any] = {}  # noqa: RUF012 (as fsspec's memory store has it)
+    pseudo_dirs = [""]  # noqa: RUF012
+    cachable = False
+    failures: list[BaseException] = []  # noqa: RUF012
+    calls = 0
+    conditional = True
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return "/" + path.partition("://")[2] if "://" in path else path
+
+    def info(self, path: str, **_: Any) -> Any:
+        self._fail()
+        return super().info(path)
+
+    def cat_file(self, path: str, start: Any = None, end: Any = None, **_: Any) -> bytes:
+        self._fail()
+        return bytes(super().cat_file(path))
+
+    def _fail(self) -> None:
+        type(self).calls += 1
+        if self.failures:
+            raise self.failures.pop(0)
+
+    def _pipe_file(self, path: str, value: bytes, mode: str = "overwrite") -> None: ...
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+        super().pipe_file(path, value, mode if self.conditional else "overwrite")
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> type[ObjectStore]:
+    kind = type("Store", (ObjectStore,), {"store": {}, "pseudo_dirs": [""], "failures": []})
+    monkeypatch.setattr(stores.fsspec, "get_filesystem_class", lambda _: kind)
+    monkeypatch.setattr(remote_files, "_proven", set())
+    return kind
+
+
+IO = FsspecIO({"io.timeout-s": "0.5", "s3.secret-access-key": "hush"})
+
+
+def test_a_failure_that_passes_is_retried(store: type[ObjectStore]):
+    IO.create_if_absent("s3://b/k", b"1")
+    store.failures += [TimeoutError("slow"), ConnectionResetError("gone")]
+    assert IO.read_bytes("s3://b/k") == b"1"
+
+
+def test_a_failure_that_stays_is_an_error_naming_the_file(store: type[ObjectStore]):
+    store.failures += [OSError("disk on fire")] * 1000
+    with pytest.raises(StorageError, match="Can't read s3://b/k: OSError: disk on fire"):
+        IO.read_bytes("s3://b/k")
+    assert store.calls > 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "ours"),
+    [(PermissionError("no"), StoragePermissionError), (FileNotFoundError("no"), NoSuchFileError)],
+)
+def test_denied_and_missing_are_not_retried(
+    store: type[ObjectStore], failure: OSError, ours: type[Exception]
+):
+    IO.exists("s3://b/other")
+    store.calls = 0
+    store.failures += [failure]
+    with pytest.raises(ours):
+        IO.read_bytes("s3://b/k")
+    assert store.calls == 1
+
+
+def test_a_silent_store_is_an_error_in_time(
+    store: type[ObjectStore], monkeypatch: pytest.MonkeyPatch
+):
+    silent = threading.Event()
+    monkeypatch.setattr(store, "info", lambda *_: silent.wait(60))
+    with pytest.raises(StorageError, match="no answer within"):
+        FsspecIO({"io.timeout-s": "0.2"}).read_bytes("s3://b/k")
+    silent.set()
+
+
+def test_secrets_are_blotted_out_of_messages(store: type[ObjectStore]):
+    store.failures += [PermissionError("key hush is unknown")]
+    with pytest.raises(StoragePermissionError) as caught:
+        FsspecIO({"s3.secret-access-key": "hush"}).read_bytes("s3://b/k")
+    assert "hush" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_conditional_put_has_one_winner(store: type[ObjectStore]):
+    IO.create_if_absent("s3://b/v1", b"1")
+    with pytest.raises(FileAlreadyExistsError):
+        IO.create_if_absent("s3a://b/v1", b"2")
+    assert IO.read_bytes("s3://b/v1") == b"1"
+
+
+def test_a_store_without_conditional_put_is_refused_and_the_way_out_named(
+    store: type[ObjectStore], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(store, "_pipe_file", lambda self, path, value: None)
+    with pytest.raises(UnsupportedError, match=r"io\.lock-path"):
+        IO.create_if_absent("s3://b/v1", b"1")
+    assert not IO.exists("s3://b/v1")
+
+
+def test_a_store_that_ignores_the_condition_is_found_out(store: type[ObjectStore]):
+    store.conditional = False
+    with pytest.raises(UnsupportedError, match=r"io\.lock-path"):
+        FsspecIO({"s3.endpoint": "http://elsewhere"}).create_if_absent("s3://b/t/v1", b"1")
+    assert store.store == {}
+
+
+def test_a_lock_lets_a_store_without_conditional_put_commit(
+    store: type[ObjectStore], tmp_path: Path
+):
+    store.conditional = False
+    io = FsspecIO({"io.lock-path": str(tmp_path)})
+    io.create_if_absent("s3://b/v1", b"1")
+    with pytest.raises(FileAlreadyExistsError):
+        io.create_if_absent("s3://b/v1", b"2")
+    assert io.read_bytes("s3://b/v1") == b"1"
