@@ -1,0 +1,249 @@
+"""Parquet data and delete files (specification, Appendix A: "Parquet")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from iceberg_spark.arrow.schema import child_fields, field_id, is_list, to_arrow
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.formats.file_writer import WrittenFile
+from iceberg_spark.formats.metrics import MetricsCollector
+from iceberg_spark.formats.metrics_modes import MetricsMode
+from iceberg_spark.formats.writer_options import WriterProperties
+from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import IcebergType, ListType, MapType, StructType, UUIDType
+
+_SAMPLE_ROWS = 8192
+_REPEATS = 3
+"""Rows for each distinct value in the sample from which a dictionary pays (measured: above it
+Arrow hashes every value and then falls back to plain pages, at 2.5 times the time)."""
+_CODECS = {
+    "uncompressed": "none",
+    "none": "none",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "brotli": "brotli",
+    "lz4": "lz4",
+    "lz4_raw": "lz4",
+    "zstd": "zstd",
+}
+_PAGE_BYTES = 1024 * 1024
+_DICTIONARY_BYTES = 2 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetOptions:
+    """How pages are encoded; sizes in bytes."""
+
+    codec: str = "zstd"
+    level: int | None = None
+    page_bytes: int = _PAGE_BYTES
+    dictionary_bytes: int = _DICTIONARY_BYTES
+
+
+def parquet_options(properties: WriterProperties) -> ParquetOptions:
+    """Return the options of `write.parquet.*` (or `write.delete.parquet.*`).
+
+    Raises InvalidOptionError naming the property.
+    """
+    codec = properties.codec("parquet", "zstd", _CODECS)
+    level = properties.optional_int("parquet.compression-level")
+    if level is not None and (problem := _level_problem(codec, level)):
+        raise InvalidOptionError(f"{properties.name('parquet.compression-level')}: {problem}")
+    return ParquetOptions(
+        codec,
+        level if codec in ("gzip", "brotli", "zstd") else None,
+        properties.positive_int("parquet.page-size-bytes", _PAGE_BYTES),
+        properties.positive_int("parquet.dict-size-bytes", _DICTIONARY_BYTES),
+    )
+
+
+def _level_problem(codec: str, level: int) -> str | None:
+    if codec not in ("gzip", "brotli", "zstd"):
+        return None
+    low, high = pa.Codec.minimum_compression_level(codec), pa.Codec.maximum_compression_level(codec)
+    return None if low <= level <= high else f"{codec} has levels {low} to {high}, not {level}"
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetLayout:
+    """What all files of one writer share, worked out once: there may be thousands of files."""
+
+    schema: Schema
+    target: pa.Schema
+    options: ParquetOptions
+    modes: Mapping[int, MetricsMode]
+    key_values: Mapping[str, str]
+    leaves: tuple[int, ...]  # field ids of the leaf columns in the file's order
+
+
+def parquet_layout(
+    schema: Schema,
+    properties: WriterProperties,
+    modes: Mapping[int, MetricsMode],
+    key_values: Mapping[str, str],
+) -> ParquetLayout:
+    """Return the layout of files of a schema; `key_values` go to their footers."""
+    target = _with_uuids(to_arrow(schema), schema.as_struct())
+    leaves = tuple(_leaf_ids(target))
+    return ParquetLayout(schema, target, parquet_options(properties), modes, key_values, leaves)
+
+
+class ParquetFileWriter:
+    """Writes one Parquet file to an open sink; every table that it gets is a row group."""
+
+    __slots__ = ("_footer", "_layout", "_metrics", "_sink", "_writer")
+
+    def __init__(self, sink: BinaryIO, layout: ParquetLayout) -> None:
+        self._sink = sink
+        self._layout = layout
+        self._metrics = MetricsCollector(layout.schema, layout.modes, FileFormat.PARQUET)
+        self._footer: list[Any] = []  # where pyarrow puts the footer
+        self._writer: Any = None  # pyarrow's writer, once the first rows are seen
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that are in the file so far."""
+        return self._sink.tell()
+
+    def write(self, table: pa.Table) -> None:
+        """Encode a table as one row group."""
+        if not table.num_rows:
+            return
+        if self._writer is None:
+            self._writer = self._open(dictionary_columns(table))
+        self._metrics.add(table)
+        if table.schema != self._layout.target:
+            table = table.cast(self._layout.target)
+        self._writer.write_table(table, row_group_size=table.num_rows)
+
+    def close(self) -> WrittenFile:
+        """Finish the file and close the sink."""
+        if self._writer is None:
+            self._writer = self._open([])
+        self._writer.add_key_value_metadata(dict(self._layout.key_values))
+        self._writer.close()
+        size = self._sink.tell()
+        self._sink.close()
+        footer = self._footer[0]
+        sizes = _column_sizes(footer, self._layout)
+        return WrittenFile(size, self._metrics.finish(sizes), row_group_offsets(footer))
+
+    def abort(self) -> None:
+        """Give the file up; what was written stays until it is deleted."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self, dictionaries: list[str]) -> Any:
+        options = self._layout.options
+        return pq.ParquetWriter(
+            self._sink,
+            self._layout.target,
+            version="2.6",
+            compression=options.codec,
+            compression_level=options.level,
+            use_dictionary=dictionaries or False,
+            data_page_size=options.page_bytes,
+            dictionary_pagesize_limit=options.dictionary_bytes,
+            store_schema=False,  # Arrow's own copy of the schema is of no use to Iceberg's readers
+            store_decimal_as_integer=True,
+            metadata_collector=self._footer,
+        )
+
+
+def dictionary_columns(table: pa.Table) -> list[str]:
+    """Return the Parquet paths of the columns whose first rows repeat enough for a dictionary."""
+    sample = table.slice(0, _SAMPLE_ROWS)
+    found = []
+    for field, column in zip(sample.schema, sample.columns, strict=True):
+        for path, leaf in _leaf_arrays(field.name, column.combine_chunks()):
+            if pa.types.is_boolean(leaf.type):
+                continue
+            values = leaf.drop_null()
+            if len(values) and len(pc.unique(values)) * _REPEATS <= len(values):
+                found.append(path)
+    return found
+
+
+def _leaf_arrays(path: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """Yield leaves with their Parquet paths; a map's entries are its keys and values."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        for index, child in enumerate(kind):
+            yield from _leaf_arrays(f"{path}.{child.name}", array.field(index))
+    elif pa.types.is_map(kind):
+        yield from _leaf_arrays(f"{path}.key_value.key", array.keys)
+        yield from _leaf_arrays(f"{path}.key_value.value", array.items)
+    elif is_list(kind):
+        yield from _leaf_arrays(f"{path}.list.element", array.flatten())
+    else:
+        yield path, array
+
+
+def _leaf_ids(schema: pa.Schema | pa.StructType) -> Iterator[int]:
+    """Yield the field ids of the leaf columns in the file's order."""
+
+    def below(field: pa.Field) -> Iterator[int]:
+        children = child_fields(field.type)
+        if not children:
+            yield field_id(field) or 0
+        for child in children:
+            yield from below(child)
+
+    for field in schema:
+        yield from below(field)
+
+
+def _column_sizes(footer: Any, layout: ParquetLayout) -> dict[int, int]:
+    kept = [
+        (index, leaf)
+        for index, leaf in enumerate(layout.leaves)
+        if leaf in layout.modes and layout.modes[leaf].has_counts
+    ]
+    sizes = {leaf: 0 for _, leaf in kept}
+    for group in range(footer.num_row_groups):
+        columns = footer.row_group(group)
+        for index, leaf in kept:
+            sizes[leaf] += columns.column(index).total_compressed_size
+    return sizes
+
+
+def row_group_offsets(footer: Any) -> tuple[int, ...]:
+    """Return where each row group starts, ascending: at its first column's first page."""
+    starts = []
+    for group in range(footer.num_row_groups):
+        first = footer.row_group(group).column(0)
+        offsets = (first.dictionary_page_offset, first.data_page_offset)
+        starts.append(min(offset for offset in offsets if offset))
+    return tuple(sorted(starts))
+
+
+def _with_uuids(schema: pa.Schema, struct: StructType) -> pa.Schema:
+    """Return the schema with Arrow's uuid type, which carries Parquet's logical type."""
+    pairs = zip(schema, struct.fields, strict=True)
+    return pa.schema([_uuid_field(field, child.field_type) for field, child in pairs])
+
+
+def _uuid_field(field: pa.Field, kind: IcebergType) -> pa.Field:
+    return field.with_type(_uuid_type(field.type, kind))
+
+
+def _uuid_type(arrow: pa.DataType, kind: IcebergType) -> pa.DataType:
+    match kind:
+        case UUIDType():
+            return pa.uuid()
+        case StructType():
+            return pa.struct(list(_with_uuids(pa.schema(list(arrow)), kind)))
+        case ListType(element_type=element):
+            return pa.list_(_uuid_field(arrow.value_field, element))
+        case MapType(key_type=key, value_type=value):
+            return pa.map_(_uuid_field(arrow.key_field, key), _uuid_field(arrow.item_field, value))
+        case _:
+            return arrow

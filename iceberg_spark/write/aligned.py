@@ -1,0 +1,51 @@
+"""A stream of the caller's batches as batches of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.check_schema import align
+
+
+@dataclass(frozen=True, slots=True)
+class AlignOptions:
+    """How the caller's columns are matched to the table's (see `check_schema.align`)."""
+
+    check_nullability: bool = True
+    check_ordering: bool = False
+    case_sensitive: bool = True
+
+
+def check_columns(schema: Schema, given: pa.Schema, options: AlignOptions) -> None:
+    """Refuse a frame whose columns don't fit, before its first row. Raises InvalidSchemaError."""
+    align(
+        schema,
+        given,
+        check_nullability=options.check_nullability,
+        check_ordering=options.check_ordering,
+        case_sensitive=options.case_sensitive,
+    )
+
+
+def aligned(
+    schema: Schema, batches: Iterable[pa.RecordBatch], options: AlignOptions
+) -> Iterator[pa.RecordBatch]:
+    """Yield each batch as the table's columns; all batches have one schema.
+
+    Raises InvalidSchemaError for columns that don't fit, InvalidInputError for their values.
+    """
+    plan = None
+    for batch in batches:
+        if plan is None:
+            plan = align(
+                schema,
+                batch.schema,
+                check_nullability=options.check_nullability,
+                check_ordering=options.check_ordering,
+                case_sensitive=options.case_sensitive,
+            )
+        yield plan.apply(batch)

@@ -1,0 +1,146 @@
+"""One primitive column of the caller's data as the table's type; only lossless casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from iceberg_spark.arrow.arrays import Step
+from iceberg_spark.arrow.promote import storage_type
+from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.arrow.uuid_text import uuid_bytes
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.spec import types as t
+
+_Accepts = Callable[[pa.DataType], bool]
+_INTS = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
+
+
+def _is(*kinds: pa.DataType) -> _Accepts:
+    return lambda kind: kind in kinds
+
+
+def _text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+
+
+def _bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pt.is_binary(kind)
+        or pt.is_large_binary(kind)
+        or pt.is_binary_view(kind)
+        or pt.is_fixed_size_binary(kind)
+    )
+
+
+def _uuid(kind: pa.DataType) -> bool:
+    return _text(kind) or _bytes(kind)
+
+
+def _zoned(kind: pa.DataType) -> bool:
+    return bool(pt.is_timestamp(kind) and kind.tz is not None)
+
+
+def _naive(kind: pa.DataType) -> bool:
+    return bool(pt.is_timestamp(kind) and kind.tz is None)
+
+
+_ACCEPTED: Mapping[type, _Accepts] = {
+    t.BooleanType: _is(pa.bool_()),
+    t.IntegerType: _is(*_INTS),
+    t.LongType: _is(*_INTS, pa.int64(), pa.uint32()),
+    t.FloatType: _is(pa.float16(), pa.float32()),
+    t.DoubleType: _is(pa.float16(), pa.float32(), pa.float64()),
+    t.DateType: pt.is_date,
+    t.TimeType: pt.is_time,
+    t.TimestampType: _naive,
+    t.TimestamptzType: _zoned,
+    t.StringType: _text,
+    t.BinaryType: _bytes,
+    t.FixedType: _bytes,
+    t.UUIDType: _uuid,
+}
+_SQL: Mapping[type, str] = {
+    t.IntegerType: "int",
+    t.LongType: "bigint",
+    t.TimestampType: "timestamp_ntz",
+    t.TimestamptzType: "timestamp",
+    t.FixedType: "binary",
+    t.UUIDType: "string",
+}
+
+
+def cast_step(kind: pa.DataType, wanted: t.IcebergType, column: str) -> Step | None:
+    """Return how to turn a column into the table's type, None when it is that already.
+
+    Raises InvalidSchemaError naming the column, both types and a cast that would do. The step
+    raises InvalidInputError for a value that the table's type can't hold exactly.
+    """
+    target = to_arrow_type(wanted, column)
+    if kind == target:
+        return None
+    if not pt.is_null(kind) and not _accepted(storage_type(kind), wanted):
+        raise InvalidSchemaError(
+            f"Column '{column}' is {wanted} in the table and {kind} in the data; "
+            f"{_advice(kind, wanted, column)}"
+        )
+
+    def convert(array: pa.Array) -> pa.Array:
+        try:
+            return _convert(array, target, wanted)
+        except (pa.ArrowInvalid, InvalidInputError) as cause:
+            raise InvalidInputError(
+                f"Column '{column}' holds a value that {wanted} can't hold: {cause}"
+            ) from cause
+
+    return convert
+
+
+def _accepted(kind: pa.DataType, wanted: t.IcebergType) -> bool:
+    if isinstance(wanted, t.DecimalType):
+        whole = wanted.precision - wanted.scale
+        return bool(
+            pt.is_decimal(kind)
+            and 0 <= kind.scale <= wanted.scale
+            and kind.precision - kind.scale <= whole
+        )
+    accepts = _ACCEPTED.get(type(wanted))
+    return accepts is not None and accepts(kind)
+
+
+def _advice(kind: pa.DataType, wanted: t.IcebergType, column: str) -> str:
+    if isinstance(wanted, t.TimestamptzType) and pt.is_timestamp(kind):
+        return f"say which zone its values are in: cast('{column}' as timestamp)"
+    name = _SQL.get(type(wanted), str(wanted).replace(" ", ""))
+    return f"cast it: cast({column} as {name})"
+
+
+def _convert(array: pa.Array, target: pa.DataType, wanted: t.IcebergType) -> pa.Array:
+    array = _plain(array)
+    if array.type == target:
+        return array
+    if pt.is_null(array.type):
+        return pa.nulls(len(array), target)
+    if isinstance(wanted, t.UUIDType) and _text(array.type):
+        return uuid_bytes(array)
+    if pt.is_fixed_size_binary(target) and not pt.is_binary(array.type):
+        array = array.cast(pa.binary())  # from binary the next cast checks lengths
+    if pt.is_timestamp(target):
+        # Only the unit is converted: an instant is the same number in every zone.
+        return array.cast(pa.timestamp(target.unit, array.type.tz)).view(target)
+    return array.cast(target)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    while True:
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        elif pt.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        elif pt.is_run_end_encoded(array.type):
+            array = pc.run_end_decode(array)
+        else:
+            return array

@@ -1,0 +1,243 @@
+"""The caller's columns matched to the table's, once, and batches turned into the table's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import Step, batch_of, map_list, struct_children, struct_of
+from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
+from iceberg_spark.arrow.values import to_scalar
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import ListType, MapType, NestedField, StructType
+from iceberg_spark.write.cast_columns import cast_step
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """How one field is made: from the input's child `source` (None: its default) by `step`."""
+
+    field: NestedField
+    path: str
+    source: int | None
+    step: Step | None
+
+
+@dataclass(frozen=True, slots=True)
+class AlignPlan:
+    """How batches of one Arrow schema become batches of the table's; made by `align`."""
+
+    target: pa.Schema
+    columns: tuple[_Column, ...]
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch of exactly `target`.
+
+        Raises InvalidInputError naming the column for a null in a required one and for a value
+        that the table's type can't hold.
+        """
+        made = [_make(column, batch.columns, batch.num_rows) for column in self.columns]
+        for column, array in zip(self.columns, made, strict=True):
+            if column.field.required and array.null_count:
+                raise _null_error(column.path)
+        return batch_of(batch.num_rows, made, self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    check_ordering: bool
+    case_sensitive: bool
+
+
+def align(
+    schema: Schema,
+    given: pa.Schema,
+    *,
+    check_nullability: bool = True,
+    check_ordering: bool = False,
+    case_sensitive: bool = True,
+) -> AlignPlan:
+    """Match an input's columns to a table's by name, nested ones too.
+
+    Missing optional columns become null or their write default. Values are widened (int to
+    long, float to double, decimals to more digits) and re-laid (`large_`, views, dictionaries),
+    never narrowed. Nulls in required columns are found in the values; `check_nullability`
+    refuses a whole column of nulls for a required one before the first row. Raises
+    InvalidSchemaError naming the columns that are missing, unknown, out of order
+    (`check_ordering`), ambiguous, or of another type. Source: Java's CheckCompatibility.
+    """
+    rules = _Rules(check_ordering, case_sensitive)
+    columns = _match(schema.fields, list(given), "", rules)
+    if check_nullability:
+        for column in columns:
+            is_null = column.source is not None and pa.types.is_null(given[column.source].type)
+            if is_null and column.field.required:
+                raise _null_error(column.path)
+    return AlignPlan(to_arrow(schema), columns)
+
+
+def _null_error(path: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"Column '{path}' is required and the data has a null in it; fill it, or make the column "
+        "optional"
+    )
+
+
+def _match(
+    fields: Sequence[NestedField], given: Sequence[pa.Field], prefix: str, rules: _Rules
+) -> tuple[_Column, ...]:
+    sources = _sources(fields, given, prefix, rules)
+    missing = [
+        f"'{prefix}{field.name}'"
+        for field in fields
+        if sources[field.field_id] is None and field.required and field.write_default is None
+    ]
+    if missing:
+        raise InvalidSchemaError(f"The data lacks required columns: {', '.join(missing)}")
+    found = []
+    for field in fields:
+        path = f"{prefix}{field.name}"
+        source = sources[field.field_id]
+        step = None if source is None else _step(given[source].type, field, path, rules)
+        found.append(_Column(field, path, source, step))
+    return tuple(found)
+
+
+def _sources(
+    fields: Iterable[NestedField], given: Sequence[pa.Field], prefix: str, rules: _Rules
+) -> dict[int, int | None]:
+    """Return the input's position for each field id, None where it has no such column."""
+    names = [field.name for field in given]
+    used: dict[int, int | None] = {}
+    for field in fields:
+        used[field.field_id] = _position(names, field.name, prefix, rules)
+    taken = [source for source in used.values() if source is not None]
+    extra = [f"'{prefix}{name}'" for index, name in enumerate(names) if index not in taken]
+    if extra:
+        raise InvalidSchemaError(
+            f"The table has no columns {', '.join(extra)}; drop them from the data, or write "
+            "with option mergeSchema to add them to the table"
+        )
+    if rules.check_ordering and taken != sorted(taken):
+        late = next(a for a, b in pairwise(taken) if a > b)
+        raise InvalidSchemaError(
+            f"Column '{prefix}{names[late]}' is out of order: the data's columns must come in the "
+            "table's order, or write with option check-ordering off"
+        )
+    return used
+
+
+def _position(names: Sequence[str], name: str, prefix: str, rules: _Rules) -> int | None:
+    exact = [index for index, other in enumerate(names) if other == name]
+    if not exact and not rules.case_sensitive:
+        exact = [index for index, other in enumerate(names) if other.lower() == name.lower()]
+    if len(exact) > 1:
+        found = ", ".join(f"'{prefix}{names[index]}'" for index in exact)
+        raise InvalidSchemaError(
+            f"Column '{prefix}{name}' is ambiguous: the data has {found}; rename all but one"
+        )
+    return exact[0] if exact else None
+
+
+def _make(column: _Column, sources: Sequence[pa.Array], rows: int) -> pa.Array:
+    if column.source is not None:
+        array = sources[column.source]
+        return array if column.step is None else column.step(array)
+    kind = column.field.field_type
+    if column.field.write_default is not None:
+        return pa.repeat(to_scalar(kind, column.field.write_default), rows)
+    return pa.nulls(rows, to_arrow_type(kind, column.path))
+
+
+def _step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> Step | None:
+    wanted = field.field_type
+    match wanted:
+        case StructType(fields=fields) if pa.types.is_struct(kind):
+            return _struct_step(_match(fields, list(kind), f"{path}.", rules), wanted, path)
+        case ListType() if is_list(kind):
+            element = wanted.element_field
+            below = _step(kind.value_field.type, element, f"{path}.element", rules)
+            return _list_step(kind, wanted, below, path)
+        case MapType() if pa.types.is_map(kind):
+            return _map_step(kind, wanted, path, rules)
+        case _:
+            return _leaf_step(kind, field, path)
+
+
+def _leaf_step(kind: pa.DataType, field: NestedField, path: str) -> Step | None:
+    if isinstance(field.field_type, StructType | ListType | MapType):
+        target = to_arrow_type(field.field_type, path)
+        if pa.types.is_null(kind):
+            return lambda array: pa.nulls(len(array), target)
+        raise InvalidSchemaError(
+            f"Column '{path}' is {field.field_type} in the table and {kind} in the data"
+        )
+    return cast_step(kind, field.field_type, path)
+
+
+def _struct_step(columns: tuple[_Column, ...], wanted: StructType, path: str) -> Step:
+    target = to_arrow_type(wanted, path)
+
+    def convert(array: pa.Array) -> pa.Array:
+        children = struct_children(array)
+        made = [_make(column, children, len(array)) for column in columns]
+        for column, child in zip(columns, made, strict=True):
+            if column.field.required and _has_null_inside(array, child):
+                raise _null_error(column.path)
+        return struct_of(len(array), made, target, array)
+
+    return convert
+
+
+def _has_null_inside(parent: pa.Array, child: pa.Array) -> bool:
+    """Tell whether a child is null where its parent is not."""
+    if not child.null_count:
+        return False
+    return bool(pc.any(pc.and_(parent.is_valid(), child.is_null())).as_py())
+
+
+def _list_step(kind: pa.DataType, wanted: ListType, below: Step | None, path: str) -> Step | None:
+    target = to_arrow_type(wanted, path)
+    if kind == target and below is None and not wanted.element_required:
+        return None
+    element = f"{path}.element"
+
+    def convert(array: pa.Array) -> pa.Array:
+        if not pa.types.is_list(array.type):
+            array = array.cast(pa.list_(array.type.value_field))
+        if wanted.element_required and array.flatten().null_count:
+            raise _null_error(element)
+        return map_list(array, below or _same, target)
+
+    return convert
+
+
+def _map_step(kind: pa.DataType, wanted: MapType, path: str, rules: _Rules) -> Step | None:
+    target = to_arrow_type(wanted, path)
+    steps = (
+        _step(kind.key_type, wanted.key_field, f"{path}.key", rules),
+        _step(kind.item_type, wanted.value_field, f"{path}.value", rules),
+    )
+    if kind == target and steps == (None, None) and not wanted.value_required:
+        return None
+    entry = pa.struct([target.key_field, target.item_field])
+
+    def entries(array: pa.Array) -> pa.Array:
+        children: list[Any] = []
+        for step, child in zip(steps, struct_children(array), strict=True):
+            children.append(child if step is None else step(child))
+        if wanted.value_required and children[1].null_count:
+            raise _null_error(f"{path}.value")
+        return struct_of(len(array), children, entry)
+
+    return lambda array: map_list(array, entries, target)
+
+
+def _same(array: pa.Array) -> pa.Array:
+    return array

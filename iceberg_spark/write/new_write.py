@@ -1,0 +1,141 @@
+"""What a write needs of a table, checked and gathered once before any task starts."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.arrow.transforms import check_transform
+from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.formats.metrics_modes import metrics_modes
+from iceberg_spark.spec import properties as names
+from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.sort import UNSORTED_ORDER_ID
+from iceberg_spark.spec.transforms import IdentityTransform, TruncateTransform
+from iceberg_spark.spec.types import (
+    IcebergType,
+    TimestampNanoType,
+    TimestamptzNanoType,
+    UnknownType,
+)
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.locations import check_locations
+
+_WRITABLE_VERSIONS = (1, 2)
+_FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
+_NEWER_TYPES = (UnknownType, TimestampNanoType, TimestamptzNanoType)
+_KEEPS_ORDER = (IdentityTransform, TruncateTransform)
+
+
+def write_context(  # noqa: PLR0913 - one keyword for each option of a write
+    metadata: TableMetadata,
+    *,
+    write_format: str | None = None,
+    target_file_size_bytes: int | None = None,
+    compression_codec: str | None = None,
+    compression_level: int | str | None = None,
+    fanout: bool | None = None,
+    io_properties: Mapping[str, str] | None = None,
+    properties_override: Mapping[str, str] | None = None,
+    write_id: str | None = None,
+) -> WriteContext:
+    """Return what the tasks of one write share; sizes are bytes.
+
+    Raises UnsupportedError for a table that this version can't write: format version 3 and up,
+    an unknown partition transform, a column type without Arrow form or newer than version 2, a
+    location provider class. Raises InvalidOptionError for a bad option or property.
+    """
+    _check_table(metadata)
+    options = dict(properties_override or {})
+    given = {**metadata.properties, **options}
+    file_format = _format(write_format or given.get(names.DEFAULT_FILE_FORMAT, "parquet"))
+    kind = file_format.lower()
+    if compression_codec is not None:
+        given[f"write.{kind}.compression-codec"] = compression_codec
+    if compression_level is not None:
+        given[f"write.{kind}.compression-level"] = str(compression_level)
+    target = target_file_size_bytes
+    if target is None:
+        target = names.int_property(given, names.WRITE_TARGET_FILE_SIZE_BYTES)
+    if target <= 0:
+        raise InvalidOptionError(f"target-file-size-bytes: {target} is not above 0")
+    return WriteContext(
+        table_location=metadata.location.rstrip("/"),
+        format_version=metadata.format_version,
+        schema=metadata.schema,
+        spec=metadata.spec,
+        sort_order_id=UNSORTED_ORDER_ID,
+        file_format=file_format,
+        delete_format=_format(given.get(names.DELETE_DEFAULT_FILE_FORMAT) or file_format),
+        target_file_size_bytes=target,
+        write_id=write_id or str(uuid.uuid4()),
+        fanout=True if fanout is None else fanout,
+        properties=_needed(given, metadata),
+        io_properties=dict(io_properties or {}),
+    )
+
+
+def _check_table(metadata: TableMetadata) -> None:
+    if metadata.format_version not in _WRITABLE_VERSIONS:
+        raise UnsupportedError(
+            f"Table {metadata.location} has format version {metadata.format_version}; this "
+            "version of the library writes versions 1 and 2"
+        )
+    check_locations(metadata.properties)
+    to_arrow(metadata.schema)  # raises for types that have no Arrow form
+    check_types(metadata.schema)
+    check_spec(metadata.spec, metadata.schema)
+
+
+def check_types(schema: Schema) -> None:
+    """Raise UnsupportedError naming a column whose type came with format version 3."""
+    for field_id in schema.field_ids:
+        kind: IcebergType = schema.find_type(field_id)
+        if isinstance(kind, _NEWER_TYPES):
+            column = schema.find_column_name(field_id)
+            raise UnsupportedError(f"Column '{column}' has type {kind}, which can't be written")
+
+
+def check_spec(spec: PartitionSpec, schema: Schema) -> None:
+    """Raise UnsupportedError naming a partition field whose values can't be computed."""
+    for part in spec.fields:
+        if len(part.source_ids) != 1:
+            raise UnsupportedError(
+                f"Partition field '{part.name}' has several source columns: tables with it are "
+                "read, not written"
+            )
+        source = schema.get(part.source_id)
+        if source is not None:
+            check_transform(part.transform, source.field_type)
+
+
+def _format(text: str) -> FileFormat:
+    for known in _FORMATS:
+        if known.lower() == text.strip().lower():
+            return known
+    raise InvalidOptionError(f"File format '{text}' is unknown; use parquet, orc or avro")
+
+
+def _needed(given: Mapping[str, str], metadata: TableMetadata) -> dict[str, str]:
+    """Return the `write.` properties, with the metrics mode of sorted columns made explicit.
+
+    Columns of the table's sort order get at least truncate(16) (Java: MetricsConfig.from).
+    """
+    kept = {key: value for key, value in given.items() if key.startswith("write.")}
+    schema = metadata.schema
+    sorted_ids = [
+        key.source_id
+        for key in metadata.sort_order.fields
+        if isinstance(key.transform, _KEEPS_ORDER) and schema.get(key.source_id) is not None
+    ]
+    modes = metrics_modes(schema, kept)
+    promoted = metrics_modes(schema, kept, sorted_ids)
+    for field_id in sorted_ids:
+        if promoted[field_id] != modes[field_id]:
+            key = f"{names.METRICS_MODE_COLUMN_PREFIX}{schema.find_column_name(field_id)}"
+            kept[key] = "truncate(16)"
+    return kept

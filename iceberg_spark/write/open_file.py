@@ -1,0 +1,120 @@
+"""One data or delete file from its creation to its entry, and its removal when it fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, BinaryIO, assert_never
+
+import pyarrow as pa
+
+from iceberg_spark.errors import IcebergError, StorageError, UnsupportedError
+from iceberg_spark.formats.file_writer import FileWriter
+from iceberg_spark.formats.metrics_modes import MetricsMode, metrics_modes
+from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
+from iceberg_spark.formats.writer_options import WriterProperties
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.schema_json import schema_to_dict
+from iceberg_spark.write.context import WriteContext
+
+
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """What all files of one writer share: content, format, and how a file is begun."""
+
+    content: DataFileContent
+    file_format: FileFormat
+    begin: Callable[[BinaryIO], FileWriter]
+
+
+def data_shape(context: WriteContext) -> FileShape:
+    """Return the shape of a write's data files. Raises InvalidOptionError for bad properties."""
+    return file_shape(context, DataFileContent.DATA, context.file_format, context.schema)
+
+
+def file_shape(
+    context: WriteContext,
+    content: DataFileContent,
+    file_format: FileFormat,
+    schema: Schema,
+    modes: Mapping[int, MetricsMode] | None = None,
+    key_values: Mapping[str, str] | None = None,
+) -> FileShape:
+    """Return the shape of files with the columns of `schema`.
+
+    Metrics modes come from the table's properties unless given; `key_values` are added to the
+    footer. Raises InvalidOptionError for bad properties.
+    """
+    options = WriterProperties(context.properties, content is not DataFileContent.DATA)
+    if modes is None:
+        modes = metrics_modes(schema, context.properties)
+    keys = {"iceberg.schema": json.dumps(schema_to_dict(schema)), **(key_values or {})}
+    match file_format:
+        case FileFormat.PARQUET:
+            layout = parquet_layout(schema, options, modes, keys)
+            return FileShape(content, file_format, lambda sink: ParquetFileWriter(sink, layout))
+        case FileFormat.ORC | FileFormat.AVRO | FileFormat.PUFFIN:
+            raise UnsupportedError(f"{file_format} files can't be written yet")
+        case _:
+            assert_never(file_format)
+
+
+class OpenFile:
+    """A file that is being written; closing it gives its manifest entry's `DataFile`."""
+
+    __slots__ = ("_entry", "_io", "_sink", "_writer", "path", "rows")
+
+    def __init__(self, io: FileIO, shape: FileShape, path: str, **entry: Any) -> None:
+        self.path = path
+        self.rows = 0
+        self._io = io
+        self._entry = {"content": shape.content, "file_format": shape.file_format, **entry}
+        self._sink = io.create(path)
+        self._writer = shape.begin(self._sink)
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that are in the file so far."""
+        return self._writer.bytes_written
+
+    def write(self, table: pa.Table) -> None:
+        """Encode rows. Raises StorageError when they can't be stored."""
+        try:
+            self._writer.write(table)
+        except OSError as cause:
+            raise StorageError(f"Can't write {self.path}: {cause}") from cause
+        self.rows += table.num_rows
+
+    def close(self) -> DataFile:
+        """Finish the file durably and return its entry."""
+        try:
+            written = self._writer.close()
+        except OSError as cause:
+            raise StorageError(f"Can't write {self.path}: {cause}") from cause
+        metrics = written.metrics
+        return DataFile(
+            file_path=self.path,
+            record_count=metrics.record_count,
+            file_size_in_bytes=written.size,
+            column_sizes=metrics.column_sizes,
+            value_counts=metrics.value_counts,
+            null_value_counts=metrics.null_value_counts,
+            nan_value_counts=metrics.nan_value_counts,
+            lower_bounds=metrics.lower_bounds,
+            upper_bounds=metrics.upper_bounds,
+            split_offsets=written.split_offsets,
+            **self._entry,
+        )
+
+    def abort(self) -> None:
+        """Close and delete the file, whatever state it is in."""
+        with suppress(OSError, ValueError, pa.ArrowException):
+            self._writer.abort()
+        with suppress(OSError, ValueError, IcebergError):
+            self._sink.close()
+        with suppress(IcebergError):
+            self._io.delete(self.path)
