@@ -8,7 +8,7 @@ fields of the inner record.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
@@ -36,12 +36,21 @@ class AvroType:
 
 @dataclass(frozen=True, slots=True)
 class AvroField:
-    """A field of a record, an element, a key or a value; `path` leads to it from the top."""
+    """A field of a record, an element, a key or a value; `path` leads to it from the top.
+
+    `iceberg_name` is set where Avro did not allow the column's name.
+    """
 
     name: str
     type: AvroType
     field_id: int | None = None
     path: tuple[str, ...] = ()
+    iceberg_name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The column's name in the table."""
+        return self.iceberg_name or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ def parse_record(schema: Any, location: str) -> tuple[AvroField, ...]:
         raise CorruptFileError(f"{location} has a malformed Avro schema: {broken!r}") from broken
     if top.kind != "record":
         raise CorruptFileError(f"{location} holds no Avro records but '{top.kind}'")
-    return tuple(AvroField(one.name, one.type, one.field_id, (one.name,)) for one in top.fields)
+    return tuple(replace(one, path=(one.name,)) for one in top.fields)
 
 
 def inline_records(
@@ -76,7 +85,7 @@ def inline_records(
     for one in fields:
         if one.field_id in field_ids and one.type.kind == "record" and not one.type.optional:
             inner = tuple(
-                AvroField(f"{one.name}.{it.name}", it.type, it.field_id, (*one.path, it.name))
+                replace(it, name=f"{one.name}.{it.name}", path=(*one.path, it.name))
                 for it in one.type.fields
             )
             out.extend(inline_records(inner, field_ids))
@@ -126,14 +135,19 @@ def _parse_union(branches: list[Any], names: _Names) -> AvroType:
         )
     if not values:
         return AvroType("null", optional=True)
-    return _changed(_parse(values[0], names), optional=len(branches) > 1)
+    return replace(_parse(values[0], names), optional=len(branches) > 1)
 
 
 def _parse_record(schema: Mapping[str, Any], names: _Names) -> AvroType:
     known = _remember(schema, names)
     names.open.update(known)
     fields = tuple(
-        AvroField(str(one["name"]), _parse(one["type"], names), one.get("field-id"))
+        AvroField(
+            str(one["name"]),
+            _parse(one["type"], names),
+            one.get("field-id"),
+            iceberg_name=one.get("iceberg-field-name"),
+        )
         for one in schema["fields"]
     )
     names.open.difference_update(known)
@@ -149,18 +163,13 @@ def _parse_array(schema: Mapping[str, Any], names: _Names) -> AvroType:
 
 
 def _with_logical(schema: Mapping[str, Any], plain: AvroType) -> AvroType:
-    return _changed(
+    return replace(
         plain,
         logical=schema.get("logicalType"),
         precision=int(schema.get("precision", 0)),
         scale=int(schema.get("scale", 0)),
         utc=bool(schema.get("adjust-to-utc", False)),
     )
-
-
-def _changed(one: AvroType, **changes: Any) -> AvroType:
-    values = {name: getattr(one, name) for name in AvroType.__slots__}
-    return AvroType(**(values | changes))
 
 
 def _remember(schema: Mapping[str, Any], names: _Names) -> set[str]:

@@ -1,0 +1,148 @@
+"""Entry tables to values and back, for small sets and for new files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.arrays import concat, struct_of
+from iceberg_spark.arrow.values import from_array, to_array
+from iceberg_spark.errors import CorruptFileError, InvalidInputError
+from iceberg_spark.manifest.columns import (
+    ENTRY_COLUMNS,
+    PARTITION,
+    entry_schema,
+    partition_arrow_type,
+)
+from iceberg_spark.spec.data_file import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestEntry,
+    ManifestEntryStatus,
+)
+from iceberg_spark.spec.types import StructType
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+_MAPS = (
+    "column_sizes",
+    "value_counts",
+    "null_value_counts",
+    "nan_value_counts",
+    "lower_bounds",
+    "upper_bounds",
+)
+_LISTS = ("split_offsets", "equality_ids")
+_FILE_COLUMNS = tuple(ENTRY_COLUMNS)[4:]
+_PLAIN = tuple(
+    name
+    for name in _FILE_COLUMNS
+    if name not in {*_MAPS, *_LISTS, PARTITION, "content", "file_format"}
+)
+
+
+def data_files(table: Table, spec_id: int, partition_type: StructType) -> list[DataFile]:
+    """Return the files of an entry table as values; meant for few of them.
+
+    Columns that the table lacks are None in the values. Raises CorruptFileError for a file
+    format or content that the specification doesn't know.
+    """
+    held = {name: table.column(name).to_pylist() for name in _PLAIN if name in table.column_names}
+    for name in _MAPS:
+        if name in table.column_names:
+            held[name] = [_as_map(pairs) for pairs in table.column(name).to_pylist()]
+    for name in _LISTS:
+        if name in table.column_names:
+            held[name] = [v if v is None else tuple(v) for v in table.column(name).to_pylist()]
+    paths = held["file_path"]
+    for name, known in (("content", DataFileContent), ("file_format", FileFormat)):
+        values = table.column(name).to_pylist()
+        held[name] = [_known(known, v, p) for v, p in zip(values, paths, strict=True)]
+    if PARTITION in table.column_names:
+        held[PARTITION] = _tuples(concat(table.column(PARTITION)), partition_type)
+    return [
+        DataFile(spec_id=spec_id, **dict(zip(held, row, strict=True)))
+        for row in zip(*held.values(), strict=True)
+    ]
+
+
+def manifest_entries(table: Table, spec_id: int, partition_type: StructType) -> list[ManifestEntry]:
+    """Return the rows of an entry table as values; meant for few of them."""
+    numbers = [
+        table.column(name).to_pylist()
+        for name in ("status", "snapshot_id", "data_sequence_number", "file_sequence_number")
+    ]
+    files = data_files(table, spec_id, partition_type)
+    return [
+        ManifestEntry(ManifestEntryStatus(status), file, snapshot, data_number, file_number)
+        for file, status, snapshot, data_number, file_number in zip(files, *numbers, strict=True)
+    ]
+
+
+def entry_table(entries: Iterable[ManifestEntry], partition_type: StructType) -> Table:
+    """Return entries as a table of all ENTRY_COLUMNS. Raises InvalidInputError, naming the file,
+    for a partition tuple that the spec can't have.
+    """
+    rows = tuple(entries)
+    files = [row.data_file for row in rows]
+    schema = entry_schema(partition_type)
+    columns: dict[str, Any] = {
+        "status": [int(row.status) for row in rows],
+        "snapshot_id": [row.snapshot_id for row in rows],
+        "data_sequence_number": [row.data_sequence_number for row in rows],
+        "file_sequence_number": [row.file_sequence_number for row in rows],
+        "content": [int(file.content) for file in files],
+        "file_format": [str(file.file_format) for file in files],
+    }
+    columns |= {name: [getattr(file, name) for file in files] for name in (*_PLAIN, *_LISTS)}
+    columns |= {name: [_as_pairs(getattr(file, name)) for file in files] for name in _MAPS}
+    arrays = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
+    arrays[PARTITION] = partition_array(files, partition_type)
+    return pa.Table.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+
+def partition_array(files: Sequence[DataFile], partition_type: StructType) -> Any:
+    """Return the partition tuples of files as an Arrow struct named by partition field ids."""
+    for file in files:
+        if len(file.partition) != len(partition_type.fields):
+            raise InvalidInputError(
+                f"File {file.file_path} has {len(file.partition)} partition values, its spec "
+                f"has {len(partition_type.fields)} fields"
+            )
+    children = []
+    for at, one in enumerate(partition_type.fields):
+        try:
+            children.append(to_array(one.field_type, [file.partition[at] for file in files]))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as wrong:
+            raise InvalidInputError(
+                f"A value of partition field '{one.name}' is no {one.field_type}: {wrong}"
+            ) from wrong
+    return struct_of(len(files), children, partition_arrow_type(partition_type))
+
+
+def _tuples(partitions: Any, partition_type: StructType) -> list[tuple[Any, ...]]:
+    if not partition_type.fields:
+        return [()] * len(partitions)
+    columns = [
+        from_array(one.field_type, partitions.field(at))
+        for at, one in enumerate(partition_type.fields)
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def _as_map(pairs: Sequence[Mapping[str, Any]] | None) -> dict[int, Any] | None:
+    return None if pairs is None else {one["key"]: one["value"] for one in pairs}
+
+
+def _as_pairs(values: Mapping[int, Any] | None) -> list[dict[str, Any]] | None:
+    return None if values is None else [{"key": k, "value": v} for k, v in values.items()]
+
+
+def _known(known: Any, value: Any, path: str) -> Any:
+    try:
+        return known(value)
+    except ValueError:
+        raise CorruptFileError(f"File {path} has an unknown {known.__name__}: {value}") from None

@@ -1,0 +1,206 @@
+"""Manifest lists: the manifests of a snapshot (specification: "Manifest Lists")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.schema import field_id, to_arrow
+from iceberg_spark.errors import CorruptFileError, InvalidInputError
+from iceberg_spark.formats.avro_columns import read_avro_columns
+from iceberg_spark.formats.avro_schema import avro_record
+from iceberg_spark.formats.avro_writer import write_avro
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.from_manifest import manifest_file_from_manifest
+from iceberg_spark.manifest.schemas import MANIFEST_FILE_NAME, manifest_file_struct
+from iceberg_spark.spec.manifest_file import FieldSummary, ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Snapshot
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+LIST_SCHEMA = to_arrow(Schema(*manifest_file_struct(3).fields)).remove_metadata()
+"""The columns of a manifest list as an Arrow table: the field names of the specification."""
+
+_V1_DEFAULTS = {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
+_REQUIRED = ("manifest_path", "manifest_length", "partition_spec_id")
+
+
+def read_manifest_list(
+    io: FileIO, snapshot: Snapshot, metadata: TableMetadata
+) -> tuple[ManifestFile, ...]:
+    """Return the manifests of a snapshot.
+
+    A list of format version 1 reads with sequence numbers 0 and content data. A very old
+    snapshot names its manifests itself: what the list would say is read from them.
+
+    Raises NoSuchFileError, CorruptFileError naming the list.
+    """
+    if snapshot.manifest_list is None:
+        paths = snapshot.manifests or ()
+        return tuple(manifest_file_from_manifest(io, path, snapshot, metadata) for path in paths)
+    table = _read(io, snapshot.manifest_list)
+    rows = table.to_pylist()  # one row per manifest: thousands at most
+    return tuple(_manifest_file(row, snapshot.manifest_list) for row in rows)
+
+
+def read_manifest_list_columns(io: FileIO, snapshot: Snapshot, metadata: TableMetadata) -> Table:
+    """Return the manifests of a snapshot as a table of LIST_SCHEMA, one row each."""
+    if snapshot.manifest_list is not None:
+        return _read(io, snapshot.manifest_list)
+    return manifest_list_table(read_manifest_list(io, snapshot, metadata))
+
+
+def manifest_list_table(manifests: Iterable[ManifestFile]) -> Table:
+    """Return manifests as a table of LIST_SCHEMA, one row each."""
+    rows = [_row(one) for one in manifests]
+    arrays = [pa.array([row[one.name] for row in rows], one.type) for one in LIST_SCHEMA]
+    return pa.Table.from_arrays(arrays, schema=_nullable(LIST_SCHEMA))
+
+
+def write_manifest_list(
+    io: FileIO,
+    path: str,
+    snapshot: Snapshot,
+    manifests: Sequence[ManifestFile],
+    *,
+    format_version: int,
+    codec: str = "gzip",
+) -> tuple[ManifestFile, ...]:
+    """Write a snapshot's manifest list and return its rows as they were written.
+
+    A manifest without a sequence number gets the snapshot's, as its least data sequence number
+    if all its entries inherit. Only new manifests of this snapshot may lack one.
+
+    Raises InvalidInputError for a new manifest of another snapshot, for a manifest without
+    counts in format version 2, and for delete manifests in version 1.
+    """
+    rows = tuple(_assigned(one, snapshot, format_version) for one in manifests)
+    struct = manifest_file_struct(format_version)
+    table = manifest_list_table(rows).select([one.name for one in struct.fields])
+    metadata = {
+        "snapshot-id": str(snapshot.snapshot_id),
+        "parent-snapshot-id": _text(snapshot.parent_snapshot_id),
+        "format-version": str(format_version),
+    }
+    if format_version > 1:
+        metadata["sequence-number"] = str(snapshot.sequence_number)
+    if format_version > 2 and snapshot.first_row_id is not None:
+        metadata["first-row-id"] = str(snapshot.first_row_id)
+    avro = avro_record(struct, MANIFEST_FILE_NAME)
+    with io.create(path) as out:
+        for chunk in write_avro(avro, table, metadata=metadata, codec=codec):
+            out.write(chunk)
+    return rows
+
+
+def _text(snapshot_id: int | None) -> str:
+    return "null" if snapshot_id is None else str(snapshot_id)
+
+
+def _assigned(manifest: ManifestFile, snapshot: Snapshot, format_version: int) -> ManifestFile:
+    added_by = manifest.added_snapshot_id
+    if added_by is None:
+        manifest = replace(manifest, added_snapshot_id=snapshot.snapshot_id)
+    elif manifest.sequence_number is None and added_by != snapshot.snapshot_id:
+        raise InvalidInputError(
+            f"Manifest {manifest.manifest_path} has no sequence number but was added by snapshot "
+            f"{added_by}, not by {snapshot.snapshot_id}"
+        )
+    if format_version == 1:
+        if manifest.content is ManifestContent.DELETES:
+            raise InvalidInputError(
+                f"Manifest {manifest.manifest_path} holds deletes; format version 1 has none"
+            )
+        return manifest
+    counts = ("added_files_count", "existing_files_count", "deleted_files_count",
+              "added_rows_count", "existing_rows_count", "deleted_rows_count")  # fmt: skip
+    unknown = [name for name in counts if getattr(manifest, name) is None]
+    if unknown:
+        raise InvalidInputError(
+            f"Manifest {manifest.manifest_path} lacks {', '.join(unknown)}, which a manifest "
+            f"list of format version {format_version} needs; `counted` reads them from it"
+        )
+    if manifest.sequence_number is not None:
+        return manifest
+    number, least = snapshot.sequence_number, manifest.min_sequence_number
+    return replace(
+        manifest, sequence_number=number, min_sequence_number=number if least is None else least
+    )
+
+
+def _read(io: FileIO, location: str) -> Table:
+    found = read_avro_columns(io.read_bytes(location), location=location)
+    by_id = {field_id(one): at for at, one in enumerate(found.schema)}
+    arrays = []
+    for one in LIST_SCHEMA:
+        at = by_id.get(_LIST_IDS[one.name])
+        if at is None:
+            arrays.append(_absent(one, found.num_rows, location))
+            continue
+        array = concat(found.column(at)) if found.num_rows else pa.array([], found.field(at).type)
+        if one.name == "partitions":
+            arrays.append(_summaries(array, one.type))
+        else:
+            arrays.append(array.cast(one.type))
+    return pa.Table.from_arrays(arrays, schema=_nullable(LIST_SCHEMA))
+
+
+def _absent(one: Any, rows: int, location: str) -> Any:
+    if one.name in _REQUIRED:
+        raise CorruptFileError(f"{location} is no manifest list: it has no {one.name}")
+    default = _V1_DEFAULTS.get(one.name)
+    if default is None:
+        return pa.nulls(rows, one.type)
+    return pa.repeat(pa.scalar(default, one.type), rows)
+
+
+def _summaries(array: Any, target: Any) -> Any:
+    """Return partition summaries with their fields by id; an old list lacks `contains_nan`."""
+    if array.type == target:
+        return array
+    have = {field_id(one): one.name for one in array.type.value_type}
+    wanted = {child.name: have.get(_SUMMARY_IDS[child.name]) for child in target.value_type}
+    # A loop over rows: a manifest list has one per manifest.
+    rows = [
+        None
+        if row is None
+        else [{name: one[src] if src else None for name, src in wanted.items()} for one in row]
+        for row in array.to_pylist()
+    ]
+    return pa.array(rows, target)
+
+
+def _manifest_file(row: Mapping[str, Any], location: str) -> ManifestFile:
+    parts = row["partitions"]
+    summaries = None if parts is None else tuple(FieldSummary(**one) for one in parts)
+    try:
+        content = ManifestContent(row["content"])
+    except ValueError:
+        raise CorruptFileError(
+            f"{location} lists {row['manifest_path']} with unknown content {row['content']}"
+        ) from None
+    return ManifestFile(**{**row, "content": content, "partitions": summaries})
+
+
+def _row(one: ManifestFile) -> dict[str, Any]:
+    row = {name: getattr(one, name) for name in LIST_SCHEMA.names}
+    row["content"] = int(one.content)
+    if one.partitions is not None:
+        row["partitions"] = [
+            {name: getattr(each, name) for name in _SUMMARY_IDS} for each in one.partitions
+        ]
+    return row
+
+
+def _nullable(schema: Any) -> Any:
+    return pa.schema([one.with_nullable(True) for one in schema])
+
+
+_LIST_IDS = {one.name: one.field_id for one in manifest_file_struct(3).fields}
+_SUMMARY_IDS = {"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}

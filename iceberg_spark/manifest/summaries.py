@@ -1,0 +1,84 @@
+"""What a manifest list says about a manifest's entries: counts and partition bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.values import from_array
+from iceberg_spark.spec.data_file import ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import FieldSummary
+from iceberg_spark.spec.types import IcebergType, StructType, UnknownType
+from iceberg_spark.spec.values import to_bytes
+
+Array: TypeAlias = Any  # pyarrow ships no types
+Table: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Files and rows of one status."""
+
+    files: int
+    rows: int
+
+
+def count(entries: Table, status: ManifestEntryStatus) -> Count:
+    """Return how many files and rows the entries of a status have."""
+    rows = entries.column("record_count").filter(pc.equal(entries.column("status"), int(status)))
+    return Count(len(rows), int(pc.sum(rows, min_count=0).as_py()))
+
+
+def min_data_sequence_number(entries: Table) -> int | None:
+    """Return the least data sequence number of live entries that have one.
+
+    None means that all inherit: the manifest's own sequence number is the least then.
+    """
+    live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+    found = pc.min(entries.column("data_sequence_number").filter(live)).as_py()
+    return None if found is None else int(found)
+
+
+def field_summaries(entries: Table, partition_type: StructType) -> tuple[FieldSummary, ...]:
+    """Return the summary of each partition field over all entries, deleted ones too, as Java."""
+    tuples = concat(entries.column("partition"))
+    return tuple(
+        field_summary(tuples.field(at), one.field_type)
+        for at, one in enumerate(partition_type.fields)
+    )
+
+
+def field_summary(values: Array, kind: IcebergType) -> FieldSummary:
+    """Return nulls, NaNs and bounds of one partition field (specification: "Manifest Lists")."""
+    floating = pa.types.is_floating(values.type)
+    nan = pc.fill_null(pc.is_nan(values), False) if floating else None
+    contains_nan = bool(nan is not None and pc.any(nan, min_count=0).as_py())
+    present = values.filter(pc.invert(nan)).drop_null() if contains_nan else values.drop_null()
+    contains_null = values.null_count > 0
+    if not len(present) or isinstance(kind, UnknownType):
+        return FieldSummary(contains_null, contains_nan)
+    low, high = _least_and_greatest(present)
+    return FieldSummary(contains_null, contains_nan, _bound(kind, low), _bound(kind, high))
+
+
+def _least_and_greatest(values: Array) -> tuple[Any, Any]:
+    both = pc.min_max(values)
+    low, high = both["min"], both["max"]
+    if pa.types.is_floating(values.type):
+        # -0.0 is below 0.0 here; the kernel takes them for equal.
+        numbers = values.to_numpy(zero_copy_only=False)
+        zeros = np.signbit(numbers[numbers == 0])
+        if low.as_py() == 0 and zeros.any():
+            low = pa.scalar(-0.0, values.type)
+        if high.as_py() == 0 and not zeros.all():
+            high = pa.scalar(0.0, values.type)
+    return low, high
+
+
+def _bound(kind: IcebergType, value: Any) -> bytes:
+    return to_bytes(kind, from_array(kind, pa.array([value.as_py()], value.type))[0])

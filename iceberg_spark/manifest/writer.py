@@ -1,0 +1,202 @@
+"""Manifests written from values or from entry tables (specification: "Manifests")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import concat, struct_children
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.formats.avro_schema import avro_record
+from iceberg_spark.formats.avro_writer import write_avro
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.columns import (
+    DATA_FILE_ID,
+    PARTITION,
+    PARTITION_ID,
+    entry_schema,
+)
+from iceberg_spark.manifest.entries import entry_table
+from iceberg_spark.manifest.schemas import (
+    BLOCK_SIZE,
+    DEFAULT_BLOCK_SIZE,
+    ENTRY_NAME,
+    data_file_struct,
+    entry_struct,
+)
+from iceberg_spark.manifest.summaries import count, field_summaries, min_data_sequence_number
+from iceberg_spark.spec.data_file import ManifestEntry, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.partition_json import fields_to_json
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.schema_json import schema_to_dict
+from iceberg_spark.spec.types import StructType
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+_CONTENT_TEXT = {ManifestContent.DATA: "data", ManifestContent.DELETES: "deletes"}
+_TABLE_NAME = {"sequence_number": "data_sequence_number"}
+
+
+def write_manifest(  # noqa: PLR0913
+    io: FileIO,
+    path: str,
+    *,
+    format_version: int,
+    spec: PartitionSpec,
+    schema: Schema,
+    content: ManifestContent,
+    snapshot_id: int | None,
+    entries: Iterable[ManifestEntry] | Table,
+    codec: str = "gzip",
+    tuple_type: StructType | None = None,
+) -> ManifestFile:
+    """Write a manifest and return its row for a manifest list, sequence numbers unassigned.
+
+    `entries` are values, or a table of ENTRY_COLUMNS (missing columns are null); statistics and
+    bounds are carried as they are. Sequence numbers that are None stay null in the file, so
+    that they are inherited on read and a retried commit needs no new manifest; an entry without
+    a snapshot id gets `snapshot_id`. `tuple_type` is the spec's partition type where `schema`
+    has lost a source column. `codec` as in `avro_writer.write_avro`.
+
+    Raises InvalidInputError for delete files in format version 1, for existing or deleted
+    entries without a data sequence number, and for values that don't fit the spec.
+    """
+    kind = partition_type(spec, schema) if tuple_type is None else tuple_type
+    given = entries if isinstance(entries, pa.Table) else entry_table(entries, kind)
+    table = _with_snapshot_id(_complete(given, kind), snapshot_id)
+    _check(table, format_version, content, path)
+    avro = avro_record(entry_struct(kind, format_version), ENTRY_NAME)
+    chunks = write_avro(
+        avro,
+        _flat(table, kind, format_version),
+        metadata=_metadata(spec, schema, format_version, content),
+        codec=codec,
+        inline=(DATA_FILE_ID, PARTITION_ID),
+    )
+    length = 0
+    with io.create(path) as out:
+        for chunk in chunks:
+            length += len(chunk)
+            out.write(chunk)
+    return manifest_file_of(table, path, length, spec, content, snapshot_id, kind)
+
+
+def manifest_file_of(
+    table: Table,
+    path: str,
+    length: int,
+    spec: PartitionSpec,
+    content: ManifestContent,
+    snapshot_id: int | None,
+    kind: StructType,
+) -> ManifestFile:
+    """Return the manifest list row of a manifest with these entries; `length` is bytes."""
+    added = count(table, ManifestEntryStatus.ADDED)
+    existing = count(table, ManifestEntryStatus.EXISTING)
+    deleted = count(table, ManifestEntryStatus.DELETED)
+    return ManifestFile(
+        manifest_path=path,
+        manifest_length=length,
+        partition_spec_id=spec.spec_id,
+        content=content,
+        min_sequence_number=min_data_sequence_number(table),
+        added_snapshot_id=snapshot_id,
+        added_files_count=added.files,
+        existing_files_count=existing.files,
+        deleted_files_count=deleted.files,
+        added_rows_count=added.rows,
+        existing_rows_count=existing.rows,
+        deleted_rows_count=deleted.rows,
+        partitions=field_summaries(table, kind),
+    )
+
+
+def _complete(table: Table, kind: StructType) -> Table:
+    """Bring a table to the columns and types of ENTRY_COLUMNS."""
+    schema = entry_schema(kind)
+    arrays = []
+    for one in schema:
+        if one.name not in table.column_names:
+            arrays.append(pa.nulls(table.num_rows, one.type))
+            continue
+        array = concat(table.column(one.name))
+        if array.type != one.type:
+            raise InvalidInputError(
+                f"Column {one.name} of the entries is {array.type}, not {one.type}"
+            )
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _with_snapshot_id(table: Table, snapshot_id: int | None) -> Table:
+    if snapshot_id is None:
+        return table
+    at = table.column_names.index("snapshot_id")
+    filled = pc.fill_null(table.column(at), pa.scalar(snapshot_id, pa.int64()))
+    return table.set_column(at, "snapshot_id", filled)
+
+
+def _check(table: Table, format_version: int, content: ManifestContent, path: str) -> None:
+    if format_version == 1:
+        if content is ManifestContent.DELETES:
+            raise InvalidInputError(f"Manifest {path}: tables of format version 1 have no deletes")
+        return
+    unknown = pc.and_(
+        pc.not_equal(table.column("status"), int(ManifestEntryStatus.ADDED)),
+        pc.is_null(table.column("data_sequence_number")),
+    )
+    if pc.any(unknown, min_count=0).as_py():
+        raise InvalidInputError(
+            f"Manifest {path}: existing and deleted entries need their data sequence number; "
+            "only added ones inherit it"
+        )
+
+
+def _flat(table: Table, kind: StructType, format_version: int) -> Table:
+    """Return the columns in the order of the Avro schema, partition fields in their place."""
+    arrays: list[Any] = []
+    names: list[str] = []
+    for field in entry_struct(kind, format_version).fields:
+        inner = data_file_struct(kind, format_version).fields
+        for one in inner if field.field_id == DATA_FILE_ID else (field,):
+            name = _TABLE_NAME.get(one.name, one.name)
+            if name == PARTITION:
+                tuples = concat(table.column(name))
+                arrays += struct_children(tuples)
+                names += [f"{PARTITION}.{child.field_id}" for child in kind.fields]
+            elif name == BLOCK_SIZE:
+                arrays.append(pa.repeat(pa.scalar(DEFAULT_BLOCK_SIZE, pa.int64()), table.num_rows))
+                names.append(name)
+            elif name == "content":
+                arrays.append(pc.fill_null(concat(table.column(name)), 0))
+                names.append(name)
+            else:
+                arrays.append(concat(table.column(name)))
+                names.append(name)
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _metadata(
+    spec: PartitionSpec, schema: Schema, format_version: int, content: ManifestContent
+) -> dict[str, str]:
+    out = {
+        "schema": _json(schema_to_dict(schema)),
+        "schema-id": str(schema.schema_id),
+        "partition-spec": _json(fields_to_json(spec)),
+        "partition-spec-id": str(spec.spec_id),
+        "format-version": str(format_version),
+    }
+    if format_version > 1:
+        out["content"] = _CONTENT_TEXT[content]
+    return out
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
