@@ -1,0 +1,45 @@
+"""When a change was planned, and which commits since then it can't go with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.expr.nodes import Bound, Unbound
+from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.transaction.conflicts import MayMatch
+from iceberg_spark.transaction.selection import Mask, row_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a change read: the branch's head `snapshot_id` (None: an empty table), filtered.
+
+    `refuse_new_data` is for isolation level serializable: rows that another commit added since
+    and that `row_filter` may match (any rows without one) are a conflict. `refuse_new_deletes`
+    is for both levels: deletes and removals of such rows are.
+    """
+
+    snapshot_id: int | None
+    row_filter: Unbound | None = None
+    refuse_new_data: bool = True
+    refuse_new_deletes: bool = True
+
+
+def may_match_filter(base: TableMetadata, bound: Bound | None) -> MayMatch:
+    """Return the mask of entries that may hold rows of a predicate, of all without one."""
+
+    def every(_manifest: ManifestFile, entries: pa.Table) -> Mask:
+        return np.ones(entries.num_rows, np.bool_)
+
+    def matching(manifest: ManifestFile, entries: pa.Table) -> Mask:
+        return (
+            row_matches(base, manifest, entries, bound)[0]
+            if bound is not None
+            else every(manifest, entries)
+        )
+
+    return every if bound is None else matching

@@ -1,0 +1,86 @@
+"""Replace all rows of the partitions that new files fall into (Java: ReplacePartitions)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Operation
+from iceberg_spark.transaction.action import ActionCommit
+from iceberg_spark.transaction.conflicts import (
+    history_since,
+    no_added_data_files,
+    no_added_delete_files,
+    no_removed_data_files,
+)
+from iceberg_spark.transaction.file_change import FileChange, Wanted
+from iceberg_spark.transaction.planned import Planned
+from iceberg_spark.transaction.selection import Mask, Partitions
+
+
+class ReplacePartitions:
+    """Dynamic partition overwrite: data and delete files of the new files' partitions go.
+
+    For an unpartitioned spec that is every file of the spec. Files of other specs stay. With
+    `planned`, commits to those partitions since then are conflicts.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[DataFile],
+        *,
+        planned: Planned | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self._files = tuple(files)
+        for file in self._files:
+            if file.content is not DataFileContent.DATA:
+                raise InvalidInputError(
+                    f"An overwrite takes data files; {file.file_path} holds deletes"
+                )
+        self._planned = planned
+        self._change = FileChange(branch, snapshot_properties)
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that replace the partitions on this base."""
+        touched = frozenset((file.spec_id, file.partition) for file in self._files)
+        selection = Partitions(base, touched)
+        self._validate(base, io, selection)
+        wanted = Wanted(
+            added=self._files,
+            data=(selection,),
+            deletes=(selection,),
+            operation=lambda _: Operation.OVERWRITE,
+            summary={"replace-partitions": "true"},
+        )
+        return self._change.prepare(base, io, wanted)
+
+    def _validate(self, base: TableMetadata, io: FileIO, selection: Partitions) -> None:
+        planned = self._planned
+        if planned is None:
+            return
+
+        def touched(manifest: ManifestFile, entries: pa.Table) -> Mask:
+            if not selection.may_hold(manifest):
+                return np.zeros(entries.num_rows, np.bool_)
+            return selection.hits(manifest, entries)
+
+        head = self._change.producer.parent(base)
+        history = history_since(base, io, head, planned.snapshot_id)
+        if planned.refuse_new_data:
+            no_added_data_files(history, touched)
+        if planned.refuse_new_deletes:
+            no_added_delete_files(history, touched)
+            no_removed_data_files(history, touched)
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove manifests and lists that the committed snapshot does not use."""
+        self._change.clean_up(io, committed)

@@ -1,0 +1,111 @@
+"""Add data files and delete files together: row-level changes (Java: RowDelta)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Operation
+from iceberg_spark.transaction.action import ActionCommit
+from iceberg_spark.transaction.conflicts import (
+    data_files_exist,
+    history_since,
+    no_added_data_files,
+    no_added_delete_files,
+    no_new_deletes_for,
+)
+from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
+from iceberg_spark.transaction.manifest_filter import check_all_removed
+from iceberg_spark.transaction.planned import Planned, may_match_filter
+from iceberg_spark.transaction.selection import Paths, Selection
+
+
+class RowDelta:
+    """Add rows and deletes in one snapshot; needs format-version 2.
+
+    `referenced` are the data files that new position deletes point to: they must still be there
+    (a delete operation may have removed them where `allow_deleted` says so). `remove_data` and
+    `remove_deletes` are files that the added ones replace. `planned` says since when and how
+    strictly conflicts with other commits are looked for.
+    """
+
+    def __init__(  # noqa: PLR0913 (a change has that many parts)
+        self,
+        data: Sequence[DataFile] = (),
+        deletes: Sequence[DataFile] = (),
+        *,
+        remove_data: Sequence[DataFile] = (),
+        remove_deletes: Sequence[DataFile] = (),
+        referenced: Iterable[str] = (),
+        allow_deleted: bool = False,
+        planned: Planned | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        for file in data:
+            if file.content is not DataFileContent.DATA:
+                raise InvalidInputError(f"{file.file_path} is given as data and holds deletes")
+        for file in deletes:
+            if file.content is DataFileContent.DATA:
+                raise InvalidInputError(f"{file.file_path} is given as deletes and holds data")
+        self._data = tuple(data)
+        self._deletes = tuple(deletes)
+        self._remove_data = tuple(remove_data)
+        self._remove_deletes = tuple(remove_deletes)
+        self._referenced = tuple(referenced)
+        self._allow_deleted = allow_deleted
+        self._planned = planned
+        self._change = FileChange(branch, snapshot_properties)
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that make the change on this base."""
+        if base.format_version == 1:
+            raise UnsupportedError(
+                f"Row-level changes of {base.location} need its format-version to be 2; it has 1. "
+                "Set the table property format-version to 2 first"
+            )
+        self._validate(base, io)
+        gone_data, gone_deletes = Paths.of(self._remove_data), Paths.of(self._remove_deletes)
+
+        def check(removed: Removed) -> None:
+            check_all_removed(gone_data, removed)
+            check_all_removed(gone_deletes, removed)
+
+        data: list[Selection] = [gone_data] if self._remove_data else []
+        deletes: list[Selection] = [gone_deletes] if self._remove_deletes else []
+        wanted = Wanted(
+            added=(*self._data, *self._deletes),
+            data=data,
+            deletes=deletes,
+            operation=self._operation,
+            check=check,
+        )
+        return self._change.prepare(base, io, wanted)
+
+    def _operation(self, removed: Removed) -> Operation:
+        if not self._deletes and not removed:
+            return Operation.APPEND
+        return Operation.OVERWRITE if self._data or self._remove_data else Operation.DELETE
+
+    def _validate(self, base: TableMetadata, io: FileIO) -> None:
+        planned = self._planned
+        if planned is None:
+            return
+        head = self._change.producer.parent(base)
+        history = history_since(base, io, head, planned.snapshot_id)
+        bound = bind(base.schema, planned.row_filter) if planned.row_filter else None
+        may_match = may_match_filter(base, bound)
+        data_files_exist(history, self._referenced, allow_deletes=self._allow_deleted)
+        if planned.refuse_new_data:
+            no_added_data_files(history, may_match)
+        if planned.refuse_new_deletes:
+            no_added_delete_files(history, may_match)
+        no_new_deletes_for(history, self._remove_data)
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove manifests and lists that the committed snapshot does not use."""
+        self._change.clean_up(io, committed)
