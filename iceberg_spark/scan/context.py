@@ -19,6 +19,7 @@ class ScanContext:
     the end. `row_filter` may use columns outside the projection: they are read and dropped.
     `dropped_fields` holds fields of former schemas by id, for equality deletes on columns that
     the table has dropped since. `name_mapping` is the JSON of `schema.name-mapping.default`.
+    With `start_snapshot_id` only rows appended after it, up to `snapshot_id`, are read.
     """
 
     table_location: str
@@ -33,3 +34,4 @@ class ScanContext:
     case_sensitive: bool = True
     batch_rows: int = 131_072
     io_properties: Mapping[str, str] = field(default_factory=dict)
+    start_snapshot_id: int | None = None

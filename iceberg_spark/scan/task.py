@@ -11,7 +11,11 @@ from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 
 @dataclass(frozen=True, slots=True)
 class DeleteFile:
-    """A delete file as a task needs it; `data_sequence_number` is already inherited."""
+    """A delete file as a task needs it; `data_sequence_number` is already inherited.
+
+    `first_position` and `last_position` bound the row positions in a position delete file, over
+    all data files that it names; None where its writer did not say.
+    """
 
     content: DataFileContent
     file_path: str
@@ -22,6 +26,18 @@ class DeleteFile:
     spec_id: int
     equality_ids: tuple[int, ...] = ()
     referenced_data_file: str | None = None
+    first_position: int | None = None
+    last_position: int | None = None
+
+    def may_delete_rows(self, first: int, end: int) -> bool:
+        """Return False when no row position in first <= position < end can be in the file.
+
+        A reader knows the row range of a split from the footer, so it asks before it opens a
+        position delete file. Always True for equality deletes.
+        """
+        before = self.last_position is not None and self.last_position < first
+        after = self.first_position is not None and self.first_position >= end
+        return not before and not after
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +46,8 @@ class FileScanTask:
 
     `start` and `length` are bytes; a task reads the row groups (stripes, blocks) that start in
     its range. `partition` holds canonical values in the order of the fields of `spec_id`.
-    `residual` is what the partition and the file's place can't prove; rows still need it.
+    `residual` is what the partition can't prove; rows still need it. `split_offsets` are the row
+    groups' starts in the range of a part of a file, empty for a whole file or where unknown.
     """
 
     file_path: str

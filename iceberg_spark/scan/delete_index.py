@@ -1,0 +1,305 @@
+"""Which delete files apply to which data files, answered for whole columns of data files.
+
+Rules: specification "Scan Planning"; Java's `DeleteFileIndex`. A delete is looked up in a scope:
+one data file (position deletes aimed at a path), a partition of a spec, or everything (equality
+deletes of an unpartitioned spec).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.values import bounds_array
+from iceberg_spark.errors import UnsupportedError, ValidationException
+from iceberg_spark.expr.stats import Statistic
+from iceberg_spark.scan.column_stats import map_values, stats_table
+from iceberg_spark.scan.delete_pairs import Mask, PairPruning, Pairs, Rows, pair_pruning
+from iceberg_spark.scan.delete_scope import Scope, scope
+from iceberg_spark.scan.partition_codes import NOT_THERE, PartitionCodes, partition_codes
+from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spec.data_file import DataFileContent, FileFormat
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
+from iceberg_spark.spec.types import IcebergType, LongType
+
+_PLAIN = (
+    "content",
+    "file_path",
+    "file_format",
+    "record_count",
+    "file_size_in_bytes",
+    "data_sequence_number",
+    "equality_ids",
+)
+_MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts", "value_counts")
+DELETE_COLUMNS = ("status", *_PLAIN, "partition", "referenced_data_file", *_MAPS)
+"""What the index uses of ENTRY_COLUMNS."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecDeletes:
+    """What is looked up by the partition of one spec."""
+
+    codes: PartitionCodes
+    of_delete: Rows  # partition number of each delete file, NOT_THERE for other specs' files
+    position: Scope
+    equality: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteIndex:
+    """Live delete files as columns, with the scopes that find them.
+
+    `files` has one row per delete file; a lookup answers with row numbers.
+    """
+
+    files: pa.Table
+    targets: Any  # distinct paths that deletes aim at; their place is the group of `by_path`
+    by_path: Scope
+    vectors: Scope
+    by_spec: Mapping[int, SpecDeletes]
+    everywhere: Scope
+    pruning: PairPruning
+
+    def __len__(self) -> int:
+        return int(self.files.num_rows)
+
+    @property
+    def needed(self) -> tuple[Statistic, ...]:
+        """Statistics of data files that lookups use (see `column_stats`)."""
+        return self.pruning.needed
+
+    def lookup(self, spec_id: int, entries: pa.Table) -> Any:
+        """Return a list<int32> array: for each data file, the deletes that apply to it.
+
+        `entries` are data files of one spec (ENTRY_COLUMNS), with the map columns of `needed`.
+        Raises ValidationException when a delete aims at a data file of another spec or partition,
+        UnsupportedError when a deletion vector is aimed at one of the files.
+        """
+        if len(self) == 0 or entries.num_rows == 0:
+            return _lists(entries.num_rows, [])
+        aimed = _codes(pc.index_in(entries.column("file_path"), value_set=self.targets))
+        self._refuse_vectors(entries, aimed)
+        spec = self.by_spec.get(spec_id)
+        if spec is None:
+            partitions = np.full(entries.num_rows, NOT_THERE, np.int64)
+        else:
+            partitions = spec.codes.codes(_whole(entries, "partition"))
+        found = [
+            *self._equality(spec, partitions, entries),
+            *self._position(spec_id, spec, partitions, aimed, entries),
+        ]
+        return _lists(entries.num_rows, found)
+
+    def _equality(
+        self, spec: SpecDeletes | None, partitions: Rows, entries: pa.Table
+    ) -> Iterator[Pairs]:
+        sequences = entries.column("data_sequence_number").to_numpy()
+        known = stats_table(entries, self.needed)
+        for pairs in self.everywhere.candidates(np.zeros_like(sequences), sequences):
+            yield self.pruning.keep_equality(pairs, known)
+        if spec is not None:
+            for pairs in spec.equality.candidates(partitions, sequences):
+                yield self.pruning.keep_equality(pairs, known)
+
+    def _position(
+        self,
+        spec_id: int,
+        spec: SpecDeletes | None,
+        partitions: Rows,
+        aimed: Rows,
+        entries: pa.Table,
+    ) -> Iterator[Pairs]:
+        sequences = entries.column("data_sequence_number").to_numpy()
+        if spec is not None:
+            for pairs in spec.position.candidates(partitions, sequences):
+                yield self.pruning.keep_paths(self.pruning.keep_positions(pairs, entries), entries)
+        for pairs in self.by_path.candidates(aimed, sequences):
+            self._check_partitions(spec_id, spec, partitions, entries, pairs)
+            yield self.pruning.keep_positions(pairs, entries)
+
+    def _refuse_vectors(self, entries: pa.Table, aimed: Rows) -> None:
+        for pairs in self.vectors.candidates(aimed, np.full_like(aimed, -1)):
+            for data, delete in zip(pairs.data[:1].tolist(), pairs.deletes.tolist(), strict=False):
+                raise UnsupportedError(
+                    f"Data file {entries.column('file_path')[data]} has a deletion vector (in "
+                    f"{self.files.column('file_path')[delete]}): this version can't read deletion "
+                    "vectors of format v3; rewrite the file with the engine that wrote it, or "
+                    "narrow the filter to files without one"
+                )
+
+    def _check_partitions(
+        self,
+        spec_id: int,
+        spec: SpecDeletes | None,
+        partitions: Rows,
+        entries: pa.Table,
+        pairs: Pairs,
+    ) -> None:
+        spec_of = self.files.column("spec_id").to_numpy()[pairs.deletes]
+        wrong = spec_of != spec_id
+        if spec is not None:
+            wrong |= spec.of_delete[pairs.deletes] != partitions[pairs.data]
+        for at in np.flatnonzero(wrong)[:1].tolist():
+            data, delete = int(pairs.data[at]), int(pairs.deletes[at])
+            raise ValidationException(
+                f"Corrupt metadata: delete file {self.files.column('file_path')[delete]} (spec "
+                f"{spec_of[at]}) aims at data file {entries.column('file_path')[data]} (spec "
+                f"{spec_id}, partition {entries.column('partition')[data].as_py()}), but lies in "
+                "another spec or partition"
+            )
+
+    def delete_files(self, rows: Sequence[int]) -> dict[int, DeleteFile]:
+        """Return delete files as values, by row number."""
+        picked = self.files.take(pa.array(rows, pa.int64())).to_pylist()
+        return {row: _delete_file(values) for row, values in zip(rows, picked, strict=True)}
+
+
+def _delete_file(values: Mapping[str, Any]) -> DeleteFile:
+    return DeleteFile(
+        content=DataFileContent(values["content"]),
+        file_path=values["file_path"],
+        file_format=FileFormat(values["file_format"]),
+        file_size_in_bytes=values["file_size_in_bytes"],
+        record_count=values["record_count"],
+        data_sequence_number=values["data_sequence_number"],
+        spec_id=values["spec_id"],
+        equality_ids=tuple(values["equality_ids"] or ()),
+        referenced_data_file=values["referenced_data_file"],
+        first_position=values["first_position"],
+        last_position=values["last_position"],
+    )
+
+
+def delete_index(
+    entries: Iterable[tuple[int, pa.Table]],
+    specs: Mapping[int, PartitionSpec],
+    field_types: Mapping[int, IcebergType],
+) -> DeleteIndex:
+    """Build the index of live delete entries, given as (spec id, DELETE_COLUMNS) tables.
+
+    `field_types` has the types of all columns, former ones too, by id: bounds of equality columns
+    are compared by them.
+    """
+    parts = [(spec_id, part) for spec_id, part in entries if part.num_rows]
+    if not parts:
+        return _EMPTY
+    everything = pa.concat_tables([part.select((*_PLAIN, *_MAPS)) for _, part in parts])
+    files, path_bounds = _files(parts, everything)
+    sequences = files.column("data_sequence_number").to_numpy()
+    equality = files.column("content").to_numpy() == DataFileContent.EQUALITY_DELETES.value
+    target = _whole(files, "referenced_data_file")
+    aimed = ~equality & target.is_valid().to_numpy(zero_copy_only=False)
+    vector = pc.equal(_whole(files, "file_format"), FileFormat.PUFFIN.value).to_numpy(
+        zero_copy_only=False
+    )
+    spec_of = files.column("spec_id").to_numpy()
+    unpartitioned = [spec_id for spec_id, spec in specs.items() if spec.is_unpartitioned]
+    everywhere = equality & np.isin(spec_of, unpartitioned)
+    targets = pc.unique(target.filter(pa.array(aimed)))
+    groups = _codes(pc.index_in(target, value_set=targets))
+
+    by_spec = {}
+    for spec_id in dict.fromkeys(spec_id for spec_id, _ in parts):
+        codes, of_delete = _partitions(spec_id, parts, spec_of)
+        mine = spec_of == spec_id
+        position = scope(mine & ~equality & ~aimed, of_delete, sequences, strict=False)
+        by_values = scope(mine & equality & ~everywhere, of_delete, sequences, strict=True)
+        by_spec[spec_id] = SpecDeletes(codes, of_delete, position, by_values)
+    return DeleteIndex(
+        files=files,
+        targets=targets,
+        by_path=scope(aimed & ~vector, groups, sequences, strict=False),
+        vectors=scope(aimed & vector, groups, np.zeros_like(sequences), strict=False),
+        by_spec=by_spec,
+        everywhere=scope(everywhere, np.zeros_like(sequences), sequences, strict=True),
+        pruning=pair_pruning(
+            everything,
+            _equality_columns(_whole(files, "equality_ids"), equality),
+            field_types,
+            _whole(files, "first_position"),
+            path_bounds,
+        ),
+    )
+
+
+def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa.Table, Any]:
+    """Return the columns that tasks and scopes use, and the bounds of the paths in the files."""
+    path_id, pos_id = DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id
+    lower = map_values(entries.column("lower_bounds"), (path_id, pos_id))
+    upper = map_values(entries.column("upper_bounds"), (path_id, pos_id))
+    known = pc.and_(lower[path_id].is_valid(), upper[path_id].is_valid())
+    one_path = pc.if_else(pc.equal(lower[path_id], upper[path_id]), lower[path_id], None)
+    named = pa.concat_arrays([_whole(part, "referenced_data_file") for _, part in parts])
+    files = entries.select(_PLAIN).combine_chunks()
+    spec_of = np.repeat([spec_id for spec_id, _ in parts], [part.num_rows for _, part in parts])
+    added = {
+        "spec_id": pa.array(spec_of, pa.int32()),
+        "referenced_data_file": pc.coalesce(named, one_path.cast(pa.string())),
+        "first_position": bounds_array(LongType(), lower[pos_id]),
+        "last_position": bounds_array(LongType(), upper[pos_id]),
+    }
+    for name, values in added.items():
+        files = files.append_column(name, values)
+    return files, tuple(pc.if_else(known, side[path_id], None) for side in (lower, upper))
+
+
+def _partitions(
+    spec_id: int, parts: Sequence[tuple[int, pa.Table]], spec_of: Rows
+) -> tuple[PartitionCodes, Rows]:
+    mine = [_whole(part, "partition") for owner, part in parts if owner == spec_id]
+    codes, numbers = partition_codes(pa.concat_arrays(mine))
+    of_delete = np.full(len(spec_of), NOT_THERE, np.int64)
+    of_delete[spec_of == spec_id] = numbers
+    return codes, of_delete
+
+
+def _equality_columns(ids: Any, equality: Mask) -> dict[int, Mask]:
+    owners = pc.list_parent_indices(ids).to_numpy()
+    flat = pc.list_flatten(ids).to_numpy(zero_copy_only=False)
+    found = {}
+    for field_id in np.unique(flat).tolist():
+        uses = np.zeros(len(ids), np.bool_)
+        uses[owners[flat == field_id]] = True
+        found[field_id] = uses & equality
+    return found
+
+
+def _codes(places: Any) -> Rows:
+    codes: Rows = pc.fill_null(places, NOT_THERE).to_numpy().astype(np.int64)
+    return codes
+
+
+def _whole(table: pa.Table, name: str) -> Any:
+    return table.column(name).combine_chunks()
+
+
+def _lists(rows: int, found: Sequence[Pairs]) -> Any:
+    """Return pairs as one list of delete rows per data file, each list ascending."""
+    data = np.concatenate([pairs.data for pairs in found] or [np.zeros(0, np.int64)])
+    deletes = np.concatenate([pairs.deletes for pairs in found] or [np.zeros(0, np.int64)])
+    order = np.lexsort((deletes, data))
+    offsets = np.zeros(rows + 1, np.int32)
+    np.cumsum(np.bincount(data, minlength=rows), out=offsets[1:])
+    return pa.ListArray.from_arrays(
+        pa.array(offsets), pa.array(deletes[order].astype(np.int32), pa.int32())
+    )
+
+
+_NO_ROWS = np.zeros(0, np.int64)
+_NOWHERE = Scope(_NO_ROWS, _NO_ROWS, _NO_ROWS, strict=False)
+_EMPTY = DeleteIndex(
+    files=pa.table({}),
+    targets=pa.array([], pa.string()),
+    by_path=_NOWHERE,
+    vectors=_NOWHERE,
+    by_spec={},
+    everywhere=_NOWHERE,
+    pruning=PairPruning({}, (), pa.table({}), pa.array([], pa.int64()), (None, None)),
+)

@@ -1,0 +1,62 @@
+"""Delete files sorted for one kind of lookup: by group, then by data sequence number.
+
+Those that apply to a data file are a range of a scope, found by binary search for all data files
+at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from iceberg_spark.scan.delete_pairs import Mask, Pairs, Rows
+
+PAIRS_AT_ONCE = 2_000_000
+"""How many (data file, delete file) candidates are looked at in one go: bounds the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Delete files by group number (one data file, one partition, everything)."""
+
+    keys: Rows  # group * (number of distinct sequences + 1) + rank of the sequence, ascending
+    rows: Rows  # the delete files in that order
+    sequences: Rows  # distinct, ascending
+    strict: bool  # True: they apply to older data files only, not to those of the same commit
+
+    def candidates(self, groups: Rows, sequences: Rows) -> Iterator[Pairs]:
+        """Yield which deletes apply by group and sequence, in blocks of bounded size.
+
+        `groups` and `sequences` have one value per data file; a negative group has no deletes.
+        """
+        if len(self.rows) == 0:
+            return
+        span = len(self.sequences) + 1
+        rank = np.searchsorted(self.sequences, sequences, "right" if self.strict else "left")
+        begin = np.searchsorted(self.keys, groups * span + rank)
+        end = np.searchsorted(self.keys, (groups + 1) * span)
+        count = np.where(groups < 0, 0, end - begin)
+        total = np.cumsum(count)
+        first = 0
+        while first < len(count):
+            before = total[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(total, before + PAIRS_AT_ONCE, "right")))
+            yield self._expand(first, begin[first:last], count[first:last])
+            first = last
+
+    def _expand(self, first: int, begin: Rows, count: Rows) -> Pairs:
+        data = np.repeat(np.arange(first, first + len(count), dtype=np.int64), count)
+        skipped = np.repeat(np.cumsum(count) - count, count)
+        place = np.arange(len(data)) - skipped + np.repeat(begin, count)
+        return Pairs(data, self.rows[place])
+
+
+def scope(chosen: Mask, groups: Rows, sequences: Rows, *, strict: bool) -> Scope:
+    """Return the scope of the chosen delete files; `groups` and `sequences` are of all of them."""
+    rows = np.flatnonzero(chosen)
+    known = np.unique(sequences[rows])
+    keys = groups[rows] * (len(known) + 1) + np.searchsorted(known, sequences[rows])
+    order = np.argsort(keys, kind="stable")
+    return Scope(keys[order], rows[order], known, strict)

@@ -1,0 +1,46 @@
+"""Manifests as entry tables, a few of them read ahead."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.types import StructType
+
+READERS = 4
+"""Threads that read and decode; more would only add memory, since the decoders release the GIL."""
+
+
+def entry_tables(
+    io: FileIO,
+    manifests: Sequence[ManifestFile],
+    partition_types: Mapping[int, StructType],
+    columns: Sequence[str],
+) -> Iterator[pa.Table]:
+    """Yield the entries of each manifest, in order; few tables exist at a time."""
+
+    def read(manifest: ManifestFile) -> pa.Table:
+        kind = partition_types[manifest.partition_spec_id]
+        return read_manifest(io, manifest, kind, columns=columns)
+
+    if len(manifests) < 2:
+        yield from map(read, manifests)
+        return
+    with ThreadPoolExecutor(READERS, thread_name_prefix="manifest") as pool:
+        ahead: deque[Future[pa.Table]] = deque()
+        try:
+            for manifest in manifests:
+                ahead.append(pool.submit(read, manifest))
+                if len(ahead) > READERS:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for waiting in ahead:
+                waiting.cancel()

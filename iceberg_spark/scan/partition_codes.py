@@ -1,0 +1,81 @@
+"""Equality of partition tuples on columns: every distinct tuple of a set gets a number.
+
+Equal means: null equals null, floats by their bits with one NaN, so -0.0 differs from 0.0
+(specification: "Scan Planning", note 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Codes: TypeAlias = npt.NDArray[np.int64]
+
+NOT_THERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCodes:
+    """The distinct tuples of a partition struct column, narrowed down field by field."""
+
+    levels: tuple[tuple[Any, Codes], ...]  # distinct values of a field, sorted keys of its prefix
+
+    def codes(self, partitions: Any) -> Codes:
+        """Return each tuple's number, NOT_THERE for tuples that the set does not have."""
+        found = np.zeros(len(partitions), np.int64)
+        for child, (values, keys) in zip(_children(partitions), self.levels, strict=True):
+            place = pc.index_in(child, value_set=values)
+            known = pc.fill_null(place, NOT_THERE).to_numpy().astype(np.int64)
+            key = np.where(
+                (found < 0) | (known < 0), NOT_THERE, found * (len(values) + 1) + known + 1
+            )
+            spot = np.searchsorted(keys, key)
+            there = keys[np.minimum(spot, len(keys) - 1)] == key
+            found = np.where(there & (key >= 0), spot, NOT_THERE)
+        return found
+
+
+def partition_codes(partitions: Any) -> tuple[PartitionCodes, Codes]:
+    """Return the numbering of a non-empty struct column's distinct tuples and each row's number."""
+    levels = []
+    found = np.zeros(len(partitions), np.int64)
+    for child in _children(partitions):
+        encoded = child.dictionary_encode(null_encoding="encode")
+        key = found * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy() + 1
+        keys, found = np.unique(key, return_inverse=True)
+        levels.append((encoded.dictionary, keys))
+    return PartitionCodes(tuple(levels)), found
+
+
+def distinct(partitions: Any) -> tuple[Codes, Codes]:
+    """Return the first row of each distinct tuple, and for every row the number of its tuple."""
+    if len(partitions) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    found = np.zeros(len(partitions), np.int64)
+    for child in _children(partitions):
+        encoded = child.dictionary_encode(null_encoding="encode")
+        key = pa.array(found * len(encoded.dictionary) + encoded.indices.to_numpy())
+        found = key.dictionary_encode().indices.to_numpy().astype(np.int64)
+    count = int(found.max()) + 1
+    first = np.empty(count, np.int64)
+    first[found[::-1]] = np.arange(len(found) - 1, -1, -1)
+    return first, found
+
+
+def _children(partitions: Any) -> list[Any]:
+    """Return the fields' columns, comparable by value (nulls of the struct itself do not occur)."""
+    return [_comparable(child) for child in partitions.flatten()]
+
+
+def _comparable(child: Any) -> Any:
+    if not pa.types.is_floating(child.type):
+        return child
+    wide = child.cast(pa.float64())
+    bits = wide.fill_null(0.0).to_numpy().copy()
+    bits[np.isnan(bits)] = np.nan
+    return pa.array(bits.view(np.int64), mask=wide.is_null().to_numpy(zero_copy_only=False))

@@ -1,0 +1,239 @@
+"""The result of planning: files as columns; tasks are made when they are asked for."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.delete_index import DeleteIndex
+from iceberg_spark.scan.metrics import ScanMetrics
+from iceberg_spark.scan.pruning import canonical_tuples
+from iceberg_spark.scan.split import (
+    Longs,
+    SplitOptions,
+    Splits,
+    cut_files,
+    merge_adjacent,
+    pack,
+    weights,
+)
+from iceberg_spark.scan.task import DeleteFile, FileScanTask
+from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.types import StructType
+
+FILES_SCHEMA = pa.schema(
+    [
+        ("file_path", pa.string()),
+        ("file_format", pa.string()),
+        ("spec_id", pa.int32()),
+        ("partition_index", pa.int32()),
+        ("record_count", pa.int64()),
+        ("file_size_in_bytes", pa.int64()),
+        ("data_sequence_number", pa.int64()),
+        ("split_offsets", pa.list_(pa.int64())),
+        ("residual_index", pa.int32()),
+        ("delete_rows", pa.list_(pa.int32())),
+    ]
+)
+"""Columns of `ScanPlan.files`: the indexes point into the plan's partitions, residuals, deletes."""
+
+TASKS_AT_ONCE = 16_384
+_SPLITTABLE = [FileFormat.AVRO.value, FileFormat.ORC.value, FileFormat.PARQUET.value]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTuples:
+    """Some partition tuples of one spec, as a struct column."""
+
+    kind: StructType
+    tuples: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScanPlan(Sequence[FileScanTask]):
+    """The data files of a scan with what applies to them: a sequence of whole-file tasks.
+
+    `files` (FILES_SCHEMA) has one row per data file, in the order of the manifests.
+    `groups` cuts and balances the files into what one worker reads.
+    """
+
+    context: ScanContext
+    files: pa.Table
+    partitions: tuple[PartitionTuples, ...]
+    residuals: tuple[Bound, ...]
+    deletes: DeleteIndex
+    metrics: ScanMetrics
+
+    def __len__(self) -> int:
+        return int(self.files.num_rows)
+
+    def __iter__(self) -> Iterator[FileScanTask]:
+        sizes = self._longs("file_size_in_bytes")
+        rows = np.arange(len(self), dtype=np.int64)
+        return self._tasks(Splits(rows, np.zeros_like(rows), sizes))
+
+    @overload
+    def __getitem__(self, index: int) -> FileScanTask: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[FileScanTask, ...]: ...
+    def __getitem__(self, index: int | slice) -> FileScanTask | tuple[FileScanTask, ...]:
+        if isinstance(index, int):
+            return self[range(len(self))[index] :][0] if index < 0 else self._at(index)
+        rows = np.arange(len(self), dtype=np.int64)[index]
+        sizes = self._longs("file_size_in_bytes")[rows]
+        return tuple(self._tasks(Splits(rows, np.zeros_like(rows), sizes)))
+
+    def _at(self, index: int) -> FileScanTask:
+        if index >= len(self):
+            raise IndexError(f"The plan has {len(self)} files, none at {index}")
+        return self[index : index + 1][0]
+
+    @property
+    def record_count(self) -> int | None:
+        """The number of rows, when it is exact without reading: no deletes, no filter left."""
+        if self.metrics.files_with_deletes or self.metrics.files_with_residual:
+            return None
+        return self.metrics.total_record_count
+
+    def groups(self, options: SplitOptions) -> list[tuple[FileScanTask, ...]]:
+        """Return tasks balanced by what reading them costs; neighbouring splits are one task.
+
+        Sizes are bytes of data and attached deletes (Java: `TableScanUtil.planTaskGroups`).
+        """
+        sizes = self._longs("file_size_in_bytes")
+        delete_bytes, delete_count = self._delete_weights()
+        split_size = options.size_for(int(sizes.sum() + delete_bytes.sum()))
+        splittable = pc.is_in(self.files.column("file_format"), pa.array(_SPLITTABLE)).to_numpy()
+        splits = cut_files(sizes, splittable, self.files.column("split_offsets"), split_size)
+        owner = splits.file_index
+        heavy = weights(
+            splits.length, delete_bytes[owner], delete_count[owner], options.open_file_cost
+        )
+        packed = pack(heavy, split_size, options.lookback)
+        merged = [merge_adjacent(splits, group) for group in packed]
+        columns = np.array([task for group in merged for task in group], np.int64).reshape(-1, 3)
+        tasks = self._tasks(Splits(columns[:, 0], columns[:, 1], columns[:, 2]))
+        return [tuple(task for _, task in zip(group, tasks, strict=False)) for group in merged]
+
+    def _longs(self, name: str) -> Longs:
+        values: Longs = self.files.column(name).to_numpy()
+        return values
+
+    def _delete_weights(self) -> tuple[Longs, Longs]:
+        """Return the bytes and the number of the delete files of each data file."""
+        if not self.metrics.files_with_deletes:
+            return np.zeros(len(self), np.int64), np.zeros(len(self), np.int64)
+        lists = self.files.column("delete_rows").combine_chunks()
+        owner = pc.list_parent_indices(lists).to_numpy()
+        sizes = self.deletes.files.column("file_size_in_bytes").to_numpy()
+        attached = sizes[pc.list_flatten(lists).to_numpy()]
+        total = np.bincount(owner, weights=attached, minlength=len(self)).astype(np.int64)
+        return total, np.bincount(owner, minlength=len(self)).astype(np.int64)
+
+    def _tasks(self, splits: Splits) -> Iterator[FileScanTask]:
+        partitions = [
+            values
+            for part in self.partitions
+            for values in canonical_tuples(part.kind, part.tuples)
+        ]
+        deletes: dict[int, DeleteFile] = {}
+        for first in range(0, len(splits), TASKS_AT_ONCE):
+            last = first + TASKS_AT_ONCE
+            rows = splits.file_index[first:last]
+            files = self.files.take(pa.array(rows))
+            attached = self._attached(files.column("delete_rows"), deletes)
+            start, length = splits.start[first:last], splits.length[first:last]
+            yield from _build(
+                files.column("file_path").to_pylist(),
+                _formats(files.column("file_format")),
+                files.column("spec_id").to_pylist(),
+                [partitions[index] for index in files.column("partition_index").to_pylist()],
+                files.column("record_count").to_pylist(),
+                files.column("file_size_in_bytes").to_pylist(),
+                files.column("data_sequence_number").to_pylist(),
+                start.tolist(),
+                length.tolist(),
+                attached,
+                [self.residuals[index] for index in files.column("residual_index").to_pylist()],
+                _offsets_inside(files, start, length),
+            )
+
+    def _attached(
+        self, lists: Any, known: dict[int, DeleteFile]
+    ) -> Sequence[tuple[DeleteFile, ...]]:
+        if not self.metrics.files_with_deletes:
+            return [()] * len(lists)
+        used = pc.unique(pc.list_flatten(lists)).to_pylist()
+        known.update(self.deletes.delete_files([row for row in used if row not in known]))
+        return [tuple([known[row] for row in rows]) for rows in lists.to_pylist()]
+
+    def _repr_html_(self) -> str:
+        rows = self.files.select(["file_path", "record_count", "file_size_in_bytes"]).slice(0, 20)
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape(str(value))}</td>" for value in row.values())
+            + "</tr>"
+            for row in rows.to_pylist()
+        )
+        more = f"<p>… and {len(self) - 20:,} more</p>" if len(self) > 20 else ""
+        return (
+            f"<p>{len(self):,} data files, {self.metrics.total_file_size_in_bytes:,} bytes; "
+            f"{self.metrics.skipped_data_files:,} files skipped</p><table><tr><th>file</th>"
+            f"<th>rows</th><th>bytes</th></tr>{body}</table>{more}"
+        )
+
+
+def _formats(column: Any) -> list[FileFormat]:
+    of_text = {name.value: name for name in FileFormat}
+    return [of_text[name] for name in column.to_pylist()]
+
+
+def _offsets_inside(files: pa.Table, start: Longs, length: Longs) -> list[tuple[int, ...]]:
+    """Return the row groups' starts inside each part of a file, nothing for whole files."""
+    inside: list[tuple[int, ...]] = [()] * len(start)
+    sizes = files.column("file_size_in_bytes").to_numpy()
+    for place in np.flatnonzero(length < sizes).tolist():
+        offsets = files.column("split_offsets")[place].as_py() or ()
+        first = int(start[place])
+        end = first + int(length[place])
+        inside[place] = tuple(offset for offset in offsets if first <= offset < end)
+    return inside
+
+
+_PUT = tuple(vars(FileScanTask)[name].__set__ for name in FileScanTask.__dataclass_fields__)
+
+
+def _build(*columns: Sequence[Any]) -> Iterator[FileScanTask]:
+    """Yield tasks from columns in the order of the fields.
+
+    Slots are set one by one because it is measured: 1.0 µs a task against 3.3 µs by the
+    constructor of a frozen dataclass, which matters for 200,000 of them.
+    """
+    put_0, put_1, put_2, put_3, put_4, put_5, put_6, put_7, put_8, put_9, put_10, put_11 = _PUT
+    new = FileScanTask.__new__
+    for a, b, c, d, e, f, g, h, i, j, k, m in zip(*columns, strict=True):
+        task = new(FileScanTask)
+        put_0(task, a)
+        put_1(task, b)
+        put_2(task, c)
+        put_3(task, d)
+        put_4(task, e)
+        put_5(task, f)
+        put_6(task, g)
+        put_7(task, h)
+        put_8(task, i)
+        put_9(task, j)
+        put_10(task, k)
+        put_11(task, m)
+        yield task
+
+
+NO_RESIDUAL = (ALWAYS_TRUE,)

@@ -1,0 +1,289 @@
+"""Plan a scan: from the manifest list to the files to read, column by column.
+
+Manifests are masked by their summaries, the delete index is complete before any data file asks,
+and data entries go through in chunks, so that their statistics are dropped right after use.
+Source: specification "Scan Planning"; Java's `ManifestGroup`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.expr.stats import Statistic, needed
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.scan.column_stats import map_columns
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.data_entries import (
+    DATA_COLUMNS,
+    Chunk,
+    PlannedChunk,
+    plan_chunk,
+)
+from iceberg_spark.scan.delete_entries import matching_deletes
+from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
+from iceberg_spark.scan.entry_tables import entry_tables
+from iceberg_spark.scan.incremental import Appended, appended_manifests
+from iceberg_spark.scan.metrics import ScanMetrics
+from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
+from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
+from iceberg_spark.spec.data_file import DataFileContent
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import IcebergType
+
+CHUNK_ENTRIES = 50_000
+"""Manifests of one spec are looked at together up to about so many entries: bounds the memory."""
+
+_ASSUMED_ENTRIES = 5_000  # in a manifest whose writer left out the counts
+
+
+def plan(metadata: TableMetadata, io: FileIO, context: ScanContext) -> ScanPlan:
+    """Return the files that a scan reads, with the deletes that apply and the filter that is left.
+
+    Raises ValidationException where delete metadata contradicts itself, UnsupportedError for
+    deletion vectors and encrypted snapshots, CorruptFileError and NoSuchFileError for what is
+    wrong with a manifest.
+    """
+    started = time.perf_counter()
+    manifests, appended = _manifests(metadata, io, context)
+    by_content = {
+        content: [manifest for manifest in manifests if manifest.content is content]
+        for content in ManifestContent
+    }
+    work = _Planning(metadata, io, context, appended, _pruning(metadata, context, manifests))
+    data = by_content[ManifestContent.DATA]
+    kept = work.matching(data)
+    deletes = [] if appended is not None else by_content[ManifestContent.DELETES]
+    opened, index, skipped = work.deletes(kept, deletes)
+    chunks = list(work.chunks(kept, index))
+    metrics = ScanMetrics(
+        total_data_manifests=len(data),
+        scanned_data_manifests=len(kept),
+        total_delete_manifests=len(deletes),
+        scanned_delete_manifests=opened,
+        skipped_files_in_manifests=_live_files(data) - _live_files(kept),
+        indexed_delete_files=len(index),
+        skipped_delete_files=skipped,
+    )
+    return _assemble(context, chunks, index, metrics, started)
+
+
+def _manifests(
+    metadata: TableMetadata, io: FileIO, context: ScanContext
+) -> tuple[Sequence[ManifestFile], Appended | None]:
+    if context.snapshot_id is None:
+        return (), None
+    if context.start_snapshot_id is not None:
+        return appended_manifests(metadata, io, context.start_snapshot_id, context.snapshot_id)
+    snapshot = metadata.snapshot(context.snapshot_id)
+    if snapshot.key_id is not None:
+        raise UnsupportedError(
+            f"Snapshot {snapshot.snapshot_id} of {metadata.location} is encrypted (key-id "
+            f"{snapshot.key_id}): encrypted tables can't be read by this version"
+        )
+    return read_manifest_list(io, snapshot, metadata), None
+
+
+def _pruning(
+    metadata: TableMetadata, context: ScanContext, manifests: Iterable[ManifestFile]
+) -> dict[int, SpecPruning]:
+    """Return the filter projected for each spec that the manifests use."""
+    schema = context.table_schema
+    former = [metadata.schemas[number] for number in sorted(metadata.schemas, reverse=True)]
+    found = {}
+    for spec_id in sorted({manifest.partition_spec_id for manifest in manifests}):
+        spec = context.specs.get(spec_id)
+        if spec is None:
+            known = ", ".join(str(number) for number in context.specs)
+            raise CorruptFileError(
+                f"A manifest of {metadata.location} has partition spec {spec_id}, but the "
+                f"table's metadata has only: {known}"
+            )
+        kind = partition_type(spec, schema, former)
+        found[spec_id] = spec_pruning(context.row_filter, spec, kind, schema)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Planning:
+    """What every step of one planning uses."""
+
+    metadata: TableMetadata
+    io: FileIO
+    context: ScanContext
+    appended: Appended | None
+    by_spec: Mapping[int, SpecPruning]
+
+    def matching(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
+        """Return the manifests that may have live files with matching rows, in order."""
+        live = [manifest for manifest in manifests if manifest.may_have_live_files]
+        kept: set[int] = set()
+        for spec_id, pruning in self.by_spec.items():
+            places = [at for at, one in enumerate(live) if one.partition_spec_id == spec_id]
+            masks = pruning.manifests([live[at] for at in places])
+            kept.update(at for at, keep in zip(places, masks, strict=True) if keep)
+        return [manifest for at, manifest in enumerate(live) if at in kept]
+
+    def deletes(
+        self, data: Sequence[ManifestFile], manifests: Sequence[ManifestFile]
+    ) -> tuple[int, DeleteIndex, int]:
+        """Return how many delete manifests were opened, the index, and how many files it left out.
+
+        Deletes that are older than every data file left are not opened, or not kept.
+        """
+        least = min((one.min_sequence_number or 0 for one in data), default=None)
+        if least is None:
+            return 0, delete_index((), {}, {}), 0
+        matching = self.matching(
+            [
+                one
+                for one in manifests
+                if one.sequence_number is None or one.sequence_number >= least
+            ]
+        )
+        skipped = 0
+        parts = []
+        for manifest, entries in self._tables(matching, DELETE_COLUMNS):
+            pruning = self.by_spec[manifest.partition_spec_id]
+            kept, dropped = matching_deletes(entries, pruning, self.context.row_filter, least)
+            skipped += dropped
+            parts.append((manifest.partition_spec_id, kept))
+        types = _field_types(self.context.table_schema, self.metadata)
+        return len(matching), delete_index(parts, self.context.specs, types), skipped
+
+    def chunks(
+        self, manifests: Sequence[ManifestFile], index: DeleteIndex
+    ) -> Iterator[PlannedChunk]:
+        """Yield the matching data files of the manifests, planned chunk by chunk."""
+        columns = (*DATA_COLUMNS, *map_columns(self._statistics(index)))
+        if self.appended is not None:
+            columns = (*columns, "snapshot_id")
+        for spec_id, entries in _chunked(self._tables(manifests, columns)):
+            yield plan_chunk(
+                Chunk(entries, self.by_spec[spec_id], self.context.row_filter, self.appended),
+                index,
+            )
+
+    def _statistics(self, index: DeleteIndex) -> tuple[Statistic, ...]:
+        return (*needed(self.context.row_filter), *index.needed)
+
+    def _tables(
+        self, manifests: Sequence[ManifestFile], columns: Sequence[str]
+    ) -> Iterator[tuple[ManifestFile, pa.Table]]:
+        types = {spec_id: pruning.partition_type for spec_id, pruning in self.by_spec.items()}
+        tables = entry_tables(self.io, manifests, types, columns)
+        return zip(manifests, tables, strict=True)
+
+
+def _chunked(
+    tables: Iterable[tuple[ManifestFile, pa.Table]],
+) -> Iterator[tuple[int, pa.Table]]:
+    """Yield (spec id, entries) of neighbouring manifests of one spec, joined up to a chunk."""
+    pending: list[pa.Table] = []
+    spec_id, rows = -1, 0
+    for manifest, table in tables:
+        full = rows + table.num_rows > CHUNK_ENTRIES
+        if pending and (full or manifest.partition_spec_id != spec_id):
+            yield spec_id, pa.concat_tables(pending)
+            pending, rows = [], 0
+        spec_id = manifest.partition_spec_id
+        pending.append(table)
+        rows += table.num_rows
+    if pending:
+        yield spec_id, pa.concat_tables(pending)
+
+
+def _live_files(manifests: Iterable[ManifestFile]) -> int:
+    return sum(
+        (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
+        for manifest in manifests
+    )
+
+
+def _field_types(schema: Schema, metadata: TableMetadata) -> dict[int, IcebergType]:
+    """Return the type of every column that the table has or had, as the newest schema has it."""
+    types: dict[int, IcebergType] = {}
+    former = [metadata.schemas[number] for number in sorted(metadata.schemas)]
+    for one in (*former, schema):
+        types.update({field_id: one.find_type(field_id) for field_id in one.field_ids})
+    return types
+
+
+def _assemble(
+    context: ScanContext,
+    chunks: Sequence[PlannedChunk],
+    index: DeleteIndex,
+    metrics: ScanMetrics,
+    started: float,
+) -> ScanPlan:
+    """Join the planned chunks: their indexes move to the plan's partitions and residuals."""
+    residuals: dict[Bound, int] = {}
+    tables, partitions, moved = [], [], 0
+    for chunk in chunks:
+        places = [residuals.setdefault(one, len(residuals)) for one in chunk.residuals]
+        tables.append(chunk.table(moved, places))
+        partitions.append(chunk.partitions)
+        moved += len(chunk.partitions.tuples)
+    files = pa.concat_tables([FILES_SCHEMA.empty_table(), *tables])
+    counted = _with_counts(metrics, chunks, files, tuple(residuals))
+    return ScanPlan(
+        context=context,
+        files=files,
+        partitions=tuple(partitions),
+        residuals=tuple(residuals),
+        deletes=index,
+        metrics=replace(
+            _with_deletes(counted, files, index), planning_seconds=time.perf_counter() - started
+        ),
+    )
+
+
+def _with_counts(
+    metrics: ScanMetrics,
+    chunks: Sequence[PlannedChunk],
+    files: pa.Table,
+    residuals: Sequence[Bound],
+) -> ScanMetrics:
+    left = np.array([one != ALWAYS_TRUE for one in residuals], np.bool_)
+    return replace(
+        metrics,
+        result_data_files=files.num_rows,
+        skipped_files_by_partition=sum(chunk.skipped_by_partition for chunk in chunks),
+        skipped_files_by_metrics=sum(chunk.skipped_by_metrics for chunk in chunks),
+        skipped_file_size_in_bytes=sum(chunk.skipped_bytes for chunk in chunks),
+        total_file_size_in_bytes=_sum(files, "file_size_in_bytes"),
+        total_record_count=_sum(files, "record_count"),
+        files_with_residual=int(left[files.column("residual_index").to_numpy()].sum()),
+    )
+
+
+def _with_deletes(metrics: ScanMetrics, files: pa.Table, index: DeleteIndex) -> ScanMetrics:
+    if len(index) == 0:
+        return metrics
+    lists = files.column("delete_rows")
+    used = index.files.take(pc.unique(pc.list_flatten(lists)))
+    equality = pc.equal(used.column("content"), DataFileContent.EQUALITY_DELETES.value)
+    by_values = int(pc.sum(equality).as_py() or 0)
+    return replace(
+        metrics,
+        result_delete_files=used.num_rows,
+        equality_delete_files=by_values,
+        position_delete_files=used.num_rows - by_values,
+        total_delete_file_size_in_bytes=_sum(used, "file_size_in_bytes"),
+        files_with_deletes=int(pc.sum(pc.greater(pc.list_value_length(lists), 0)).as_py() or 0),
+    )
+
+
+def _sum(table: pa.Table, name: str) -> int:
+    return int(pc.sum(table.column(name)).as_py() or 0)

@@ -1,0 +1,154 @@
+"""Which columns a scan reads, by field id; fields that the table has dropped since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition_type import union_partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    child_fields,
+)
+
+EVERYTHING = "*"
+PARTITION = "_partition"
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The chosen columns, in the table's order, and the metadata columns named among them."""
+
+    schema: Schema
+    metadata_columns: tuple[str, ...] = ()
+
+
+def project(
+    schema: Schema, names: Sequence[str] | None, *, case_sensitive: bool = True
+) -> Projection:
+    """Return the schema cut down to full names; a name of a struct takes all of it.
+
+    Raises InvalidSchemaError for a name that isn't there.
+    """
+    if names is None:
+        return Projection(schema)
+    own = tuple(name for name in names if name in reserved.METADATA_COLUMN_NAMES)
+    rest = [name for name in names if name not in own]
+    if EVERYTHING in rest:
+        return Projection(schema, own)
+    chosen = {schema.find_field(name, case_sensitive).field_id for name in rest}
+    fields = _keep(schema.fields, chosen.__contains__)
+    kept = Schema(*fields, schema_id=schema.schema_id)
+    return Projection(kept, own)
+
+
+def _keep(fields: Iterable[NestedField], chosen: Callable[[int], bool]) -> tuple[NestedField, ...]:
+    """Return the fields that are chosen, whole, and those that hold a chosen one, cut down."""
+    kept = []
+    for child in fields:
+        if chosen(child.field_id):
+            kept.append(child)
+            continue
+        inner = _keep(child_fields(child.field_type), chosen)
+        if inner:
+            kept.append(replace(child, field_type=_with_children(child.field_type, inner)))
+    return tuple(kept)
+
+
+def _with_children(kind: IcebergType, children: tuple[NestedField, ...]) -> IcebergType:
+    by_id = {child.field_id: child for child in children}
+    match kind:
+        case StructType():
+            return StructType(*children)
+        case ListType(element_id=element_id):
+            return replace(kind, element_type=by_id[element_id].field_type)
+        case MapType(value_id=value_id) if value_id in by_id:
+            return replace(kind, value_type=by_id[value_id].field_type)  # keys are always whole
+        case _:
+            return kind
+
+
+def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableMetadata) -> Schema:
+    """Return the schema with metadata columns at the end.
+
+    Raises InvalidOptionError for a name that is none, UnsupportedError where `_partition` can't
+    be told from a column because they share a field id.
+    """
+    wanted = tuple(dict.fromkeys(names))
+    for name in wanted:
+        if name not in reserved.METADATA_COLUMN_NAMES:
+            known = ", ".join(reserved.METADATA_COLUMN_NAMES)
+            raise InvalidOptionError(f"'{name}' is no metadata column; there are: {known}")
+    if not wanted:
+        return schema
+    columns = reserved.metadata_columns(_partition_type(schema, metadata, wanted))
+    added = (columns[name] for name in wanted)
+    return Schema(*schema.fields, *added, schema_id=schema.schema_id)
+
+
+def _partition_type(schema: Schema, metadata: TableMetadata, wanted: Iterable[str]) -> StructType:
+    if PARTITION not in wanted:
+        return StructType()
+    specs = metadata.partition_specs.values()
+    kind = union_partition_type(specs, metadata.schema, metadata.schemas.values())
+    for part in kind.fields:
+        clash = schema.find_column_name(part.field_id)
+        if clash is not None:
+            raise UnsupportedError(
+                f"Metadata column '_partition' can't be read together with column '{clash}': "
+                f"partition field '{part.name}' has the same field id {part.field_id}"
+            )
+    return kind
+
+
+def dropped_fields(metadata: TableMetadata, schema: Schema) -> Schema | None:
+    """Return the fields that other schemas of the table have and `schema` does not, None for none.
+
+    Each is there as its newest schema had it, below the structs that held it. A column whose
+    name another one here has is named `<name>_<field id>`.
+    """
+    known = set(schema.field_ids)
+    merged: tuple[NestedField, ...] = ()
+    for schema_id in sorted(metadata.schemas, reverse=True):
+        former = metadata.schemas[schema_id]
+        missing = set(former.field_ids) - known
+        known |= missing
+        merged = _merge(merged, _keep(former.fields, missing.__contains__))
+    return Schema(*_distinct(merged)) if merged else None
+
+
+def _merge(
+    fields: tuple[NestedField, ...], others: tuple[NestedField, ...]
+) -> tuple[NestedField, ...]:
+    merged = {child.field_id: child for child in fields}
+    for other in others:
+        mine = merged.get(other.field_id)
+        if mine is None:
+            merged[other.field_id] = other
+        elif mine != other:
+            children = _merge(child_fields(mine.field_type), child_fields(other.field_type))
+            merged[other.field_id] = replace(
+                mine, field_type=_with_children(mine.field_type, children)
+            )
+    return tuple(merged.values())
+
+
+def _distinct(fields: tuple[NestedField, ...]) -> tuple[NestedField, ...]:
+    seen: set[str] = set()
+    made = []
+    for child in fields:
+        name = f"{child.name}_{child.field_id}" if child.name in seen else child.name
+        seen.add(name)
+        kind = child.field_type
+        if isinstance(kind, StructType):
+            kind = StructType(*_distinct(kind.fields))
+        made.append(replace(child, name=name, field_type=kind))
+    return tuple(made)

@@ -1,0 +1,155 @@
+"""Which manifests and files a filter leaves: masks from summaries, partition tuples and metrics.
+
+Source: specification "Scan Planning"; Java's `ManifestEvaluator`, `Projections`,
+`InclusiveMetricsEvaluator` and `ResidualEvaluator`, on columns instead of file by file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.values import bounds_array, from_array
+from iceberg_spark.expr.logic import leaves
+from iceberg_spark.expr.may_match import may_match
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Constant
+from iceberg_spark.expr.project import inclusive, strict
+from iceberg_spark.expr.residual import residual_of
+from iceberg_spark.expr.row_filter import row_filter
+from iceberg_spark.expr.stats import Kind, column, evaluate, needed, summary_counts
+from iceberg_spark.scan.column_stats import stats_table
+from iceberg_spark.scan.delete_pairs import Mask, Rows
+from iceberg_spark.spec.manifest_file import FieldSummary, ManifestFile
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import IcebergType, StructType
+
+
+@dataclass(frozen=True, slots=True)
+class SpecPruning:
+    """A filter as it applies to the manifests and partition tuples of one spec."""
+
+    spec: PartitionSpec
+    partition_type: StructType
+    inclusive: Bound
+    outcomes: tuple[Callable[[pa.Table], Any], ...]
+    residual_of: Callable[[Sequence[Any]], Bound]
+
+    def manifests(self, manifests: Sequence[ManifestFile]) -> list[bool]:
+        """Return which manifests of this spec may have a matching file, by their summaries."""
+        if not manifests or isinstance(self.inclusive, Constant):
+            return [self.inclusive != Constant(False)] * len(manifests)
+        columns: dict[str, Any] = {}
+        places = {part.field_id: place for place, part in enumerate(self.spec.fields)}
+        types = {part.field_id: part.field_type for part in self.partition_type.fields}
+        for field_id in {statistic.field_id for statistic in needed(self.inclusive)}:
+            found = [_summary(manifest, places[field_id]) for manifest in manifests]
+            columns.update(_summary_columns(field_id, types[field_id], found))
+        kept: list[bool] = evaluate(may_match(self.inclusive), pa.table(columns)).to_pylist()
+        return kept
+
+    def partitions(self, tuples: Any) -> Mask:
+        """Return which partition tuples (a struct column) may have matching rows."""
+        if isinstance(self.inclusive, Constant):
+            return np.full(len(tuples), self.inclusive.value)
+        mask = row_filter(self.inclusive, _column_of(self.spec))
+        kept: Mask = mask(_children(self.spec, tuples)).to_numpy(zero_copy_only=False)
+        return kept
+
+    def residuals(self, tuples: Any) -> tuple[list[Bound], Rows]:
+        """Return the distinct residuals of partition tuples, and for each tuple which it is.
+
+        Tuples that decide the same leaves of the filter the same way have the same residual, so
+        it is worked out once for each way.
+        """
+        first, way = np.zeros(min(len(tuples), 1), np.int64), np.zeros(len(tuples), np.int64)
+        if self.outcomes and len(tuples):
+            table = _children(self.spec, tuples)
+            decided = [mask(table).to_numpy(zero_copy_only=False) for mask in self.outcomes]
+            _, first, way = np.unique(
+                np.stack(decided), axis=1, return_index=True, return_inverse=True
+            )
+        samples = canonical_tuples(self.partition_type, tuples.take(pa.array(first)))
+        return [self.residual_of(sample) for sample in samples], way.reshape(-1)
+
+
+def spec_pruning(
+    bound: Bound, spec: PartitionSpec, kind: StructType, schema: Schema
+) -> SpecPruning:
+    """Project a filter for one spec; `kind` is the type of the spec's partition tuples."""
+    column_of = _column_of(spec)
+    outcomes = [
+        row_filter(projected, column_of)
+        for leaf in dict.fromkeys(leaves(bound))
+        for projected in (strict(leaf, spec, schema), inclusive(leaf, spec, schema))
+        if not isinstance(projected, Constant)
+    ]
+    return SpecPruning(
+        spec,
+        kind,
+        inclusive(bound, spec, schema),
+        tuple(outcomes),
+        residual_of(bound, spec, schema),
+    )
+
+
+def canonical_tuples(kind: StructType, tuples: Any) -> list[tuple[Any, ...]]:
+    """Return a partition struct column as tuples of canonical values."""
+    if not kind.fields:
+        return [()] * len(tuples)
+    columns = [
+        from_array(part.field_type, child)
+        for part, child in zip(kind.fields, tuples.flatten(), strict=True)
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def _column_of(spec: PartitionSpec) -> dict[int, tuple[str, ...]]:
+    return {part.field_id: (str(part.field_id),) for part in spec.fields}
+
+
+def _children(spec: PartitionSpec, tuples: Any) -> pa.Table:
+    names = [str(part.field_id) for part in spec.fields]
+    return pa.Table.from_arrays(tuples.flatten(), names)
+
+
+def _summary(manifest: ManifestFile, place: int) -> FieldSummary | None:
+    """Return the summary of a partition field, None when the manifest list has none for it."""
+    known = manifest.partitions
+    return None if known is None or place >= len(known) else known[place]
+
+
+def _summary_columns(
+    field_id: int, kind: IcebergType, summaries: Sequence[FieldSummary | None]
+) -> dict[str, Any]:
+    lower = [None if one is None else one.lower_bound for one in summaries]
+    upper = [None if one is None else one.upper_bound for one in summaries]
+    counts = [
+        (None, None, None)
+        if one is None
+        else summary_counts(one.contains_null, one.contains_nan, one.lower_bound is not None, kind)
+        for one in summaries
+    ]
+    values, nulls, nans = zip(*counts, strict=True)
+    return {
+        column(Kind.LOWER, field_id): bounds_array(kind, pa.array(lower, pa.binary())),
+        column(Kind.UPPER, field_id): bounds_array(kind, pa.array(upper, pa.binary())),
+        column(Kind.VALUE_COUNT, field_id): pa.array(values, pa.int64()),
+        column(Kind.NULL_COUNT, field_id): pa.array(nulls, pa.int64()),
+        column(Kind.NAN_COUNT, field_id): pa.array(nans, pa.int64()),
+    }
+
+
+def metrics_mask(bound: Bound, entries: pa.Table) -> Mask:
+    """Return which files may have matching rows, by bounds and counts (Java's inclusive metrics).
+
+    `entries` needs the map columns that `column_stats.map_columns(needed(bound))` names.
+    """
+    if bound == ALWAYS_TRUE or entries.num_rows == 0:
+        return np.full(entries.num_rows, True)
+    mask: Mask = evaluate(may_match(bound), stats_table(entries, needed(bound))).to_numpy()
+    return mask

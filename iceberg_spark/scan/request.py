@@ -1,0 +1,134 @@
+"""What a user asks of a table, pinned and bound: the first step of a scan.
+
+Which snapshot is in `snapshot_choice`, which columns in `projection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Unbound
+from iceberg_spark.expr.parse import parse_predicate
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.projection import dropped_fields, project, with_metadata_columns
+from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    NestedField,
+    VariantType,
+    child_fields,
+)
+
+DEFAULT_BATCH_ROWS = 131_072
+NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
+UNREADABLE = (VariantType, GeometryType, GeographyType)
+
+
+def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
+    metadata: TableMetadata,
+    *,
+    row_filter: str | Unbound | None = None,
+    selected_fields: Sequence[str] | None = None,
+    snapshot_id: int | None = None,
+    as_of_timestamp_ms: int | None = None,
+    branch: str | None = None,
+    tag: str | None = None,
+    version_as_of: str | int | None = None,
+    start_snapshot_id: int | None = None,
+    end_snapshot_id: int | None = None,
+    case_sensitive: bool = True,
+    time_zone: str | None = None,
+    metadata_columns: Sequence[str] = (),
+    batch_rows: int | None = None,
+    io_properties: Mapping[str, str] | None = None,
+) -> ScanContext:
+    """Return the pinned scan that the arguments describe.
+
+    Snapshot, time and tag reads use the schema of their snapshot, all others the current one, as
+    Java does. `version_as_of` is a snapshot id, a branch or a tag; `as_of_timestamp_ms` is ms since
+    the epoch. With `start_snapshot_id` (exclusive) the scan is of the rows that were appended
+    since, up to `end_snapshot_id` (inclusive, default: the branch's newest).
+
+    `selected_fields` are full names ("a", "b.c"; None or "*": all), `metadata_columns` reserved
+    names such as "_file"; columns come in the order of the table, metadata columns last.
+    `time_zone` is how timestamptz literals without an offset are read.
+
+    Raises InvalidOptionError for arguments that exclude each other, NoSuchSnapshotError for a
+    snapshot, branch or tag that isn't there, InvalidSchemaError for unknown columns,
+    InvalidExpressionError for a bad filter, UnsupportedError for columns of types that can't be
+    read.
+    """
+    choice = SnapshotChoice(
+        snapshot_id=snapshot_id,
+        as_of_timestamp_ms=as_of_timestamp_ms,
+        branch=branch,
+        tag=tag,
+        version_as_of=version_as_of,
+        start_snapshot_id=start_snapshot_id,
+        end_snapshot_id=end_snapshot_id,
+    )
+    chosen = choose_snapshot(metadata, choice)
+    schema = chosen.schema
+    wanted = project(schema, selected_fields, case_sensitive=case_sensitive)
+    _check_readable(wanted.schema)
+    read_schema = with_metadata_columns(
+        wanted.schema, (*wanted.metadata_columns, *metadata_columns), metadata
+    )
+    if not read_schema.fields and schema.fields:
+        raise InvalidOptionError("No column chosen: name at least one, or leave the choice out")
+    return ScanContext(
+        table_location=metadata.location,
+        snapshot_id=chosen.snapshot_id,
+        format_version=metadata.format_version,
+        table_schema=schema,
+        read_schema=read_schema,
+        specs=metadata.partition_specs,
+        row_filter=_bound(schema, row_filter, case_sensitive, time_zone),
+        dropped_fields=dropped_fields(metadata, schema),
+        name_mapping=metadata.properties.get(NAME_MAPPING_PROPERTY),
+        case_sensitive=case_sensitive,
+        batch_rows=_batch_rows(batch_rows),
+        io_properties=io_properties or {},
+        start_snapshot_id=chosen.start_snapshot_id,
+    )
+
+
+def _bound(
+    schema: Schema, row_filter: str | Unbound | None, case_sensitive: bool, time_zone: str | None
+) -> Bound:
+    if row_filter is None:
+        return ALWAYS_TRUE
+    unbound = parse_predicate(row_filter) if isinstance(row_filter, str) else row_filter
+    return bind(schema, unbound, case_sensitive=case_sensitive, time_zone=time_zone)
+
+
+def _batch_rows(batch_rows: int | None) -> int:
+    if batch_rows is None:
+        return DEFAULT_BATCH_ROWS
+    if batch_rows < 1:
+        raise InvalidOptionError(f"Option 'batch-size' must be at least 1, not {batch_rows}")
+    return batch_rows
+
+
+def _check_readable(schema: Schema) -> None:
+    for top in schema:
+        for path, kind in _types(top):
+            if isinstance(kind, UNREADABLE):
+                raise UnsupportedError(
+                    f"Column '{path}' has type {kind}, which this version can't read: choose the "
+                    "other columns (option 'columns', argument selected_fields)"
+                )
+
+
+def _types(child: NestedField, prefix: str = "") -> list[tuple[str, IcebergType]]:
+    path = f"{prefix}{child.name}"
+    found = [(path, child.field_type)]
+    for nested in child_fields(child.field_type):
+        found.extend(_types(nested, f"{path}."))
+    return found
