@@ -126,7 +126,7 @@ class HashedKeys:
         same = np.ones(len(places), bool)
         for column, key in zip(columns, self.columns, strict=True):
             left, right = column.take(rows), key.take(keys)
-            equal = pc.fill_null(pc.equal(left, right), value=False)
+            equal = pc.fill_null(pc.equal(left, right), fill_value=False)
             if left.null_count and right.null_count:
                 equal = pc.or_(equal, pc.and_(left.is_null(), right.is_null()))
             same &= equal.to_numpy(zero_copy_only=False)
