@@ -76,6 +76,11 @@ class Shape:
     equality_deletes: float = 0.0
 
 
+def fabricate_table(location: str | Path, files: int) -> str:
+    """Write the metadata of a table of that many data files and no deletes."""
+    return fabricate(location, Shape(files))
+
+
 def fabricate(location: str | Path, shape: Shape, codec: str = "gzip") -> str:
     """Write metadata, manifest lists and manifests; return the metadata file's path.
 
