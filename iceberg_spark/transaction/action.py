@@ -18,14 +18,23 @@ class ActionCommit:
 
 
 class Action(Protocol):
-    """A change of a table. A retry calls `prepare` again with the newer base."""
+    """A change of a table. A retry calls `validate` and `prepare` again with the newer base."""
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Refuse the change when it conflicts with what was committed since it was planned.
+
+        `base` is what is committed: snapshots of the same transaction are not in it. Raises
+        ValidationException.
+        """
+        ...
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that make the change on this base.
 
         May write files that nothing refers to yet (manifests, a manifest list) and reuses those
-        it wrote for an earlier base where they still fit. Raises ValidationException when the
-        change conflicts with what was committed since it was planned.
+        it wrote for an earlier base where they still fit. `base` has what earlier actions of the
+        same transaction did. Raises ValidationException when files that the change removes are
+        not there.
         """
         ...
 

@@ -42,6 +42,9 @@ class AppendFiles:
         self._added: tuple[ManifestFile, ...] | None = None
         self._merged = MergedManifests()
 
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """An append conflicts with nothing."""
+
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that append the files to this base."""
         earlier = self._producer.parent_manifests(base, io)

@@ -173,6 +173,9 @@ class _Attempt:
         try:
             metadata = apply(base, updates, now_ms=now_ms) if base is None else base
             start = metadata
+            if base is not None:
+                for action in self.actions:
+                    action.validate(base, self.io)
             for action in self.actions:
                 prepared = action.prepare(metadata, self.io).updates
                 metadata = apply(metadata, prepared, now_ms=now_ms)

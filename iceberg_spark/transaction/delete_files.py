@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
@@ -39,6 +40,9 @@ class DeleteFiles:
         self._time_zone = time_zone
         self._change = FileChange(branch, snapshot_properties)
 
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Nothing to add: `prepare` sees whether the files are still there."""
+
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that remove the files from this base."""
         data: list[Selection] = [self._paths] if self._paths.paths else []
@@ -50,7 +54,7 @@ class DeleteFiles:
                 case_sensitive=self._case_sensitive,
                 time_zone=self._time_zone,
             )
-            rows = MatchingRows(base, bound, str(self._row_filter))
+            rows = MatchingRows(base, bound, to_text(bound))
             data.append(rows)
             deletes.append(rows)
         wanted = Wanted(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import Bound, Unbound
+from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
@@ -59,15 +60,30 @@ class OverwriteFiles:
         self._time_zone = time_zone
         self._change = FileChange(branch, snapshot_properties)
 
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Refuse rows and deletes that came since the change was planned and that it is about."""
+        planned = self._planned
+        if planned is None:
+            return
+        head = self._change.producer.parent(base)
+        history = history_since(base, io, head, planned.snapshot_id)
+        about = planned.row_filter or self._row_filter
+        may_match = may_match_filter(base, None if about is None else self._bind(base, about))
+        if planned.refuse_new_data:
+            no_added_data_files(history, may_match)
+        if planned.refuse_new_deletes:
+            no_added_delete_files(history, may_match)
+            no_removed_data_files(history, may_match)
+        no_new_deletes_for(history, self._delete)
+
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that replace the files on this base."""
         bound = None if self._row_filter is None else self._bind(base, self._row_filter)
-        self._validate(base, io, bound)
         paths = Paths.of(self._delete)
         data: list[Selection] = [paths] if self._delete else []
         deletes: list[Selection] = []
         if bound is not None:
-            rows = MatchingRows(base, bound, str(self._row_filter))
+            rows = MatchingRows(base, bound, to_text(bound))
             data.append(rows)
             deletes.append(rows)
         wanted = Wanted(
@@ -91,21 +107,6 @@ class OverwriteFiles:
             case_sensitive=self._case_sensitive,
             time_zone=self._time_zone,
         )
-
-    def _validate(self, base: TableMetadata, io: FileIO, bound: Bound | None) -> None:
-        planned = self._planned
-        if planned is None:
-            return
-        head = self._change.producer.parent(base)
-        history = history_since(base, io, head, planned.snapshot_id)
-        conflict = self._bind(base, planned.row_filter) if planned.row_filter else bound
-        may_match = may_match_filter(base, conflict)
-        if planned.refuse_new_data:
-            no_added_data_files(history, may_match)
-        if planned.refuse_new_deletes:
-            no_added_delete_files(history, may_match)
-            no_removed_data_files(history, may_match)
-        no_new_deletes_for(history, self._delete)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""

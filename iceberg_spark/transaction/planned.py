@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import Bound, Unbound
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -27,6 +28,20 @@ class Planned:
     row_filter: Unbound | None = None
     refuse_new_data: bool = True
     refuse_new_deletes: bool = True
+    case_sensitive: bool = True
+    time_zone: str | None = None
+
+
+def bound_filter(base: TableMetadata, planned: Planned) -> Bound | None:
+    """Return the filter of the rows that were read, bound to a base."""
+    if planned.row_filter is None:
+        return None
+    return bind(
+        base.schema,
+        planned.row_filter,
+        case_sensitive=planned.case_sensitive,
+        time_zone=planned.time_zone,
+    )
 
 
 def may_match_filter(base: TableMetadata, bound: Bound | None) -> MayMatch:

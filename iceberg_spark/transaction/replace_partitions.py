@@ -49,24 +49,12 @@ class ReplacePartitions:
         self._planned = planned
         self._change = FileChange(branch, snapshot_properties)
 
-    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that replace the partitions on this base."""
-        touched = frozenset((file.spec_id, file.partition) for file in self._files)
-        selection = Partitions(base, touched)
-        self._validate(base, io, selection)
-        wanted = Wanted(
-            added=self._files,
-            data=(selection,),
-            deletes=(selection,),
-            operation=lambda _: Operation.OVERWRITE,
-            summary={"replace-partitions": "true"},
-        )
-        return self._change.prepare(base, io, wanted)
-
-    def _validate(self, base: TableMetadata, io: FileIO, selection: Partitions) -> None:
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Refuse commits to the partitions since the change was planned."""
         planned = self._planned
         if planned is None:
             return
+        selection = self._selection(base)
 
         def touched(manifest: ManifestFile, entries: pa.Table) -> Mask:
             if not selection.may_hold(manifest):
@@ -80,6 +68,22 @@ class ReplacePartitions:
         if planned.refuse_new_deletes:
             no_added_delete_files(history, touched)
             no_removed_data_files(history, touched)
+
+    def _selection(self, base: TableMetadata) -> Partitions:
+        touched = frozenset((file.spec_id, file.partition) for file in self._files)
+        return Partitions(base, touched)
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that replace the partitions on this base."""
+        selection = self._selection(base)
+        wanted = Wanted(
+            added=self._files,
+            data=(selection,),
+            deletes=(selection,),
+            operation=lambda _: Operation.OVERWRITE,
+            summary={"replace-partitions": "true"},
+        )
+        return self._change.prepare(base, io, wanted)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""

@@ -41,12 +41,15 @@ class RewriteFiles:
         self._data_sequence_number = data_sequence_number
         self._change = FileChange(branch, snapshot_properties)
 
-    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
-        """Return the updates that replace the files on this base."""
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Refuse deletes for the replaced files that were committed since they were read."""
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, self._planned_on)
         kept_number = self._data_sequence_number is not None
         no_new_deletes_for(history, self._data, ignore_equality=kept_number)
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that replace the files on this base."""
         data, deletes = Paths.of(self._data), Paths.of(self._deletes)
 
         def check(removed: Removed) -> None:

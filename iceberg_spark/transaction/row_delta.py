@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
-from iceberg_spark.expr.bind import bind
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
@@ -20,7 +19,7 @@ from iceberg_spark.transaction.conflicts import (
 )
 from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
-from iceberg_spark.transaction.planned import Planned, may_match_filter
+from iceberg_spark.transaction.planned import Planned, bound_filter, may_match_filter
 from iceberg_spark.transaction.selection import Paths, Selection
 
 
@@ -61,6 +60,22 @@ class RowDelta:
         self._planned = planned
         self._change = FileChange(branch, snapshot_properties)
 
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Refuse what was committed since and concerns the rows that the change read."""
+        planned = self._planned
+        if planned is None:
+            return
+        head = self._change.producer.parent(base)
+        history = history_since(base, io, head, planned.snapshot_id)
+        bound = bound_filter(base, planned)
+        may_match = may_match_filter(base, bound)
+        data_files_exist(history, self._referenced, allow_deletes=self._allow_deleted)
+        if planned.refuse_new_data:
+            no_added_data_files(history, may_match)
+        if planned.refuse_new_deletes:
+            no_added_delete_files(history, may_match)
+        no_new_deletes_for(history, self._remove_data)
+
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that make the change on this base."""
         if base.format_version == 1:
@@ -68,7 +83,6 @@ class RowDelta:
                 f"Row-level changes of {base.location} need its format-version to be 2; it has 1. "
                 "Set the table property format-version to 2 first"
             )
-        self._validate(base, io)
         gone_data, gone_deletes = Paths.of(self._remove_data), Paths.of(self._remove_deletes)
 
         def check(removed: Removed) -> None:
@@ -90,21 +104,6 @@ class RowDelta:
         if not self._deletes and not removed:
             return Operation.APPEND
         return Operation.OVERWRITE if self._data or self._remove_data else Operation.DELETE
-
-    def _validate(self, base: TableMetadata, io: FileIO) -> None:
-        planned = self._planned
-        if planned is None:
-            return
-        head = self._change.producer.parent(base)
-        history = history_since(base, io, head, planned.snapshot_id)
-        bound = bind(base.schema, planned.row_filter) if planned.row_filter else None
-        may_match = may_match_filter(base, bound)
-        data_files_exist(history, self._referenced, allow_deletes=self._allow_deleted)
-        if planned.refuse_new_data:
-            no_added_data_files(history, may_match)
-        if planned.refuse_new_deletes:
-            no_added_delete_files(history, may_match)
-        no_new_deletes_for(history, self._remove_data)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""

@@ -40,6 +40,9 @@ class UpdateProperties:
         stored = {key: value for key, value in self._changes.items() if key != FORMAT_VERSION}
         check_known_values(stored)
 
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """The last one to set a property wins: nothing conflicts."""
+
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
         """Return the updates that change the properties."""
         changes = dict(self._changes)
