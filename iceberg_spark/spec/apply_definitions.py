@@ -163,7 +163,7 @@ def add_sort_order(state: ApplyState, order: SortOrder) -> ApplyState:
     if order.is_unsorted:
         added = UNSORTED
     else:
-        number = max(UNSORTED_ORDER_ID, *metadata.sort_orders) + 1
+        number = max((UNSORTED_ORDER_ID, *metadata.sort_orders)) + 1
         added = replace(order, order_id=number)
     changed = state.but(sort_orders={**metadata.sort_orders, added.order_id: added})
     return replace(changed, last_order_id=added.order_id)
