@@ -57,6 +57,8 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     if compression_codec is not None:
         given[f"write.{kind}.compression-codec"] = compression_codec
     if compression_level is not None:
+        if file_format is not FileFormat.PARQUET:
+            raise InvalidOptionError(f"compression-level: {kind} files have no level to choose")
         given[f"write.{kind}.compression-level"] = str(compression_level)
     target = target_file_size_bytes
     if target is None:

@@ -6,13 +6,17 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, assert_never
 
 import pyarrow as pa
 
+from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import IcebergError, StorageError, UnsupportedError
+from iceberg_spark.formats.avro_data_writer import AvroFileWriter, avro_layout
 from iceberg_spark.formats.file_writer import FileWriter
 from iceberg_spark.formats.metrics_modes import MetricsMode, metrics_modes
+from iceberg_spark.formats.orc_writer import OrcFileWriter, orc_layout
 from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.io.file_io import FileIO
@@ -28,7 +32,7 @@ class FileShape:
 
     content: DataFileContent
     file_format: FileFormat
-    begin: Callable[[BinaryIO], FileWriter]
+    begin: Callable[[BinaryIO, Callable[[], BinaryIO]], FileWriter]
 
 
 def data_shape(context: WriteContext) -> FileShape:
@@ -56,9 +60,17 @@ def file_shape(
     match file_format:
         case FileFormat.PARQUET:
             layout = parquet_layout(schema, options, modes, keys)
-            return FileShape(content, file_format, lambda sink: ParquetFileWriter(sink, layout))
-        case FileFormat.ORC | FileFormat.AVRO | FileFormat.PUFFIN:
-            raise UnsupportedError(f"{file_format} files can't be written yet")
+            return FileShape(content, file_format, lambda sink, _: ParquetFileWriter(sink, layout))
+        case FileFormat.ORC:
+            orc = orc_layout(schema, options, modes)
+            return FileShape(
+                content, file_format, lambda sink, back: OrcFileWriter(sink, orc, back)
+            )
+        case FileFormat.AVRO:
+            avro = avro_layout(schema, to_arrow(schema), options, keys)
+            return FileShape(content, file_format, lambda sink, _: AvroFileWriter(sink, avro))
+        case FileFormat.PUFFIN:
+            raise UnsupportedError("Puffin files hold no rows")
         case _:
             assert_never(file_format)
 
@@ -74,7 +86,7 @@ class OpenFile:
         self._io = io
         self._entry = {"content": shape.content, "file_format": shape.file_format, **entry}
         self._sink = io.create(path)
-        self._writer = shape.begin(self._sink)
+        self._writer = shape.begin(self._sink, partial(io.open, path))
 
     @property
     def bytes_written(self) -> int:

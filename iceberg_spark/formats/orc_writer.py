@@ -1,0 +1,179 @@
+"""ORC data and delete files (specification, Appendix A: "ORC").
+
+Iceberg's ids and types are attributes of ORC's types; Arrow's writer makes attributes of field
+metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.orc as po
+
+from iceberg_spark.arrow.arrays import map_list, map_struct, struct_children
+from iceberg_spark.arrow.schema import child_fields, field_id, to_arrow
+from iceberg_spark.formats.file_writer import WrittenFile
+from iceberg_spark.formats.metrics import MetricsCollector
+from iceberg_spark.formats.metrics_modes import MetricsMode
+from iceberg_spark.formats.orc_tail import stripes
+from iceberg_spark.formats.writer_options import WriterProperties
+from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    BinaryType,
+    FixedType,
+    IcebergType,
+    LongType,
+    NestedField,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+_CODECS = {
+    "none": "uncompressed",
+    "uncompressed": "uncompressed",
+    "zlib": "zlib",
+    "snappy": "snappy",
+    "lz4": "lz4",
+    "zstd": "zstd",
+}
+_STRIPE_BYTES = 64 * 1024 * 1024
+_BLOCK_BYTES = 256 * 1024
+_DICTIONARY_SHARE = 0.8  # distinct share of texts up to which ORC keeps a dictionary, as in Java
+
+
+@dataclass(frozen=True, slots=True)
+class OrcLayout:
+    """What all files of one writer share."""
+
+    schema: Schema
+    target: pa.Schema
+    codec: str
+    stripe_bytes: int
+    modes: Mapping[int, MetricsMode]
+
+
+def orc_layout(
+    schema: Schema, properties: WriterProperties, modes: Mapping[int, MetricsMode]
+) -> OrcLayout:
+    """Return the layout of files of a schema, by `write.orc.*`. Raises InvalidOptionError."""
+    return OrcLayout(
+        schema,
+        pa.schema([_field(field, schema) for field in to_arrow(schema)]),
+        properties.codec("orc", "zlib", _CODECS),
+        properties.positive_int("orc.stripe-size-bytes", _STRIPE_BYTES),
+        modes,
+    )
+
+
+class OrcFileWriter:
+    """Writes one ORC file to an open sink; stripes end at their size, not with a table."""
+
+    __slots__ = ("_layout", "_metrics", "_reopen", "_sink", "_writer")
+
+    def __init__(self, sink: BinaryIO, layout: OrcLayout, reopen: Callable[[], BinaryIO]) -> None:
+        self._sink = sink
+        self._layout = layout
+        self._reopen = reopen
+        self._metrics = MetricsCollector(layout.schema, layout.modes, FileFormat.ORC)
+        self._writer: Any = po.ORCWriter(
+            sink,
+            compression=layout.codec,
+            compression_block_size=_BLOCK_BYTES,
+            stripe_size=layout.stripe_bytes,
+            dictionary_key_size_threshold=_DICTIONARY_SHARE,
+        )
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of finished stripes."""
+        return self._sink.tell()
+
+    def write(self, table: pa.Table) -> None:
+        """Encode a table."""
+        self._metrics.add(table)
+        target = self._layout.target
+        columns = [
+            pa.chunked_array([_stored(chunk, field.type) for chunk in column.chunks], field.type)
+            for column, field in zip(table.columns, target, strict=True)
+        ]
+        self._writer.write(pa.Table.from_arrays(columns, schema=target))
+
+    def close(self) -> WrittenFile:
+        """Finish the file, close the sink, and look up where the stripes are."""
+        self._writer.close()
+        size = self._sink.tell()
+        self._sink.close()
+        with self._reopen() as source:
+            tail = po.ORCFile(source).reader.serialized_file_tail()
+        offsets = tuple(stripe.offset for stripe in stripes(tail))
+        return WrittenFile(size, self._metrics.finish(), offsets)
+
+    def abort(self) -> None:
+        """Give the file up; what was written stays until it is deleted."""
+        self._writer.close()
+
+
+def _field(field: pa.Field, schema: Schema) -> pa.Field:
+    """Return a field of the file: type, attributes, and the same for its children."""
+    iceberg = schema.find_field(field_id(field) or 0)
+    kind = _type(field.type, schema)
+    metadata = {key.encode(): value.encode() for key, value in _attributes(iceberg).items()}
+    return pa.field(field.name, kind, field.nullable, metadata)
+
+
+def _type(kind: pa.DataType, schema: Schema) -> pa.DataType:
+    children = [_field(child, schema) for child in child_fields(kind)]
+    if pa.types.is_struct(kind):
+        return pa.struct(children)
+    if pa.types.is_map(kind):
+        return pa.map_(*children)
+    if pa.types.is_list(kind):
+        return pa.list_(children[0])
+    if pa.types.is_time(kind):
+        return pa.int64()
+    return pa.binary() if pa.types.is_fixed_size_binary(kind) else kind
+
+
+def _attributes(field: NestedField) -> dict[str, str]:
+    """Return the attributes of a field's ORC type (Java: ORCSchemaUtil)."""
+    own = {"iceberg.id": str(field.field_id), "iceberg.required": str(field.required).lower()}
+    return own | _type_attributes(field.field_type)
+
+
+def _type_attributes(kind: IcebergType) -> dict[str, str]:
+    match kind:
+        case TimeType():
+            return {"iceberg.long-type": "TIME"}
+        case LongType():
+            return {"iceberg.long-type": "LONG"}
+        case UUIDType():
+            return {"iceberg.binary-type": "UUID"}
+        case FixedType(length=length):
+            return {"iceberg.binary-type": "FIXED", "iceberg.length": str(length)}
+        case BinaryType():
+            return {"iceberg.binary-type": "BINARY"}
+        case TimestampType() | TimestamptzType():
+            return {"iceberg.timestamp-unit": "MICROS"}
+        case _:
+            return {}
+
+
+def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return an array as ORC stores it: times as longs, fixed bytes as binary."""
+    if array.type == target:
+        return array
+    if pa.types.is_struct(target):
+        pairs = zip(struct_children(array), target, strict=True)
+        return map_struct(array, [_stored(child, field.type) for child, field in pairs], target)
+    if pa.types.is_map(target):
+        entry = pa.struct([target.key_field, target.item_field])
+        return map_list(array, lambda values: _stored(values, entry), target)
+    if pa.types.is_list(target):
+        return map_list(array, lambda values: _stored(values, target.value_type), target)
+    return array.cast(target)

@@ -1,0 +1,18 @@
+"""What position and equality delete files have in common."""
+
+from __future__ import annotations
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.write.context import WriteContext
+
+DELETES = "-deletes"
+"""How the names of delete files end, before the extension (Java: OutputFileFactory's suffix)."""
+
+
+def check_takes_deletes(context: WriteContext) -> None:
+    """Raise UnsupportedError for a format version without delete files."""
+    if context.format_version < 2:
+        raise UnsupportedError(
+            f"Table {context.table_location} has format version {context.format_version}, which "
+            "has no delete files; upgrade it by setting format-version to 2"
+        )

@@ -1,0 +1,138 @@
+"""Position delete files (specification, "Position Delete Files")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.formats.metrics_modes import FULL
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.properties import DELETE_TARGET_FILE_SIZE_BYTES, int_property
+from iceberg_spark.spec.reserved import (
+    DELETE_FILE_PATH,
+    DELETE_FILE_PATH_ID,
+    DELETE_FILE_POS,
+    DELETE_FILE_POS_ID,
+)
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.delete_files import DELETES, check_takes_deletes
+from iceberg_spark.write.locations import file_location, file_name
+from iceberg_spark.write.open_file import FileShape, OpenFile, file_shape
+from iceberg_spark.write.rolling_files import RollingFiles
+
+SCHEMA = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
+GRANULARITIES = ("file", "partition")
+_ROW_GROUP_BYTES = 32 * 1024 * 1024
+_MODES = {DELETE_FILE_PATH_ID: FULL, DELETE_FILE_POS_ID: FULL}
+_numbers = count(1)  # of this process: a task may write deletes for many partitions
+
+
+def write_position_deletes(
+    context: WriteContext,
+    io: FileIO,
+    deletes: pa.Table,
+    *,
+    spec: PartitionSpec,
+    partition: tuple[Any, ...],
+    task: TaskId,
+    granularity: str = "file",
+) -> tuple[DataFile, ...]:
+    """Write the deletes of data files of one partition; rows are sorted and made unique here.
+
+    `deletes` has the columns `file_path` (locations as in the data files' entries) and `pos`.
+    With granularity "file" there is one delete file for each data file, with
+    `referenced_data_file` set; with "partition" one for all, rolled by
+    `write.delete.target-file-size-bytes`. Raises UnsupportedError for a v1 table. On any error
+    what was written is deleted.
+    """
+    check_takes_deletes(context)
+    if granularity not in GRANULARITIES:
+        raise InvalidInputError(f"Delete granularity '{granularity}': use file or partition")
+    ordered = _sorted(deletes)
+    shape = file_shape(
+        context,
+        DataFileContent.POSITION_DELETES,
+        context.delete_format,
+        SCHEMA,
+        _MODES,
+        {"delete-type": "position"},
+    )
+    writer = _rolling(context, io, shape, task, spec)
+    try:
+        for index, rows in enumerate(_pieces(ordered, granularity)):
+            writer.write((index,), partition, rows)
+        return tuple(_as_entry(file) for file in writer.finish())
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _rolling(
+    context: WriteContext, io: FileIO, shape: FileShape, task: TaskId, spec: PartitionSpec
+) -> RollingFiles:
+    def open_file(partition: tuple[Any, ...]) -> OpenFile:
+        name = file_name(context, task, next(_numbers), shape.file_format, DELETES)
+        path = file_location(context, spec, context.schema, partition, name)
+        return OpenFile(io, shape, path, partition=partition, spec_id=spec.spec_id)
+
+    return RollingFiles(
+        open_file,
+        target_bytes=int_property(context.properties, DELETE_TARGET_FILE_SIZE_BYTES),
+        row_group_bytes=_ROW_GROUP_BYTES,
+    )
+
+
+def _sorted(deletes: pa.Table) -> pa.Table:
+    """Return the deletes by path and position, each once; paths by bytes, as readers expect."""
+    table = deletes.select(["file_path", "pos"]).cast(to_arrow(SCHEMA)).combine_chunks()
+    if table.column(0).null_count or table.column(1).null_count:
+        raise InvalidInputError("A position delete needs a file_path and a pos; one is null")
+    keys = [("file_path", "ascending"), ("pos", "ascending")]
+    table = table.take(pc.sort_indices(table, sort_keys=keys)).combine_chunks()
+    again = np.zeros(table.num_rows, bool)
+    again[1:] = _repeats(table.column(0)) & _repeats(table.column(1))
+    return table.filter(pa.array(~again)) if again.any() else table
+
+
+def _repeats(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Tell for each row but the first whether it equals the row before."""
+    same = pc.equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
+    return np.asarray(same.to_numpy(), bool)
+
+
+def _pieces(ordered: pa.Table, granularity: str) -> list[pa.Table]:
+    if granularity == "partition" or not ordered.num_rows:
+        return [ordered] if ordered.num_rows else []
+    starts = np.flatnonzero(np.r_[True, ~_repeats(ordered.column(0))])
+    ends = np.r_[starts[1:], ordered.num_rows]
+    return [
+        ordered.slice(start, end - start)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _as_entry(file: DataFile) -> DataFile:
+    """Keep what a planner needs: bounds; the file that all deletes are for, if there is one.
+
+    Counts are left out as in Java's PositionDeleteWriter.
+    """
+    lower, upper = file.lower_bounds or {}, file.upper_bounds or {}
+    path = lower.get(DELETE_FILE_PATH_ID)
+    single = path is not None and path == upper.get(DELETE_FILE_PATH_ID)
+    return replace(
+        file,
+        value_counts=None,
+        null_value_counts=None,
+        nan_value_counts=None,
+        referenced_data_file=path.decode() if single and path is not None else None,
+    )

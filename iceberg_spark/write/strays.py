@@ -1,0 +1,46 @@
+"""Files of one write that no commit took: of failed, retried and speculative tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.locations import data_folder
+
+
+def remove_strays(
+    io: FileIO,
+    context: WriteContext,
+    keep: Collection[str],
+    folders: Iterable[str] | None = None,
+) -> tuple[str, ...]:
+    """Delete the files of `context.write_id` that are not in `keep`; return their locations.
+
+    After a commit, pass `folders_of(keep)`: only those folders are looked into. After an abort
+    leave `folders` out: the whole data folder is. A file is known as this write's by its name.
+    """
+    kept = {location.normalise(path) for path in keep}
+    marker = f"-{context.write_id}-"
+    looked = folders
+    if looked is None:
+        looked = (data_folder(context.table_location, context.properties),)
+    found = {
+        info.path
+        for folder in looked
+        for info in io.list(folder)
+        if marker in location.name(info.path) and location.normalise(info.path) not in kept
+    }
+    io.delete_many(sorted(found))
+    return tuple(sorted(found))
+
+
+def folders_of(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the folders that hold the files, those inside another one of them left out."""
+    folders = sorted({location.parent(path) for path in paths})
+    outer: list[str] = []
+    for folder in folders:
+        if not outer or not folder.startswith(f"{outer[-1]}/"):
+            outer.append(folder)
+    return tuple(outer)
