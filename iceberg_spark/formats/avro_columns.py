@@ -148,7 +148,9 @@ def _plain(one: AvroType, fresh: Iterator[int]) -> Any:
             raise _NotColumnarError
         case kind:
             plain = kind
-    return ["null", plain] if one.optional else plain
+    if not one.optional:
+        return plain
+    return [plain, "null"] if one.null_last else ["null", plain]
 
 
 def _plain_record(fields: tuple[AvroField, ...], fresh: Iterator[int]) -> Any:

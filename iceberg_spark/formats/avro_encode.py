@@ -51,15 +51,18 @@ def _encode(array: Array, one: AvroType, name: str) -> Piece:
         if array.null_count:
             raise InvalidInputError(f"Column '{name}' is required but has {array.null_count} nulls")
         return _encode_values(array, one, name)
+    # A union is the number of the branch, as a zigzag number: 0 for the first, 2 for the second.
+    null_branch, value_branch = (2, 0) if one.null_last else (0, 2)
     if not array.null_count:
-        branch = Piece(np.full(rows, 2, np.uint8), np.ones(rows, np.int64))
+        branch = Piece(np.full(rows, value_branch, np.uint8), np.ones(rows, np.int64))
         return _joined([branch, _encode_values(array, one, name)], rows)
-    # A union is the number of the branch (null is the first one: 0, zigzag 0; the value's: 2).
     there = array.is_valid().to_numpy(zero_copy_only=False)
     values = _encode_values(array.drop_null(), one, name)
     lengths = np.zeros(rows, np.int64)
     lengths[there] = values.lengths
-    branch = Piece(np.where(there, 2, 0).astype(np.uint8), np.ones(rows, np.int64))
+    branch = Piece(
+        np.where(there, value_branch, null_branch).astype(np.uint8), np.ones(rows, np.int64)
+    )
     return _joined([branch, Piece(values.data, lengths)], rows)
 
 

@@ -18,7 +18,7 @@ PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "string", "by
 
 @dataclass(frozen=True, slots=True)
 class AvroType:
-    """One Avro type; `optional` stands for a union with null.
+    """One Avro type; `optional` stands for a union with null, its first branch or its last.
 
     `kind` is Avro's name of the type, "map" for both forms of a map. `fields` are a record's
     fields, an array's one element, a map's key and value. `size` is a fixed's length in bytes.
@@ -26,6 +26,7 @@ class AvroType:
 
     kind: str
     optional: bool = False
+    null_last: bool = False
     logical: str | None = None
     size: int = 0
     precision: int = 0
@@ -135,7 +136,9 @@ def _parse_union(branches: list[Any], names: _Names) -> AvroType:
         )
     if not values:
         return AvroType("null", optional=True)
-    return replace(_parse(values[0], names), optional=len(branches) > 1)
+    optional = len(branches) > 1
+    null_last = optional and branches[0] != "null"
+    return replace(_parse(values[0], names), optional=optional, null_last=null_last)
 
 
 def _parse_record(schema: Mapping[str, Any], names: _Names) -> AvroType:
