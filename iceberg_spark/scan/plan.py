@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.expr.nodes import Bound
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DeleteIndex
 from iceberg_spark.scan.metrics import ScanMetrics
@@ -117,11 +118,9 @@ class ScanPlan(Sequence[FileScanTask]):
         heavy = weights(
             splits.length, delete_bytes[owner], delete_count[owner], options.open_file_cost
         )
-        packed = pack(heavy, split_size, options.lookback)
-        merged = [merge_adjacent(splits, group) for group in packed]
-        columns = np.array([task for group in merged for task in group], np.int64).reshape(-1, 3)
-        tasks = self._tasks(Splits(columns[:, 0], columns[:, 1], columns[:, 2]))
-        return [tuple(task for _, task in zip(group, tasks, strict=False)) for group in merged]
+        merged, bounds = merge_adjacent(splits, pack(heavy, split_size, options.lookback))
+        tasks = list(self._tasks(merged))
+        return [tuple(tasks[begin:end]) for begin, end in pairwise(bounds.tolist())]
 
     def _longs(self, name: str) -> Longs:
         values: Longs = self.files.column(name).to_numpy()
@@ -234,6 +233,3 @@ def _build(*columns: Sequence[Any]) -> Iterator[FileScanTask]:
         put_10(task, k)
         put_11(task, m)
         yield task
-
-
-NO_RESIDUAL = (ALWAYS_TRUE,)

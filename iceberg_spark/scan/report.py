@@ -13,26 +13,26 @@ from iceberg_spark.scan.plan import ScanPlan
 SHOWN_COLUMNS = 8
 SHOWN_RESIDUALS = 3
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_LABEL_WIDTH = 18
+_LABEL_WIDTH = 16
 
 
 def explain(plan: ScanPlan) -> str:
     """Return what a scan reads and skips as text of some lines; sizes have binary units."""
     context, metrics = plan.context, plan.metrics
     lines = [f"Scan of {context.table_location}"]
-    lines += [_line("snapshot", text) for text in _snapshot(context)]
-    lines += [_line("columns", _columns(context))]
-    lines += [_line("filter", _filter(context))]
-    lines += [_line("data manifests", text) for text in _data_manifests(metrics)]
-    lines += [_line("data files", text) for text in _data_files(metrics)]
-    lines += [_line("deletes", text) for text in _deletes(metrics)]
-    lines += [_line("rows", text) for text in _rows(plan)]
-    lines += [_line("planned in", f"{metrics.planning_seconds * 1000:,.0f} ms")]
+    for label, texts in (
+        ("snapshot", _snapshot(context)),
+        ("columns", [_columns(context)]),
+        ("filter", [_filter(context)]),
+        ("data manifests", _data_manifests(metrics)),
+        ("data files", _data_files(metrics)),
+        ("deletes", _deletes(metrics)),
+        ("rows", _rows(plan)),
+        ("planned in", [f"{metrics.planning_seconds * 1000:,.0f} ms"]),
+    ):
+        for place, text in enumerate(texts):
+            lines.append(f"  {label if place == 0 else '':<{_LABEL_WIDTH}}{text}")
     return "\n".join(lines)
-
-
-def _line(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL_WIDTH}}{text}"
 
 
 def _snapshot(context: ScanContext) -> Iterator[str]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spec.properties import (
@@ -102,34 +105,46 @@ def cut_files(
     With strictly ascending offsets a cut file gets a split per row group, the first from byte 0;
     without them splits have the fixed size. Files of a format that can't be split stay whole.
     """
-    large = np.flatnonzero((sizes > split_size) & splittable)
-    if len(large) == 0:
-        every = np.arange(len(sizes), dtype=np.int64)
-        return Splits(every, np.zeros(len(sizes), np.int64), sizes)
-    starts: list[Longs] = []
-    # one turn per file larger than a split: few next to the splits that come of it
-    for index, known in zip(large.tolist(), offsets.take(large).to_pylist(), strict=True):
-        starts.append(_starts(int(sizes[index]), known, split_size))
-    pieces = np.ones(len(sizes), np.int64)
-    pieces[large] = [len(begin) for begin in starts]
-    file_index = np.repeat(np.arange(len(sizes), dtype=np.int64), pieces)
-    first = np.cumsum(pieces) - pieces
-    start = np.zeros(len(file_index), np.int64)
-    for index, begin in zip(large.tolist(), starts, strict=True):
-        start[first[index] : first[index] + len(begin)] = begin
-    end = np.empty_like(start)
-    end[:-1] = start[1:]
-    end[first + pieces - 1] = sizes
-    return Splits(file_index, start, end - start)
+    large = (sizes > split_size) & splittable
+    if not large.any():
+        return Splits(np.arange(len(sizes), dtype=np.int64), np.zeros(len(sizes), np.int64), sizes)
+    owner, start = _offsets(offsets)
+    usable = large & _are_sensible(owner, start, sizes)
+    first = np.diff(owner, prepend=-1) != 0
+    start = np.where(first, 0, start)
+    at_offsets = usable[owner]
+    whole = np.flatnonzero(~large)
+    by_size = np.flatnonzero(large & ~usable)
+    pieces = -(-sizes[by_size] // split_size)
+    number = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    file_index = np.concatenate([whole, owner[at_offsets], np.repeat(by_size, pieces)])
+    begin = np.concatenate([np.zeros_like(whole), start[at_offsets], number * split_size])
+    order = np.lexsort((begin, file_index))
+    file_index, begin = file_index[order], begin[order]
+    last = np.diff(file_index, append=len(sizes)) != 0
+    end = np.where(last, sizes[file_index], np.roll(begin, -1))
+    return Splits(file_index, begin, end - begin)
 
 
-def _starts(size: int, offsets: list[int] | None, split_size: int) -> Longs:
-    known = np.asarray(offsets or (), np.int64)
-    inside = len(known) > 0 and known[0] >= 0 and known[-1] < size
-    if inside and bool(np.all(known[1:] > known[:-1])):
-        known[0] = 0
-        return known
-    return np.arange(0, size, split_size, dtype=np.int64)
+def _offsets(offsets: Any) -> tuple[Longs, Longs]:
+    """Return whose each offset is, and the offsets, of a list column."""
+    owner: Longs = _whole(pc.list_parent_indices(offsets)).to_numpy()
+    values: Longs = _whole(pc.list_flatten(offsets)).to_numpy()
+    return owner, values
+
+
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _are_sensible(owner: Longs, start: Longs, sizes: Longs) -> npt.NDArray[np.bool_]:
+    """Return which files have offsets that ascend and lie inside the file."""
+    count = np.bincount(owner, minlength=len(sizes))
+    inside = (start >= 0) & (start < sizes[owner])
+    ascends = np.append(True, np.diff(start) > 0) | (np.diff(owner, prepend=-1) != 0)
+    wrong = np.bincount(owner, weights=~(inside & ascends), minlength=len(sizes))
+    sensible: npt.NDArray[np.bool_] = (count > 0) & (wrong == 0)
+    return sensible
 
 
 def weights(length: Longs, delete_bytes: Longs, delete_count: Longs, open_file_cost: int) -> Longs:
@@ -195,13 +210,23 @@ def _room(place: _Bin) -> int:
     return place.room
 
 
-def merge_adjacent(splits: Splits, group: list[int]) -> list[tuple[int, int, int]]:
-    """Return `(file index, start, length)` of a group, neighbouring splits of a file joined."""
-    merged: list[tuple[int, int, int]] = []
-    columns = (splits.file_index[group], splits.start[group], splits.length[group])
-    for index, start, length in zip(*(column.tolist() for column in columns), strict=True):
-        if merged and merged[-1][0] == index and merged[-1][1] + merged[-1][2] == start:
-            merged[-1] = (index, merged[-1][1], merged[-1][2] + length)
-        else:
-            merged.append((index, start, length))
-    return merged
+def merge_adjacent(splits: Splits, groups: list[list[int]]) -> tuple[Splits, Longs]:
+    """Return the splits in the order of the groups, neighbours of a file in a group joined.
+
+    The second value says where each group begins in them, with the total at its end.
+    """
+    count = np.array([len(group) for group in groups], np.int64)
+    order = np.fromiter(chain.from_iterable(groups), np.int64, int(count.sum()))
+    if len(order) == 0:
+        return Splits(order, order, order), np.zeros(1, np.int64)
+    group_of = np.repeat(np.arange(len(groups)), count)
+    owner, start, length = splits.file_index[order], splits.start[order], splits.length[order]
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (
+        (owner[1:] != owner[:-1])
+        | (group_of[1:] != group_of[:-1])
+        | (start[1:] != start[:-1] + length[:-1])
+    )
+    first = np.flatnonzero(begins)
+    merged = Splits(owner[first], start[first], np.add.reduceat(length, first))
+    return merged, np.searchsorted(group_of[first], np.arange(len(groups) + 1))

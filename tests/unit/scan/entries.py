@@ -32,10 +32,9 @@ def stat(column: str | int, value: Any, columns: Schema = COLUMNS) -> tuple[int,
 
 def bounds(**values: tuple[Any, Any]) -> dict[str, Any]:
     """`bounds(id=(1, 9))`: lower and upper bounds of columns by name."""
-    pairs = {name: pair for name, pair in values.items()}
     return {
-        "lower_bounds": [_pair(stat(name, low)) for name, (low, _) in pairs.items()],
-        "upper_bounds": [_pair(stat(name, high)) for name, (_, high) in pairs.items()],
+        "lower_bounds": [_pair(stat(name, low)) for name, (low, _) in values.items()],
+        "upper_bounds": [_pair(stat(name, high)) for name, (_, high) in values.items()],
     }
 
 

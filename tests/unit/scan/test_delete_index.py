@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -242,8 +243,6 @@ def test_statistics_of_other_columns_of_an_equality_delete_do_not_count() -> Non
 
 def test_uuid_bounds_are_not_compared() -> None:
     low, high = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
-    from uuid import UUID
-
     known = counts("null_value_counts", u=0)
     deletes = index(equality("e", [4], **bounds(u=(UUID(high), UUID(high))), **known))
     assert found(deletes, data("a", **bounds(u=(UUID(low), UUID(low))), **known)) == [["e"]]
