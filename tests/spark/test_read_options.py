@@ -14,7 +14,7 @@ from iceberg_spark import Table
 def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
     """Three appends of two rows a day, partitioned by day; a tag and a branch on the second."""
     location = str(tmp_path_factory.mktemp("options") / "t")
-    schema = "id bigint, ts timestamp, s struct<a: int, b: string>"
+    schema = "id bigint, ts timestamp, s struct<a: bigint, b: string>"
     made = ice.create_table(location, schema, partition_by=["days(ts)"])
     for day in (1, 2, 3):
         moments = [dt.datetime(2024, 1, day, hour, tzinfo=dt.UTC) for hour in (0, 12)]
@@ -71,10 +71,10 @@ def test_row_filter_without_an_offset_needs_a_time_zone(spark: Any, table: Table
         ids(spark, table, row_filter=late)
 
 
-def test_columns_choose_and_order_what_is_read(spark: Any, table: Table) -> None:
+def test_columns_choose_what_is_read_in_the_tables_order(spark: Any, table: Table) -> None:
     reader = spark.read.format("pyiceberg-lite").option("columns", "s.b,id")
     frame = reader.load(table.location())
-    assert frame.schema.simpleString() == "struct<s:struct<b:string>,id:bigint>"
+    assert frame.schema.simpleString() == "struct<id:bigint,s:struct<b:string>>"
     first = frame.where("id = 10").collect()[0]
     assert first.s.b == "x"
 

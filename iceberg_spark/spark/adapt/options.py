@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo
 
 from iceberg_spark.errors import InvalidOptionError
 
+FORMAT_NAME = "pyiceberg-lite"
+
 READ_OPTIONS = (
     "snapshot-id", "versionAsOf", "as-of-timestamp", "timestampAsOf", "branch", "tag",
     "start-snapshot-id", "end-snapshot-id", "split-size", "lookback", "file-open-cost",

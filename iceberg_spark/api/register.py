@@ -1,0 +1,16 @@
+"""Make the data source known to a session that did not find it by itself."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
+
+
+def register(spark: SparkSession) -> None:
+    """Register `pyiceberg-lite` with a session, classic or Connect.
+
+    Not needed where the package is installed: Spark finds it by the module
+    `pyspark_pyiceberg_lite`. It helps where the package is shipped to a running session.
+    """
+    spark.dataSource.register(PyIcebergLiteSource)

@@ -1,0 +1,57 @@
+"""Rows as users hand them over, written as data files: Arrow here, Spark frames on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.data_file_writer import write_data_files
+
+RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
+
+
+def write_rows(
+    rows: RowSource, context: WriteContext, io: FileIO, options: AlignOptions
+) -> tuple[DataFile, ...]:
+    """Write rows as new data files that no table refers to yet.
+
+    Arrow data is written by this process; a Spark frame as it is partitioned, by its tasks.
+    Raises InvalidSchemaError, InvalidInputError (values), InvalidTypeError.
+    """
+    match rows:
+        case DataFrame():
+            check_columns(context.schema, to_arrow(from_spark(rows.schema)), options)
+            return write_frame(rows, context, options)
+        case pa.Table():
+            return _write_batches(rows.schema, rows.to_batches(), context, io, options)
+        case pa.RecordBatch():
+            return _write_batches(rows.schema, [rows], context, io, options)
+        case pa.RecordBatchReader():
+            return _write_batches(rows.schema, rows, context, io, options)
+        case _:
+            raise InvalidTypeError(
+                "Rows must be a Spark DataFrame, a pyarrow.Table, RecordBatch or "
+                f"RecordBatchReader, not {type(rows).__name__}"
+            )
+
+
+def _write_batches(
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    context: WriteContext,
+    io: FileIO,
+    options: AlignOptions,
+) -> tuple[DataFile, ...]:
+    check_columns(context.schema, schema, options)
+    return write_data_files(context, io, aligned(context.schema, batches, options), TaskId())

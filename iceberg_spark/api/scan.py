@@ -1,0 +1,146 @@
+"""Scans: which snapshot, columns and rows; planned, explained and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.report import explain
+from iceberg_spark.scan.request import scan_request
+from iceberg_spark.spark.native.scan_frame import scan_frame, session_time_zone
+
+
+@dataclass(frozen=True, slots=True)
+class TableScan:
+    """A read of one snapshot, not started: `to_arrow`, `to_df`, `to_pandas`, `count`, ...
+
+    Made by `Table.scan`. Planning happens once per call that needs it; the snapshot is pinned
+    when the scan is made.
+    """
+
+    loaded: LoadedTable
+    io: FileIO
+    row_filter: str | Unbound | None = None
+    selected_fields: tuple[str, ...] = ("*",)
+    snapshot_id: int | None = None
+    branch: str | None = None
+    tag: str | None = None
+    as_of_timestamp_ms: int | None = None
+    start_snapshot_id: int | None = None
+    end_snapshot_id: int | None = None
+    metadata_columns: tuple[str, ...] = ()
+    case_sensitive: bool = True
+    time_zone: str | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 0:
+            raise InvalidInputError(f"limit must not be negative, but is {self.limit}")
+
+    def select(self, *fields: str) -> TableScan:
+        """Return the scan with these columns only; nested ones as "a.b"."""
+        return replace(self, selected_fields=fields)
+
+    def plan_files(self) -> ScanPlan:
+        """Plan: the data files that may hold matching rows, with the deletes that apply.
+
+        The plan is a sequence of FileScanTask with `.metrics` (what was skipped).
+        """
+        return plan(self.loaded.metadata, self.io, self._context())
+
+    def explain(self) -> str:
+        """Return what a read would open and skip, as text for a person."""
+        return explain(self.plan_files())
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""
+        context = self._context()
+        tasks = plan(self.loaded.metadata, self.io, context)
+        batches = (batch for task in tasks for batch in read_task(context, self.io, task))
+        return pa.RecordBatchReader.from_batches(
+            to_arrow(context.read_schema), _first_rows(batches, self.limit)
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as one Arrow table; all of them are held in memory."""
+        return self.to_arrow_batch_reader().read_all()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a pandas frame; all of them are held in memory."""
+        return self.to_arrow().to_pandas()
+
+    def to_df(self, spark: SparkSession | None = None) -> DataFrame:
+        """Return the rows as a Spark frame of the given, or the active, session."""
+        frame = scan_frame(self.loaded.metadata_location, self._options(spark), spark)
+        return frame if self.limit is None else frame.limit(self.limit)
+
+    def count(self) -> int:
+        """Count the rows: from metadata where nothing stands in the way, else by reading."""
+        known = self.plan_files().record_count
+        if known is None:
+            positions = replace(self, selected_fields=(), metadata_columns=("_pos",), limit=None)
+            known = sum(batch.num_rows for batch in positions.to_arrow_batch_reader())
+        return known if self.limit is None else min(known, self.limit)
+
+    def _context(self) -> ScanContext:
+        return scan_request(
+            self.loaded.metadata,
+            row_filter=self.row_filter,
+            selected_fields=self.selected_fields,
+            snapshot_id=self.snapshot_id,
+            as_of_timestamp_ms=self.as_of_timestamp_ms,
+            branch=self.branch,
+            tag=self.tag,
+            start_snapshot_id=self.start_snapshot_id,
+            end_snapshot_id=self.end_snapshot_id,
+            metadata_columns=self.metadata_columns,
+            case_sensitive=self.case_sensitive,
+            time_zone=self.time_zone or session_time_zone(),
+            io_properties=self.io.properties,
+        )
+
+    def _options(self, spark: SparkSession | None) -> dict[str, str]:
+        predicate = self.row_filter
+        values = {
+            "row-filter": predicate
+            if predicate is None or isinstance(predicate, str)
+            else to_text(predicate),
+            "columns": ",".join(self.selected_fields),
+            "snapshot-id": self.snapshot_id,
+            "branch": self.branch,
+            "tag": self.tag,
+            "as-of-timestamp": self.as_of_timestamp_ms,
+            "start-snapshot-id": self.start_snapshot_id,
+            "end-snapshot-id": self.end_snapshot_id,
+            "metadata-columns": ",".join(self.metadata_columns),
+            "case-sensitive": str(self.case_sensitive).lower(),
+            "time-zone": self.time_zone or session_time_zone(spark),
+            **self.io.properties,
+        }
+        return {key: str(value) for key, value in values.items() if value is not None}
+
+
+def _first_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    left = limit
+    for batch in batches:
+        if left is None:
+            yield batch
+            continue
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            return

@@ -1,0 +1,225 @@
+"""A table: what it is, reading it, and the verbs that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from iceberg_spark.api.scan import TableScan
+from iceberg_spark.api.show import table_html, table_text
+from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.api.update_properties import UpdateProperties
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
+from iceberg_spark.spec.sort import SortOrder
+
+
+class Table:
+    """An Iceberg table as loaded; `refresh` loads the newest version.
+
+    Verbs commit and leave the table at the version they made. Names follow PyIceberg.
+    """
+
+    __slots__ = ("_catalog", "_loaded")
+
+    def __init__(self, catalog: Catalog, loaded: LoadedTable) -> None:
+        self._catalog = catalog
+        self._loaded = loaded
+
+    def __repr__(self) -> str:
+        return table_text(self._loaded)
+
+    def _repr_html_(self) -> str:
+        return table_html(self._loaded)
+
+    @property
+    def identifier(self) -> str:
+        """What the catalog calls the table; a location for file-system tables."""
+        return self._loaded.identifier
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The metadata as loaded."""
+        return self._loaded.metadata
+
+    @property
+    def metadata_location(self) -> str:
+        """Where the metadata as loaded is stored."""
+        return self._loaded.metadata_location
+
+    @property
+    def io(self) -> FileIO:
+        """The storage of the table's files."""
+        return self._catalog.io(self.location())
+
+    def schema(self) -> Schema:
+        """Return the current schema."""
+        return self.metadata.schema
+
+    def spec(self) -> PartitionSpec:
+        """Return the default partition spec."""
+        return self.metadata.spec
+
+    def sort_order(self) -> SortOrder:
+        """Return the default sort order."""
+        return self.metadata.sort_order
+
+    def properties(self) -> dict[str, str]:
+        """Return the table's properties."""
+        return dict(self.metadata.properties)
+
+    def location(self) -> str:
+        """Return the table's location."""
+        return self.metadata.location
+
+    def current_snapshot(self) -> Snapshot | None:
+        """Return the newest snapshot of main, None for a table without one."""
+        return self.metadata.current_snapshot
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return all snapshots, in the order they were added."""
+        return list(self.metadata.snapshots.values())
+
+    def refs(self) -> dict[str, SnapshotRef]:
+        """Return branches and tags by name."""
+        return dict(self.metadata.refs)
+
+    def history(self) -> list[SnapshotLogEntry]:
+        """Return which snapshot became current when (ms since the epoch)."""
+        return list(self.metadata.snapshot_log)
+
+    def refresh(self) -> Table:
+        """Load the newest version; returns the table itself."""
+        self._loaded = self._catalog.load(self.identifier)
+        return self
+
+    def scan(  # noqa: PLR0913 - each is a keyword of PyIceberg's scan, or of the contract
+        self,
+        row_filter: str | Unbound | None = None,
+        selected_fields: Sequence[str] = ("*",),
+        *,
+        snapshot_id: int | None = None,
+        branch: str | None = None,
+        tag: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+        start_snapshot_id: int | None = None,
+        end_snapshot_id: int | None = None,
+        metadata_columns: Sequence[str] = (),
+        case_sensitive: bool = True,
+        time_zone: str | None = None,
+        limit: int | None = None,
+    ) -> TableScan:
+        """Return a scan of the version as loaded.
+
+        `row_filter` is a SQL predicate or a tree made with `col`; `selected_fields` are names,
+        nested ones as "a.b". `start_snapshot_id` (exclusive) and `end_snapshot_id` (inclusive)
+        read what was appended between two snapshots. `time_zone` is what a timestamp literal
+        without an offset means; the active session's when there is one.
+        """
+        return TableScan(
+            self._loaded,
+            self.io,
+            row_filter=row_filter,
+            selected_fields=tuple(selected_fields),
+            snapshot_id=snapshot_id,
+            branch=branch,
+            tag=tag,
+            as_of_timestamp_ms=as_of_timestamp_ms,
+            start_snapshot_id=start_snapshot_id,
+            end_snapshot_id=end_snapshot_id,
+            metadata_columns=tuple(metadata_columns),
+            case_sensitive=case_sensitive,
+            time_zone=time_zone,
+            limit=limit,
+        )
+
+    def transaction(self) -> TableTransaction:
+        """Return a transaction: `with t.transaction() as tx:` commits several changes at once."""
+        return TableTransaction(self._catalog, self._loaded, self._take)
+
+    def append(
+        self,
+        df: pa.Table | DataFrame,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> None:
+        """Append rows: a Spark frame, or an Arrow table (then no SparkSession is needed)."""
+        with self.transaction() as tx:
+            tx.append(
+                df,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                case_sensitive=case_sensitive,
+            )
+
+    def overwrite(
+        self,
+        df: pa.Table | DataFrame,
+        overwrite_filter: str | Unbound = "true",
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+        allow_rewrite: bool = True,
+    ) -> None:
+        """Replace the rows that match the filter (all by default) by those of a frame or table.
+
+        Files that match in part are rewritten without the matching rows; with
+        `allow_rewrite=False` they raise a ValidationException that names the file.
+        """
+        with self.transaction() as tx:
+            tx.overwrite(
+                df,
+                overwrite_filter,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                case_sensitive=case_sensitive,
+                allow_rewrite=allow_rewrite,
+            )
+
+    def dynamic_partition_overwrite(
+        self,
+        df: pa.Table | DataFrame,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> None:
+        """Replace the partitions that get rows; the others stay."""
+        with self.transaction() as tx:
+            tx.dynamic_partition_overwrite(
+                df,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                case_sensitive=case_sensitive,
+            )
+
+    def add_files(
+        self,
+        paths: str | Sequence[str],
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
+
+        Files without field ids are read by name: the name mapping is set where there is none.
+        """
+        with self.transaction() as tx:
+            tx.add_files(paths, branch=branch, snapshot_properties=snapshot_properties)
+
+    def update_properties(self) -> UpdateProperties:
+        """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""
+        return UpdateProperties(self.transaction())
+
+    def _take(self, loaded: LoadedTable) -> None:
+        self._loaded = loaded

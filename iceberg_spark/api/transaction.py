@@ -1,0 +1,220 @@
+"""Several changes of a table in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from iceberg_spark.api.import_files import files_to_add
+from iceberg_spark.api.kept_rows import matched_files
+from iceberg_spark.api.row_source import RowSource, write_rows
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
+from iceberg_spark.expr.parse import parse_predicate
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spark.native.scan_frame import session_time_zone
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.transaction.action import Action
+from iceberg_spark.transaction.append import AppendFiles
+from iceberg_spark.transaction.commit import commit, removed_unless_committed
+from iceberg_spark.transaction.overwrite_files import OverwriteFiles
+from iceberg_spark.transaction.planned import Planned
+from iceberg_spark.transaction.replace_partitions import ReplacePartitions
+from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
+from iceberg_spark.write.aligned import AlignOptions, aligned
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.new_write import write_context
+
+
+class TableTransaction:
+    """Collects changes; `commit_transaction`, or the end of its with-block, lands them at once.
+
+    Data files are written when a change is added and are removed again when nothing lands. The
+    changes build on each other's metadata, not on each other's rows: what an earlier change
+    appended is not seen by a later overwrite of the same transaction.
+    """
+
+    __slots__ = ("_actions", "_base", "_catalog", "_new_files", "_take")
+
+    def __init__(
+        self, catalog: Catalog, base: LoadedTable, take: Callable[[LoadedTable], None]
+    ) -> None:
+        self._catalog = catalog
+        self._base = base
+        self._take = take
+        self._actions: list[Action] = []
+        self._new_files: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.commit_transaction()
+        else:
+            self._discard()
+
+    def commit_transaction(self) -> None:
+        """Commit the changes; without any nothing happens.
+
+        Raises CommitFailedException, ValidationException (what was written is removed then) or
+        CommitStateUnknownException (nothing is removed).
+        """
+        actions, files = tuple(self._actions), tuple(self._new_files)
+        self._actions.clear()
+        self._new_files.clear()
+        if not actions:
+            return
+        with removed_unless_committed(self._io, files):
+            loaded = commit(self._catalog, self._base.identifier, actions, self._base)
+        self._base = loaded
+        self._take(loaded)
+
+    def append(
+        self,
+        df: RowSource,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> None:
+        """Append rows; see `Table.append`."""
+        files = self._write(df, case_sensitive)
+        self._actions.append(
+            AppendFiles(files, branch=branch, snapshot_properties=snapshot_properties)
+        )
+
+    def overwrite(
+        self,
+        df: RowSource,
+        overwrite_filter: str | Unbound = "true",
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+        allow_rewrite: bool = True,
+    ) -> None:
+        """Replace matching rows; see `Table.overwrite`."""
+        predicate = _parsed(overwrite_filter)
+        time_zone = session_time_zone()
+        added = self._write(df, case_sensitive)
+        replaced: tuple[DataFile, ...] = ()
+        rewrites = allow_rewrite and predicate != ALWAYS_TRUE
+        planned = None
+        if rewrites:
+            matched = matched_files(
+                self._metadata,
+                self._io,
+                predicate,
+                branch=branch,
+                case_sensitive=case_sensitive,
+                time_zone=time_zone,
+            )
+            replaced = matched.replaced
+            context = self._context()
+            kept = aligned(context.schema, matched.kept(self._io), AlignOptions())
+            added += self._noted(write_data_files(context, self._io, kept, TaskId()))
+            planned = Planned(matched.context.snapshot_id, row_filter=predicate)
+        self._actions.append(
+            OverwriteFiles(
+                added,
+                replaced,
+                row_filter=None if rewrites else predicate,
+                planned=planned,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                case_sensitive=case_sensitive,
+                time_zone=time_zone,
+            )
+        )
+
+    def dynamic_partition_overwrite(
+        self,
+        df: RowSource,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> None:
+        """Replace the partitions that get rows; see `Table.dynamic_partition_overwrite`."""
+        files = self._write(df, case_sensitive)
+        self._actions.append(
+            ReplacePartitions(files, branch=branch, snapshot_properties=snapshot_properties)
+        )
+
+    def overwrite_files(
+        self,
+        add: Sequence[DataFile] = (),
+        delete: Sequence[DataFile] = (),
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add and remove data files by their descriptions; their rows are not looked at.
+
+        A file to delete that is no longer there is a ValidationException.
+        """
+        self._actions.append(
+            OverwriteFiles(add, delete, branch=branch, snapshot_properties=snapshot_properties)
+        )
+
+    def add_files(
+        self,
+        paths: str | Sequence[str],
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add Parquet files as they lie; see `Table.add_files`."""
+        imported = files_to_add(self._metadata, self._io, paths)
+        if imported.name_mapping is not None:
+            self._actions.append(set_name_mapping(imported.name_mapping))
+        self._actions.append(
+            AppendFiles(imported.files, branch=branch, snapshot_properties=snapshot_properties)
+        )
+
+    def set_properties(self, updates: Mapping[str, str], removals: Sequence[str] = ()) -> None:
+        """Set and remove table properties."""
+        self._actions.append(UpdateProperties(updates, removals))
+
+    @property
+    def _metadata(self) -> TableMetadata:
+        return self._base.metadata
+
+    @property
+    def _io(self) -> FileIO:
+        return self._catalog.io(self._metadata.location)
+
+    def _context(self) -> WriteContext:
+        return write_context(self._metadata, io_properties=self._io.properties)
+
+    def _write(self, rows: RowSource, case_sensitive: bool) -> tuple[DataFile, ...]:
+        options = AlignOptions(case_sensitive=case_sensitive)
+        return self._noted(write_rows(rows, self._context(), self._io, options))
+
+    def _noted(self, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
+        made = tuple(files)
+        self._new_files.extend(file.file_path for file in made)
+        return made
+
+    def _discard(self) -> None:
+        self._io.delete_many(self._new_files)
+        self._actions.clear()
+        self._new_files.clear()
+
+
+def _parsed(predicate: str | Unbound) -> Unbound:
+    if isinstance(predicate, str):
+        return parse_predicate(predicate)
+    if predicate is None:
+        raise InvalidInputError("overwrite_filter must be a predicate; 'true' means all rows")
+    return predicate

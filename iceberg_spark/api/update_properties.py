@@ -1,0 +1,51 @@
+"""The builder that changes table properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from iceberg_spark.api.transaction import TableTransaction
+
+
+class UpdateProperties:
+    """Collects changes of properties; nothing happens before `commit`."""
+
+    __slots__ = ("_removals", "_transaction", "_updates")
+
+    def __init__(self, transaction: TableTransaction) -> None:
+        self._transaction = transaction
+        self._updates: dict[str, str] = {}
+        self._removals: dict[str, None] = {}
+
+    def set(self, updates: Mapping[str, str] | None = None, **more: str) -> UpdateProperties:
+        """Set properties; reserved ones are refused at commit."""
+        for key, value in {**(updates or {}), **more}.items():
+            self._updates[key] = str(value)
+            self._removals.pop(key, None)
+        return self
+
+    def remove(self, *keys: str) -> UpdateProperties:
+        """Remove properties; those that aren't there are fine."""
+        for key in keys:
+            self._removals[key] = None
+            self._updates.pop(key, None)
+        return self
+
+    def commit(self) -> None:
+        """Commit the changes at once."""
+        with self._transaction as tx:
+            tx.set_properties(self._updates, tuple(self._removals))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.commit()

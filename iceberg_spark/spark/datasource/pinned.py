@@ -1,0 +1,46 @@
+"""A table version that every process of one query agrees on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.errors import NoSuchFileError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spec.metadata import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedTable:
+    """Where the metadata of a load is, so that schema, plan and tasks see one version.
+
+    Metadata files are immutable, so a worker reads the same one again; one that has been
+    removed since falls back to the newest, where the pinned snapshot is looked up by id.
+    """
+
+    path: str
+    metadata_location: str
+    storage: Mapping[str, str] = field(repr=False)
+
+    def io(self) -> FileIO:
+        """Return storage for the table's files."""
+        return FsspecIO(self.storage)
+
+    def metadata(self) -> TableMetadata:
+        """Read the pinned metadata. Raises NoSuchTableError when the table is gone."""
+        try:
+            return read_metadata(self.io(), self.metadata_location)
+        except NoSuchFileError:
+            return load(self.path, self.storage)[1].metadata
+
+
+def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTable]:
+    """Load the newest version of a table and pin it."""
+    catalog, identifier = resolve(path, storage)
+    loaded = catalog.load(identifier)
+    properties = catalog.io(loaded.metadata.location).properties
+    return PinnedTable(path, loaded.metadata_location, properties), loaded

@@ -1,0 +1,73 @@
+"""Reading: the plan becomes Spark partitions, each read as Arrow batches in a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.nodes import And
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.split import SplitOptions
+from iceberg_spark.spark.adapt.batches import spark_batches
+from iceberg_spark.spark.adapt.compat import expected_arrow_schema
+from iceberg_spark.spark.adapt.filters import to_predicate
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.datasource.messages import TaskGroup
+from iceberg_spark.spark.datasource.pinned import PinnedTable
+
+
+class BatchReader(DataSourceReader):
+    """Plans a pinned scan and reads its tasks.
+
+    It is pickled into every task, so it holds the scan's common part once and no metadata.
+    """
+
+    def __init__(self, table: PinnedTable, context: ScanContext, split: SplitOptions) -> None:
+        self.table = table
+        self.context = context
+        self.split = split
+
+    def partitions(self) -> list[InputPartition]:
+        """Return one partition for each balanced group of file scan tasks."""
+        metadata = self.table.metadata()
+        planned = plan(metadata, self.table.io(), self.context)
+        return [TaskGroup(group) for group in planned.groups(self.split)]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a group as batches of exactly the frame's Arrow types."""
+        if not isinstance(partition, TaskGroup):  # what Spark sends when there is no partition
+            return
+        io = FsspecIO(self.context.io_properties)
+        schema = self.context.read_schema
+        expected = expected_arrow_schema(to_spark(schema))
+        for task in partition.tasks:
+            yield from spark_batches(read_task(self.context, io, task), schema, expected)
+
+
+class PushdownReader(BatchReader):
+    """A reader that takes Spark's pushed filters: for frames that serve one query only.
+
+    PySpark keeps the reader that took the filters for later actions on the same frame, which
+    then lack rows; hence the option `pushdown` and not a default.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Take the filters that can prune, and leave all the others to Spark."""
+        schema = self.context.table_schema
+        taken = []
+        for pushed in filters:
+            predicate = to_predicate(pushed)
+            if predicate is None:
+                yield pushed
+            else:
+                taken.append(bind(schema, predicate))
+        if taken:
+            both = And((self.context.row_filter, *taken))
+            self.context = replace(self.context, row_filter=both)

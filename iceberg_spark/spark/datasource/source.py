@@ -1,0 +1,94 @@
+"""The Python data source `pyiceberg-lite`.
+
+Spark makes it anew in short-lived worker processes for `schema`, `reader` and `writer`, and
+pickles it between them: it has no SparkSession and keeps what has to agree in `_pinned`.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from pyspark.sql.types import StructType
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.split import split_options
+from iceberg_spark.spark.adapt.options import (
+    FORMAT_NAME,
+    ReadOptions,
+    read_options,
+    write_options,
+)
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.datasource.pinned import PinnedTable, load
+from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
+from iceberg_spark.spark.datasource.writer import plan_write
+
+
+class PyIcebergLiteSource(DataSource):
+    """Reads and writes Iceberg tables: `spark.read.format("pyiceberg-lite").load(location)`."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._pinned: tuple[PinnedTable, ScanContext] | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the short name for `format(...)`."""
+        return FORMAT_NAME
+
+    def schema(self) -> StructType:
+        """Return the frame's type, and pin the snapshot that the plan will use."""
+        return to_spark(self._pin(read_options(self.options))[1].read_schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader of the pinned snapshot."""
+        options = read_options(self.options)
+        table, context = self._pin(options)
+        _check_user_schema(schema, to_spark(context.read_schema))
+        split = split_options(
+            table.metadata().properties,
+            split_size=options.split_size,
+            lookback=options.lookback,
+            open_file_cost=options.file_open_cost,
+        )
+        kind = PushdownReader if options.pushdown else BatchReader
+        return kind(table, context, split)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer that appends to, overwrites, or creates the table."""
+        return plan_write(write_options(self.options), schema, overwrite=overwrite)
+
+    def _pin(self, options: ReadOptions) -> tuple[PinnedTable, ScanContext]:
+        if self._pinned is None:
+            table, loaded = load(options.path, options.storage)
+            context = scan_request(
+                loaded.metadata,
+                row_filter=options.row_filter,
+                selected_fields=options.columns,
+                snapshot_id=options.snapshot_id,
+                version_as_of=options.version_as_of,
+                as_of_timestamp_ms=options.as_of_timestamp_ms,
+                branch=options.branch,
+                tag=options.tag,
+                start_snapshot_id=options.start_snapshot_id,
+                end_snapshot_id=options.end_snapshot_id,
+                metadata_columns=options.metadata_columns,
+                case_sensitive=options.case_sensitive,
+                time_zone=options.time_zone,
+                batch_rows=options.batch_size,
+                io_properties=table.storage,
+            )
+            self._pinned = (table, context)
+        return self._pinned
+
+
+def _check_user_schema(given: StructType, planned: StructType) -> None:
+    if [(f.name, f.dataType) for f in given.fields] == [
+        (f.name, f.dataType) for f in planned.fields
+    ]:
+        return
+    raise InvalidInputError(
+        f"schema({given.simpleString()}) differs from the table's {planned.simpleString()}: "
+        'leave it out, and choose columns with option("columns", "a,b")'
+    )

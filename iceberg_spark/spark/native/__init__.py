@@ -1,0 +1,1 @@
+"""Frames composed on the driver, where there is a SparkSession."""
