@@ -83,6 +83,8 @@ def _parse(text: str | bytes) -> Any:
         ) from cause
     except UnicodeDecodeError as cause:
         raise CorruptFileError("The table metadata is not UTF-8 text; is it compressed?") from cause
+    except (ValueError, RecursionError) as cause:  # a number of thousands of digits, or nesting
+        raise CorruptFileError(f"The table metadata can't be read as JSON: {cause}") from cause
 
 
 def metadata_from_dict(node: Any) -> TableMetadata:

@@ -106,10 +106,16 @@ def _double(value: float) -> str:
 def _float(value: float) -> str:
     if not math.isfinite(value):
         return _java_number(value, repr(value))
-    stored = struct.pack("<f", value)
+    stored = _stored(value)
     texts = (f"{value:.{digits}g}" for digits in range(1, 10))
-    shortest = next(text for text in texts if struct.pack("<f", float(text)) == stored)
-    return _java_number(value, shortest)
+    return _java_number(value, next(text for text in texts if _stored(float(text)) == stored))
+
+
+def _stored(value: float) -> bytes | None:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:  # too few digits rounded the largest floats up
+        return None
 
 
 def _java_number(value: float, shortest: str) -> str:

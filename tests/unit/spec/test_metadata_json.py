@@ -313,6 +313,12 @@ def test_compressed_bytes_are_not_text():
         metadata_from_json(b"\x1f\x8b\x08\x00\xff\xff")
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, "[" * 100_000])
+def test_numbers_and_nesting_without_end_are_corrupt(text):
+    with pytest.raises(CorruptFileError, match="can't be read as JSON"):
+        metadata_from_json(text)
+
+
 @pytest.mark.parametrize("text", ["[]", "3", '"x"', "null"])
 def test_metadata_is_an_object(text):
     with pytest.raises(CorruptFileError, match="must be a JSON object"):

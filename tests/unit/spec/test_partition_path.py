@@ -54,6 +54,7 @@ IDENTITY = parse_transform("identity")
         ("identity", "double", float("-inf"), "-Infinity"),
         ("identity", "float", 0.10000000149011612, "0.1"),
         ("identity", "float", 1.0000000150474662e30, "1.0E30"),
+        ("identity", "float", 3.4028234663852886e38, "3.4028235E38"),
     ],
 )
 def test_values_are_written_for_people(text, kind, value, expected):
