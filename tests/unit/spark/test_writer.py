@@ -11,6 +11,7 @@ from iceberg_spark.errors import CommitStateUnknownException, StorageError, Vali
 from iceberg_spark.spark.adapt.options import write_options
 from iceberg_spark.spark.datasource import writer as module
 from iceberg_spark.spark.datasource.writer import BatchWriter, plan_write
+from iceberg_spark.write.context import TaskId
 
 FRAME = StructType([StructField("id", LongType())])
 
@@ -30,9 +31,10 @@ def data_files(tmp_path: Path) -> list[Path]:
 
 
 def test_a_commit_removes_the_strays_of_its_own_write_only(
-    writer: BatchWriter, tmp_path: Path
+    writer: BatchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = writer.write(iter([batch(1)]))
+    monkeypatch.setattr(module, "task_id", lambda: TaskId(0, 7))
     writer.write(iter([batch(1)]))  # another attempt of the same task
     other = tmp_path / "t" / "data" / "someone-elses.parquet"
     other.touch()
