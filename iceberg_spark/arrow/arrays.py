@@ -59,6 +59,19 @@ def map_list(array: pa.Array, step: Step, kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, 0, children=[values])
 
 
+def plain_list(array: pa.Array) -> pa.ListArray:
+    """Return a list of another layout (large, fixed size, view) as a plain list.
+
+    Arrow's own cast makes an invalid array of a list view.
+    """
+    values = array.flatten()
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    kind = pa.list_(pa.field("element", values.type))
+    buffers = [validity(array), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, 0, children=[values])
+
+
 def map_entries(array: pa.MapArray) -> pa.StructArray:
     """Return all entries below a map array, those outside its window too."""
     keys, items = array.keys, array.items

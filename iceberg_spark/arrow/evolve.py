@@ -16,6 +16,7 @@ from iceberg_spark.arrow.arrays import (
     batch_of,
     map_list,
     map_struct,
+    plain_list,
     struct_children,
     struct_of,
 )
@@ -218,14 +219,9 @@ class _Compiler:
 
     def _list(self, found: FileField, wanted: t.ListType, target: pa.DataType, path: str) -> Step:
         (element,) = self._children(found, wanted, path)
-        plain = pa.list_(pa.field("element", found.children[0].kind))
-        same_layout = pt.is_list(found.kind)
-
-        def convert(array: pa.Array) -> pa.Array:
-            array = array if same_layout else array.cast(plain)
-            return map_list(array, element, target)
-
-        return convert
+        if pt.is_list(found.kind):
+            return lambda array: map_list(array, element, target)
+        return lambda array: map_list(plain_list(array), element, target)
 
     def _map(self, found: FileField, wanted: t.MapType, target: pa.DataType, path: str) -> Step:
         key, value = self._children(found, wanted, path)

@@ -111,6 +111,8 @@ def _readable(kind: pa.DataType, wanted: t.IcebergType) -> bool:
     if isinstance(wanted, t.DecimalType):
         same_scale = pt.is_decimal(kind) and kind.scale == wanted.scale
         return bool(same_scale and kind.precision <= wanted.precision)
+    if isinstance(wanted, t.FixedType | t.UUIDType) and pt.is_fixed_size_binary(kind):
+        return bool(kind == to_arrow_type(wanted))
     accepts = _READS.get(type(wanted))
     return accepts is not None and accepts(kind)
 
