@@ -64,7 +64,7 @@ class SnapshotProducer:
         self._manifest_numbers = itertools.count()
         self._owned: set[str] = set()
         self._lists: dict[str, tuple[ManifestFile, ...]] = {}
-        self._read: tuple[int, tuple[ManifestFile, ...]] | None = None
+        self._read: tuple[Snapshot, tuple[ManifestFile, ...]] | None = None
 
     def snapshot_id(self, base: TableMetadata) -> int:
         """Return the snapshot's id, the same at each try (specification: "Assignment of ...")."""
@@ -97,8 +97,10 @@ class SnapshotProducer:
         head = self.parent(base)
         if head is None:
             return ()
-        if self._read is None or self._read[0] != head.snapshot_id:
-            self._read = head.snapshot_id, tuple(read_manifest_list(io, head, base))
+        # By the whole snapshot: an earlier action of the same transaction makes one with the same
+        # id and another manifest list at each try.
+        if self._read is None or self._read[0] != head:
+            self._read = head, tuple(read_manifest_list(io, head, base))
         return self._read[1]
 
     def new_manifest_path(self, base: TableMetadata) -> str:
