@@ -14,18 +14,19 @@ def remove_strays(
     io: FileIO,
     context: WriteContext,
     keep: Collection[str],
-    folders: Iterable[str] | None = None,
+    *,
+    aborted: bool = False,
 ) -> tuple[str, ...]:
     """Delete the files of `context.write_id` that are not in `keep`; return their locations.
 
-    After a commit, pass `folders_of(keep)`: only those folders are looked into. After an abort
-    leave `folders` out: the whole data folder is. A file is known as this write's by its name.
+    After a commit only the folders of the kept files are looked into: a task that was tried
+    again wrote to the same partitions. After an abort the whole data folder is. A file is known
+    as this write's by its name.
     """
     kept = {location.normalise(path) for path in keep}
     marker = f"-{context.write_id}-"
-    looked = folders
-    if looked is None:
-        looked = (data_folder(context.table_location, context.properties),)
+    whole = data_folder(context.table_location, context.properties)
+    looked = (whole,) if aborted else folders_of(keep)
     found = {
         info.path
         for folder in looked

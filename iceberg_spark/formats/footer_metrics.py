@@ -1,0 +1,156 @@
+"""Metrics of a Parquet file that somebody else wrote, from its footer.
+
+Only what is surely true is taken: no bounds from INT96, from NaN, from fixed-length bytes (some
+writers compared them as signed), or where a row group has none. Source: Java's ParquetMetrics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from iceberg_spark.arrow.file_fields import FileField
+from iceberg_spark.arrow.promote import leaf_step, storage_type
+from iceberg_spark.arrow.values import from_array
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.formats.metrics import Metrics
+from iceberg_spark.formats.metrics_modes import MetricsMode
+from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import IcebergType
+
+
+def single_leaves(fields: tuple[FileField, ...]) -> dict[int, FileField]:
+    """Return by id the primitive columns that have one value a row: those in no list or map."""
+    found: dict[int, FileField] = {}
+    for field in fields:
+        number = known_id(field)
+        if pt.is_struct(field.kind):
+            found |= single_leaves(field.children)
+        elif not field.children and number is not None:
+            found[number] = field
+    return found
+
+
+def known_id(field: FileField) -> int | None:
+    """Return a field's id: its own, else that of the name mapping."""
+    return field.mapped_id if field.own_id is None else field.own_id
+
+
+def footer_metrics(
+    footer: pq.FileMetaData,
+    fields: tuple[FileField, ...],
+    schema: Schema,
+    modes: Mapping[int, MetricsMode],
+) -> Metrics:
+    """Return the metrics of a file's columns that the table has."""
+    leaves = {
+        field_id: leaf
+        for field_id, leaf in single_leaves(fields).items()
+        if schema.get(field_id) is not None and modes[field_id].has_counts
+    }
+    values, nulls = {}, {}
+    lower: dict[int, bytes] = {}
+    upper: dict[int, bytes] = {}
+    for field_id, leaf in leaves.items():
+        chunks = chunks_of(footer, leaf)
+        values[field_id] = sum(chunk.num_values for chunk in chunks)
+        missing = null_count(chunks)
+        if missing is not None:
+            nulls[field_id] = missing
+        kind = schema.find_type(field_id)
+        found = extremes(chunks, leaf, kind) if modes[field_id].has_bounds else None
+        if found is not None:
+            width = modes[field_id].width
+            lower[field_id] = lower_bound(kind, found[0], width)
+            high = upper_bound(kind, found[1], width)
+            if high is not None:
+                upper[field_id] = high
+    sizes = _column_sizes(footer, fields, modes)
+    return Metrics(footer.num_rows, sizes, values, nulls, {}, lower, upper)
+
+
+def chunks_of(footer: pq.FileMetaData, leaf: FileField) -> list[Any]:
+    """Return a column's chunks, one for each row group."""
+    return [
+        footer.row_group(group).column(leaf.leaves[0]) for group in range(footer.num_row_groups)
+    ]
+
+
+def null_count(chunks: Sequence[Any]) -> int | None:
+    """Return the nulls of a column, None where a row group doesn't say."""
+    found = [chunk.statistics for chunk in chunks]
+    if not all(each is not None and each.has_null_count for each in found):
+        return None
+    return sum(each.null_count for each in found)
+
+
+def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple[Any, Any] | None:
+    """Return the least and greatest canonical value of a column, None where they aren't known."""
+    raw: list[Any] = []
+    for chunk in chunks:
+        statistics = chunk.statistics
+        if statistics is not None and statistics.has_min_max:
+            raw += [statistics.min_raw, statistics.max_raw]
+        elif statistics is None or statistics.null_count != chunk.num_values:
+            return None
+    if not raw or any(chunk.physical_type == "INT96" for chunk in chunks):
+        return None
+    values = _canonical(raw, storage_type(leaf.kind), kind)
+    if values is None or any(isinstance(value, float) and math.isnan(value) for value in values):
+        return None
+    low, high = min(values), max(values)
+    # A writer may give either zero: the bounds that hold for both are -0.0 and 0.0.
+    if isinstance(low, float):
+        return (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
+    return low, high
+
+
+def _canonical(raw: list[Any], stored: pa.DataType, kind: IcebergType) -> list[Any] | None:
+    """Return raw statistics as canonical values of the table's type, None for an unsafe order."""
+    try:
+        array = _array(raw, stored)
+        if array is None:
+            return None
+        step = leaf_step(stored, kind, "", "")
+        return from_array(kind, array if step is None else step(array))
+    except (pa.ArrowInvalid, CorruptFileError, UnicodeDecodeError):
+        return None  # text cut inside a character, a time that the table's unit can't hold
+
+
+def _array(raw: list[Any], stored: pa.DataType) -> pa.Array | None:
+    if pt.is_decimal(stored):
+        whole = [v if isinstance(v, int) else int.from_bytes(v, "big", signed=True) for v in raw]
+        return pa.array([Decimal(f"{value}E-{stored.scale}") for value in whole], stored)
+    if pt.is_temporal(stored):
+        return pa.array(raw, pa.int32() if stored.bit_width == 32 else pa.int64()).cast(stored)
+    if pt.is_boolean(stored) or pt.is_signed_integer(stored) or pt.is_floating(stored):
+        return pa.array(raw, stored)
+    if pt.is_string(stored) or pt.is_large_string(stored) or pt.is_binary(stored):
+        return pa.array(raw, pa.binary()).cast(stored)
+    return None
+
+
+def _column_sizes(
+    footer: pq.FileMetaData, fields: tuple[FileField, ...], modes: Mapping[int, MetricsMode]
+) -> dict[int, int]:
+    sizes = {}
+    for field_id, leaf in _all_leaves(fields):
+        if field_id in modes and modes[field_id].has_counts:
+            sizes[field_id] = sum(c.total_compressed_size for c in chunks_of(footer, leaf))
+    return sizes
+
+
+def _all_leaves(fields: tuple[FileField, ...]) -> Iterator[tuple[int, FileField]]:
+    for field in fields:
+        number = known_id(field)
+        if field.children:
+            yield from _all_leaves(field.children)
+        elif number is not None:
+            yield number, field

@@ -1,0 +1,97 @@
+"""Values of Hive-style partition folders, `column=value`."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import unquote
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spec.calendar_text import parse_date
+from iceberg_spark.spec.json_values import value_from_json
+from iceberg_spark.spec.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""How Hive and Spark name the folder of null."""
+_BITS = {IntegerType: 32, LongType: 64}
+
+
+def unescape(text: str) -> str:
+    """Return a folder name's text; Hive writes special characters as `%XX`."""
+    return unquote(text)
+
+
+def partition_value(kind: IcebergType, text: str) -> Any:
+    """Return the canonical value that a folder's text stands for.
+
+    A timestamptz without an offset is taken as UTC. Raises InvalidInputError or ValueError for
+    text that is no value of the type.
+    """
+    match kind:
+        case StringType():
+            return text
+        case BinaryType():
+            return text.encode()
+        case BooleanType():
+            return _boolean(text)
+        case IntegerType() | LongType():
+            return _whole(text, _BITS[type(kind)])
+        case FloatType() | DoubleType():
+            return float(text)
+        case DateType():
+            return parse_date(text)
+        case DecimalType(scale=scale):
+            return _decimal(text, scale)
+        case TimestampType() | TimestamptzType():
+            return _timestamp(kind, text)
+        case UUIDType():
+            return value_from_json(kind, text)
+        case _:
+            raise InvalidInputError(f"values of type {kind} are not read from folder names")
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidInputError(f"'{text}' is neither true nor false")
+    return text.lower() == "true"
+
+
+def _whole(text: str, bits: int) -> int:
+    number = int(text)
+    if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+        raise InvalidInputError(f"{text} does not fit {bits} bits")
+    return number
+
+
+def _decimal(text: str, scale: int) -> Decimal:
+    try:
+        number = Decimal(text)
+        fitted = number.quantize(Decimal(1).scaleb(-scale))
+    except InvalidOperation as cause:
+        raise InvalidInputError(f"'{text}' is no decimal") from cause
+    if fitted != number:
+        raise InvalidInputError(f"{text} has more than {scale} digits after the point")
+    return fitted
+
+
+def _timestamp(kind: IcebergType, text: str) -> Any:
+    iso = text.strip().replace(" ", "T")
+    if "T" not in iso:
+        iso = f"{iso}T00:00:00"
+    if isinstance(kind, TimestamptzType) and not iso.endswith("Z") and "+" not in iso:
+        iso = f"{iso}+00:00"
+    return value_from_json(kind, iso)

@@ -1,0 +1,245 @@
+"""Parquet files that lie somewhere already, described so that a table can take them as they are.
+
+Source: Java's TableMigrationUtil and add_files; PyIceberg's Table.add_files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from iceberg_spark.arrow.file_fields import FileField, file_fields, ids_of
+from iceberg_spark.arrow.promote import leaf_step
+from iceberg_spark.arrow.schema import is_list
+from iceberg_spark.arrow.transforms import apply_transform
+from iceberg_spark.arrow.values import from_array, to_array
+from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidSchemaError
+from iceberg_spark.formats.data_file import reading
+from iceberg_spark.formats.footer_metrics import (
+    chunks_of,
+    extremes,
+    footer_metrics,
+    known_id,
+    null_count,
+    single_leaves,
+)
+from iceberg_spark.formats.metrics_modes import metrics_modes
+from iceberg_spark.formats.parquet_writer import row_group_offsets
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.name_mapping import from_schema, parse
+from iceberg_spark.spec.partition import PartitionField, PartitionSpec
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform, VoidTransform
+from iceberg_spark.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+from iceberg_spark.write.hive_paths import HIVE_NULL, partition_value, unescape
+
+
+def data_file_from_parquet(
+    io: FileIO,
+    path: str,
+    metadata: TableMetadata,
+    spec: PartitionSpec,
+    partition: tuple[Any, ...] | None = None,
+) -> DataFile:
+    """Return the entry of a Parquet file, with metrics from its footer.
+
+    Columns are matched by field id, or by the table's name mapping (its schema's names, where
+    it has none) in files without ids. `partition` holds canonical values; None finds them in
+    the statistics. Raises InvalidSchemaError naming file and column where the file doesn't fit
+    the table, InvalidInputError where its rows are not of one partition or it can't be told,
+    CorruptFileError, NoSuchFileError.
+    """
+    with reading(path):
+        files, at = io.arrow(path)
+        with files.open_input_file(at) as source:
+            size = source.size()
+            file = pq.ParquetFile(source)
+            footer, arrow_schema = file.metadata, file.schema_arrow
+    fields = file_fields(arrow_schema, _mapped_ids(metadata))
+    schema = metadata.schema
+    given = {part.source_id for part in spec.fields} if partition is not None else set()
+    _check_fits(path, fields, schema, given)
+    found = _partition(path, footer, fields, schema, spec, partition)
+    metrics = footer_metrics(footer, fields, schema, metrics_modes(schema, metadata.properties))
+    return DataFile(
+        content=DataFileContent.DATA,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=found,
+        record_count=metrics.record_count,
+        file_size_in_bytes=size,
+        spec_id=spec.spec_id,
+        column_sizes=metrics.column_sizes,
+        value_counts=metrics.value_counts,
+        null_value_counts=metrics.null_value_counts,
+        nan_value_counts=metrics.nan_value_counts,
+        lower_bounds=metrics.lower_bounds,
+        upper_bounds=metrics.upper_bounds,
+        split_offsets=row_group_offsets(footer),
+        sort_order_id=0,
+    )
+
+
+def _mapped_ids(metadata: TableMetadata) -> dict[tuple[str, ...], int]:
+    text = metadata.properties.get(DEFAULT_NAME_MAPPING)
+    return ids_of(parse(text) if text else from_schema(metadata.schema))
+
+
+def _check_fits(
+    path: str, fields: tuple[FileField, ...], schema: Schema, constant: set[int]
+) -> None:
+    """Refuse columns that the table lacks, that it needs, or that it has another type for."""
+    _check_struct(path, fields, schema.fields, "")
+    present = {known_id(field) for field in fields}
+    for field in schema.fields:
+        if field.required and field.field_id not in present | constant:
+            raise InvalidSchemaError(f"{path} lacks column '{field.name}', which is required")
+
+
+def _check_struct(
+    path: str, fields: tuple[FileField, ...], wanted: tuple[NestedField, ...], prefix: str
+) -> None:
+    known = {field.field_id: field for field in wanted}
+    for field in fields:
+        found = known.get(known_id(field) or 0)
+        if found is None:
+            raise InvalidSchemaError(
+                f"{path} has a column '{prefix}{field.name}' that the table does not have; add it "
+                "to the table or to its name mapping first"
+            )
+        _check_type(path, field, found.field_type, f"{prefix}{field.name}")
+
+
+def _check_type(path: str, field: FileField, wanted: IcebergType, column: str) -> None:
+    match wanted:
+        case StructType(fields=fields) if pa.types.is_struct(field.kind):
+            _check_struct(path, field.children, fields, f"{column}.")
+        case ListType() if is_list(field.kind) and not pa.types.is_map(field.kind):
+            _check_type(path, field.children[0], wanted.element_type, f"{column}.element")
+        case MapType() if pa.types.is_map(field.kind):
+            _check_type(path, field.children[0], wanted.key_type, f"{column}.key")
+            _check_type(path, field.children[1], wanted.value_type, f"{column}.value")
+        case StructType() | ListType() | MapType():
+            raise InvalidSchemaError(
+                f"Column '{column}' is {wanted} in the table and {field.kind} in {path}"
+            )
+        case _:
+            try:
+                leaf_step(field.kind, wanted, column, path)
+            except CorruptFileError as cause:
+                raise InvalidSchemaError(str(cause)) from cause
+
+
+def _partition(
+    path: str,
+    footer: pq.FileMetaData,
+    fields: tuple[FileField, ...],
+    schema: Schema,
+    spec: PartitionSpec,
+    given: tuple[Any, ...] | None,
+) -> tuple[Any, ...]:
+    """Return the partition of a file: given and not contradicted, or found in its statistics."""
+    leaves = single_leaves(fields)
+    types = [child.field_type for child in partition_type(spec, schema).fields]
+    found = []
+    for index, (part, kind) in enumerate(zip(spec.fields, types, strict=True)):
+        source = schema.find_field(part.source_id)
+        leaf = leaves.get(part.source_id)
+        known = None if leaf is None else _values(chunks_of(footer, leaf), leaf, part, source, kind)
+        if given is None:
+            found.append(_single(path, known, part))
+            continue
+        wrong = isinstance(part.transform, IdentityTransform) and known is not None
+        if wrong and any(value != given[index] for value in known or ()):
+            raise InvalidInputError(
+                f"{path} is for {part.name}={given[index]!r}, but its column '{source.name}' "
+                f"holds other values: {known}"
+            )
+        found.append(given[index])
+    return tuple(found)
+
+
+def _values(
+    chunks: list[Any], leaf: FileField, part: PartitionField, source: NestedField, kind: IcebergType
+) -> list[Any] | None:
+    """Return the partition values of a column's extremes (None for its nulls); None: unknown."""
+    if isinstance(part.transform, VoidTransform):
+        return [None]
+    nulls = null_count(chunks)
+    if nulls is None:
+        return None
+    total = sum(chunk.num_values for chunk in chunks)
+    if nulls == total:
+        return [None]
+    bounds = extremes(chunks, leaf, source.field_type)
+    if bounds is None or (isinstance(part.transform, BucketTransform) and bounds[0] != bounds[1]):
+        return None
+    array = to_array(source.field_type, bounds)
+    both = from_array(kind, apply_transform(part.transform, source.field_type, array))
+    different = list(dict.fromkeys(both))
+    return [*different, None] if nulls else different
+
+
+def _single(path: str, known: list[Any] | None, part: PartitionField) -> Any:
+    if known is not None and len(known) == 1:
+        return known[0]
+    why = "its statistics don't tell" if known is None else f"it holds {known}"
+    raise InvalidInputError(
+        f"{path} can't be added: all its rows must have one value of partition field "
+        f"'{part.name}', but {why}"
+    )
+
+
+def partition_values_from_path(
+    path: str, root: str, spec: PartitionSpec, schema: Schema
+) -> tuple[Any, ...] | None:
+    """Return the partition that the folders below `root` name; None where they name none.
+
+    Raises InvalidInputError naming the folder for a field that is missing, unknown, or not an
+    identity of a column, and for text that is no value of the column's type.
+    """
+    from_path = dict(_folders(path, root))
+    if not from_path:
+        return None
+    types = partition_type(spec, schema).fields
+    names = [part.name for part in spec.fields]
+    unknown = [name for name in from_path if name not in names]
+    missing = [name for name in names if name not in from_path]
+    if unknown or missing:
+        raise InvalidInputError(
+            f"{path}: its folders name {', '.join(from_path)}, the table is partitioned by "
+            f"{', '.join(names) or 'nothing'}"
+        )
+    found = []
+    for part, child in zip(spec.fields, types, strict=True):
+        if not isinstance(part.transform, IdentityTransform):
+            raise InvalidInputError(
+                f"{path}: partition field '{part.name}' is {part.transform}; only identity "
+                "partitions are read from folder names"
+            )
+        found.append(_value(path, part.name, child.field_type, from_path[part.name]))
+    return tuple(found)
+
+
+def _folders(path: str, root: str) -> Iterator[tuple[str, str]]:
+    below = path.removeprefix(root.rstrip("/")).strip("/")
+    for folder in below.split("/")[:-1]:
+        name, equals, text = folder.partition("=")
+        if equals:
+            yield unescape(name), text
+
+
+def _value(path: str, name: str, kind: IcebergType, text: str) -> Any:
+    if text == HIVE_NULL:
+        return None
+    try:
+        return partition_value(kind, unescape(text))
+    except (ValueError, InvalidInputError) as cause:
+        raise InvalidInputError(f"{path}: {name}={text} is not a value of type {kind}") from cause
