@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.errors import InvalidSchemaError, ValidationException
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_state import ApplyState
 from iceberg_spark.spec.compatibility import (
@@ -19,6 +19,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED, UNSORTED_ORDER_ID, SortOrder
+from iceberg_spark.spec.transforms import UnknownTransform
 
 
 def apply_definition(state: ApplyState, update: u.DefinitionUpdate) -> ApplyState:
@@ -159,6 +160,10 @@ def add_sort_order(state: ApplyState, order: SortOrder) -> ApplyState:
     known = next((one for one in metadata.sort_orders.values() if one.fields == order.fields), None)
     if known is not None:
         return replace(state, last_order_id=known.order_id)
+    if any(isinstance(key.transform, UnknownTransform) for key in order.fields):
+        raise InvalidSchemaError(
+            f"A sort order with an unknown transform can't be written: {order}"
+        )
     check_order(order, _current_schema(metadata))
     if order.is_unsorted:
         added = UNSORTED

@@ -93,6 +93,8 @@ def check_new_spec(spec: PartitionSpec, schema: Schema) -> None:
     InvalidSchemaError. Source: Java's PartitionSpec.Builder.
     """
     check_spec(spec, schema)
+    if len({part.field_id for part in spec.fields}) < len(spec.fields):
+        raise InvalidSchemaError(f"Two partition fields have the same id: {spec}")
     names: set[str] = set()
     seen: set[tuple[tuple[int, ...], str]] = set()
     for part in spec.fields:

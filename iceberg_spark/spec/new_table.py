@@ -13,8 +13,10 @@ from iceberg_spark.spec.partition import UNPARTITIONED, PartitionSpec
 from iceberg_spark.spec.properties import (
     DEFAULT_FORMAT_VERSION,
     FORMAT_VERSION,
+    METRICS_MODE_COLUMN_PREFIX,
     check_known_values,
     int_property,
+    prefixed,
 )
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED, SortOrder
@@ -54,6 +56,7 @@ def new_table_updates(
     version = _format_version(given, format_version)
     given.pop(FORMAT_VERSION, None)
     check_known_values(given)
+    _check_metrics_columns(given, schema)
     fresh = assign_fresh_ids(schema)
     return (
         AssignUuid(table_uuid or str(uuid.uuid4())),
@@ -67,6 +70,15 @@ def new_table_updates(
         SetLocation(location),
         SetProperties(given),
     )
+
+
+def _check_metrics_columns(properties: Mapping[str, str], schema: Schema) -> None:
+    for column in prefixed(properties, METRICS_MODE_COLUMN_PREFIX):
+        if schema.find_id(column) is None:
+            raise InvalidOptionError(
+                f"Table property '{METRICS_MODE_COLUMN_PREFIX}{column}' names no column; "
+                f"the table has: {', '.join(schema.column_names)}"
+            )
 
 
 def _format_version(properties: Mapping[str, str], asked: int | None) -> int:

@@ -65,7 +65,8 @@ def spec_from_dict(node: Any) -> PartitionSpec:
 def fields_from_json(nodes: list[Any]) -> tuple[PartitionField, ...]:
     """Return the fields of a spec; where v1 left the field ids out they count from 1000.
 
-    Raises CorruptFileError when only some fields have an id, or as `spec_from_dict`.
+    Raises CorruptFileError when only some fields have an id or two have the same, or as
+    `spec_from_dict`.
     """
     fields = tuple(
         located(f"Partition field {at}", partial(_field_from_dict, at), node)
@@ -74,6 +75,9 @@ def fields_from_json(nodes: list[Any]) -> tuple[PartitionField, ...]:
     given = sum("field-id" in node for node in nodes)
     if given not in (0, len(nodes)):
         raise CorruptFileError("Some partition fields have a 'field-id' and some have none")
+    ids = [part.field_id for part in fields]
+    if len(set(ids)) < len(ids):
+        raise CorruptFileError(f"Two partition fields of a spec have the same 'field-id': {ids}")
     return fields
 
 

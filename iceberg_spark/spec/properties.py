@@ -235,7 +235,10 @@ def check_known_values(properties: Mapping[str, str]) -> None:
             case bool():
                 bool_property(properties, key)
             case int():
-                int_property(properties, key)
+                if int_property(properties, key) < 0:
+                    raise InvalidOptionError(
+                        f"Table property '{key}' is '{value}'; it must not be negative"
+                    )
             case _:
                 text_property(properties, key, "")
 

@@ -12,10 +12,11 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.sort import UNSORTED, SortOrder
+from iceberg_spark.spec.sort import UNSORTED, NullOrder, SortDirection, SortField, SortOrder
 from iceberg_spark.spec.transform_text import parse_partition_field, parse_sort_order
+from iceberg_spark.spec.transforms import UnknownTransform
 from tests.builders import CREATED_MS, EVENTS, field, metadata, schema
 
 NOW = CREATED_MS + 5000
@@ -128,6 +129,21 @@ def test_sort_orders_count_from_1_and_unsorted_is_0():
     again = changed(after, u.AddSortOrder(SortOrder(4)), u.SetDefaultSortOrder())
     assert again.sort_order == UNSORTED
     assert changed(again, u.AddSortOrder(dataclasses.replace(by_id, order_id=8))) is again
+
+
+def test_unknown_transforms_are_not_written():
+    key = SortField((1,), UnknownTransform("z"), SortDirection.ASC, NullOrder.NULLS_FIRST)
+    part = PartitionField((1,), 1000, UnknownTransform("z"), "z")
+    with pytest.raises(InvalidSchemaError, match="unknown transform can't be written"):
+        changed(metadata(), u.AddSortOrder(SortOrder(1, (key,))))
+    with pytest.raises(InvalidSchemaError, match="Unknown transform 'z' can't be written"):
+        changed(metadata(), u.AddPartitionSpec(PartitionSpec(1, (part,))))
+
+
+def test_partition_field_ids_are_unique_in_a_spec():
+    spec = PartitionSpec(1, (*spec_of("id").fields, *spec_of("s").fields))
+    with pytest.raises(InvalidSchemaError, match="same id"):
+        changed(metadata(), u.AddPartitionSpec(spec))
 
 
 def test_a_version_goes_up_only():

@@ -83,6 +83,8 @@ def test_an_unknown_format_version_is_refused():
     [
         ("uuid", "x"),
         ("commit.retry.num-retries", "many"),
+        ("commit.retry.num-retries", "-1"),
+        ("write.metadata.metrics.column.nope", "full"),
         ("write.format.default", "csv"),
         ("write.metadata.delete-after-commit.enabled", "yes"),
     ],

@@ -146,6 +146,11 @@ def test_field_ids_are_given_for_all_fields_or_none():
         spec_from_dict(SPEC | {"fields": fields})
 
 
+def test_partition_field_ids_are_unique_in_a_spec():
+    with pytest.raises(CorruptFileError, match="same 'field-id'"):
+        spec_from_dict(SPEC | {"fields": [SPEC["fields"][0]] * 2})
+
+
 @pytest.mark.parametrize("key", ["name", "transform", "source-id"])
 def test_a_partition_field_needs_its_members(key):
     node = SPEC | {"fields": [without(SPEC["fields"][0], key)]}
