@@ -10,7 +10,6 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
-from iceberg_spark.spec.summary import changes
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.manifest_merge import MergedManifests, merge_manifests
 from iceberg_spark.transaction.new_manifests import check_new_files, write_added
@@ -54,8 +53,7 @@ class AppendFiles:
         manifests = (*self._added, *earlier)
         if self._merge:
             manifests = self._with_merged(base, io, manifests)
-        counts = changes(self._files, ())
-        return self._producer.produce(base, io, Operation.APPEND, manifests, counts)
+        return self._producer.produce(base, io, Operation.APPEND, manifests, added=self._files)
 
     def _with_merged(
         self, base: TableMetadata, io: FileIO, manifests: Sequence[ManifestFile]

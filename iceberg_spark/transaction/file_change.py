@@ -10,7 +10,6 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
-from iceberg_spark.spec.summary import changes
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.manifest_filter import FilteredManifests, remove_files
 from iceberg_spark.transaction.manifest_merge import MergedManifests, merge_manifests
@@ -76,9 +75,15 @@ class FileChange:
             *self._finish(base, io, ManifestContent.DATA, added, data.manifests),
             *self._finish(base, io, ManifestContent.DELETES, added, deletes.manifests),
         )
-        counts = {**wanted.summary, **changes(wanted.added, removed)}
-        operation = wanted.operation(removed)
-        return self.producer.produce(base, io, operation, manifests, counts)
+        return self.producer.produce(
+            base,
+            io,
+            wanted.operation(removed),
+            manifests,
+            added=wanted.added,
+            removed=removed,
+            summary=wanted.summary,
+        )
 
     def _write_added(
         self, base: TableMetadata, io: FileIO, wanted: Wanted

@@ -18,9 +18,16 @@ from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError, Unsuppo
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.from_manifest import counted
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
+from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.properties import MANIFEST_COMPRESSION, text_property
+from iceberg_spark.spec.partition_path import partition_path
+from iceberg_spark.spec.properties import (
+    MANIFEST_COMPRESSION,
+    WRITE_PARTITION_SUMMARY_LIMIT,
+    int_property,
+    text_property,
+)
 from iceberg_spark.spec.snapshot import (
     MAIN_BRANCH,
     Operation,
@@ -28,7 +35,7 @@ from iceberg_spark.spec.snapshot import (
     SnapshotRef,
     SnapshotRefType,
 )
-from iceberg_spark.spec.summary import totals
+from iceberg_spark.spec.summary import changes, totals
 from iceberg_spark.spec.updates import AddSnapshot, SetSnapshotRef
 from iceberg_spark.transaction.action import ActionCommit
 
@@ -116,23 +123,28 @@ class SnapshotProducer:
         io: FileIO,
         operation: Operation,
         manifests: Sequence[ManifestFile],
-        changes: Mapping[str, str],
+        *,
+        added: Sequence[DataFile],
+        removed: Sequence[DataFile] = (),
+        summary: Mapping[str, str] | None = None,
     ) -> ActionCommit:
         """Write the manifest list and return the updates that make the snapshot the branch's head.
 
-        `changes` are the summary's counts of what was added and removed; totals are made here.
+        Its summary counts the files `added` and `removed`, with what `summary` has besides.
         """
         head = self.parent(base)
         snapshot_id = self.snapshot_id(base)
         name = f"snap-{snapshot_id}-{next(self._attempts)}-{self.commit_uuid}.avro"
         path = metadata_location(base, name)
         self._owned.add(path)
-        summary = {
+        counts = _file_counts(base, added, removed)
+        told = {
             "operation": str(operation),
             **self._properties,
-            **changes,
+            **(summary or {}),
+            **counts,
             **_manifest_counts(self.parent_manifests(base, io), manifests),
-            **totals(head.summary if head else None, changes),
+            **totals(head.summary if head else None, counts),
         }
         snapshot = Snapshot(
             snapshot_id=snapshot_id,
@@ -140,7 +152,7 @@ class SnapshotProducer:
             manifest_list=path,
             parent_snapshot_id=head.snapshot_id if head else None,
             sequence_number=_next_sequence_number(base),
-            summary=summary,
+            summary=told,
             schema_id=base.current_schema_id,
         )
         listed = [_with_counts(base, io, manifest) for manifest in manifests]
@@ -197,6 +209,20 @@ def _moved(ref: SnapshotRef | None, snapshot_id: int) -> SnapshotRef:
         ref.max_ref_age_ms,
         ref.extra,
     )
+
+
+def _file_counts(
+    base: TableMetadata, added: Sequence[DataFile], removed: Sequence[DataFile]
+) -> dict[str, str]:
+    """Return the summary's counts, by partition too where `write.summary.partition-limit` asks."""
+    limit = int_property(base.properties, WRITE_PARTITION_SUMMARY_LIMIT)
+    if limit == 0:
+        return changes(added, removed)
+
+    def path_of(file: DataFile) -> str:
+        return partition_path(base.partition_specs[file.spec_id], base.schema, file.partition)
+
+    return changes(added, removed, path_of=path_of, partition_limit=limit)
 
 
 def _manifest_counts(

@@ -37,7 +37,7 @@ class ObjectStore(MemoryFileSystem):
         self._fail()
         return super().info(path)
 
-    def cat_file(self, path: str, start: Any = None, end: Any = None, **_: Any) -> bytes:
+    def cat_file(self, path: str, **_: Any) -> bytes:
         self._fail()
         return bytes(super().cat_file(path))
 
@@ -119,7 +119,7 @@ def test_a_conditional_put_has_one_winner(store: type[ObjectStore]):
 def test_a_store_without_conditional_put_is_refused_and_the_way_out_named(
     store: type[ObjectStore], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(store, "_pipe_file", lambda self, path, value: None)
+    monkeypatch.setattr(store, "_pipe_file", lambda _self, _path, _value: None)
     with pytest.raises(UnsupportedError, match=r"io\.lock-path"):
         IO.create_if_absent("s3://b/v1", b"1")
     assert not IO.exists("s3://b/v1")

@@ -61,7 +61,7 @@ def test_an_error_that_is_not_the_stores_is_left_alone():
 
 
 def test_our_own_errors_pass():
-    with pytest.raises(UnsupportedError, match="^mine$"), named_errors("read", "x", "s3"):
+    with pytest.raises(UnsupportedError, match=r"^mine$"), named_errors("read", "x", "s3"):
         raise UnsupportedError("mine")
 
 

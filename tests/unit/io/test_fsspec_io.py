@@ -62,9 +62,13 @@ def test_replace_overwrites(base: str):
 
 
 def test_a_failed_block_leaves_no_file(base: str):
-    with pytest.raises(KeyError), IO.create(f"{base}/f") as file:
-        file.write(b"half")
-        raise KeyError
+    def fail() -> None:
+        with IO.create(f"{base}/f") as file:
+            file.write(b"half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert not IO.exists(f"{base}/f")
 
 

@@ -78,9 +78,13 @@ def test_a_writer_killed_before_the_link_leaves_no_file_of_that_name(tmp_path: P
 
 
 def test_a_writer_is_gone_when_its_block_fails(tmp_path: Path):
-    with pytest.raises(KeyError), local_files.DurableWriter(str(tmp_path / "d" / "f")) as file:
-        file.write(b"half")
-        raise KeyError
+    def fail() -> None:
+        with local_files.DurableWriter(str(tmp_path / "d" / "f")) as file:
+            file.write(b"half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert _names(tmp_path / "d") == []
 
 
@@ -96,7 +100,7 @@ def test_files_and_folders_are_synced(tmp_path: Path, monkeypatch: pytest.Monkey
     fsync = os.fsync
 
     def note(handle: int) -> None:
-        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", note)
@@ -105,7 +109,7 @@ def test_files_and_folders_are_synced(tmp_path: Path, monkeypatch: pytest.Monkey
     local_files.create_if_absent(str(tmp_path / "d" / "g"), b"2")
     folder = str(tmp_path / "d")
     assert synced[:3] == [str(tmp_path), f"{folder}/f", folder]
-    assert [os.path.dirname(path) for path in synced[3:]] == [folder, str(tmp_path)]
+    assert [str(Path(path).parent) for path in synced[3:]] == [folder, str(tmp_path)]
 
 
 def test_replacing_a_file_drops_the_checksum_that_hadoop_keeps_beside_it(tmp_path: Path):

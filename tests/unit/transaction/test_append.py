@@ -66,6 +66,17 @@ def test_the_snapshot_says_what_it_did():
     }
 
 
+def test_partitions_are_summed_up_where_the_table_asks_for_that():
+    table = make_table(["region"], **{"write.summary.partition-limit": "2"})
+    table = run(table, AppendFiles([file(table, "a", "x"), file(table, "b", None)]))
+    snapshot = table.metadata.current_snapshot
+    assert snapshot is not None
+    wanted = "added-data-files=1,added-records=10,added-files-size=100"
+    assert snapshot.summary["partition-summaries-included"] == "true"
+    assert snapshot.summary["partitions.region=x"] == wanted
+    assert snapshot.summary["partitions.region=null"] == wanted
+
+
 def test_snapshot_ids_are_positive_and_differ():
     table = make_table()
     for name in "abcde":
