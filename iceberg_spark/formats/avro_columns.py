@@ -68,9 +68,9 @@ def container_columns(
     try:
         plain_schema, names = _plain_schema(fields)
         tables = list(_decode(container, plain_schema, names, wanted))
-    except (_NotColumnarError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # A panic of polars means malformed records (the row reader then says where) or a type
-        # that it does not know.
+    except (_NotColumnarError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        # Malformed records are an OSError or a panic of polars, or a type it does not know: the
+        # row reader says what is wrong, or reads it.
         return rows_to_table(container, wanted)
     metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
     schema = pa.schema([arrow_field(one) for one in wanted], metadata)

@@ -221,3 +221,18 @@ def test_uuid_stays_sixteen_bytes() -> None:
     value = uuid.UUID(int=5).bytes
     table = read_avro_columns(avro_file(one_column("uuid"), [{"c": value}]))
     assert table.column("c").to_pylist() == [value]
+
+
+def test_any_damage_inside_records_is_corrupt_or_other_values_but_no_other_error() -> None:
+    rows = [{"c": [{"key": n, "value": b"v" * n}]} for n in range(40)]
+    schema = avro_record(struct(field(1, "c", map_of(2, "int", 3, "binary"))), "t")
+    container = parse_container(avro_file(schema, rows), "x")
+    first, last = container.blocks[0].start, container.blocks[0].end
+    for at in range(first, last, 5):
+        bad = bytearray(container.data)
+        bad[at] ^= 0xFF
+        try:
+            read_avro_columns(bytes(bad), location="here.avro")
+        except CorruptFileError as error:
+            message = str(error)
+            assert "here.avro" in message  # some damage just makes other values
