@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Unbound
-from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.projection import dropped_fields, project, with_metadata_columns
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
@@ -33,7 +33,7 @@ UNREADABLE = (VariantType, GeometryType, GeographyType)
 def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
     metadata: TableMetadata,
     *,
-    row_filter: str | Unbound | None = None,
+    row_filter: str | Predicate | Unbound | None = None,
     selected_fields: Sequence[str] | None = None,
     snapshot_id: int | None = None,
     as_of_timestamp_ms: int | None = None,
@@ -100,12 +100,14 @@ def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
 
 
 def _bound(
-    schema: Schema, row_filter: str | Unbound | None, case_sensitive: bool, time_zone: str | None
+    schema: Schema,
+    row_filter: str | Predicate | Unbound | None,
+    case_sensitive: bool,
+    time_zone: str | None,
 ) -> Bound:
     if row_filter is None:
         return ALWAYS_TRUE
-    unbound = parse_predicate(row_filter) if isinstance(row_filter, str) else row_filter
-    return bind(schema, unbound, case_sensitive=case_sensitive, time_zone=time_zone)
+    return bind(schema, as_unbound(row_filter), case_sensitive=case_sensitive, time_zone=time_zone)
 
 
 def _batch_rows(batch_rows: int | None) -> int:
