@@ -109,16 +109,22 @@ def _leaves_for(source: FileField, wanted: t.IcebergType, constants: Constants) 
 def _at_least_one(source: FileField, chosen: frozenset[int]) -> frozenset[int]:
     if chosen.intersection(source.leaves) or not source.leaves:
         return frozenset()
-    return frozenset((min(_leaf_costs(source, 0))[2],))
+    return _cheapest(source)[1]
 
 
-def _leaf_costs(source: FileField, repeated: int) -> list[tuple[int, bool, int]]:
-    """Rank leaves by how cheap they are to read: few lists above, fixed width, early."""
+def _cheapest(source: FileField) -> tuple[int, frozenset[int]]:
+    """Return the leaves that say at the least cost where a field is null, and that cost.
+
+    Few lists above them and a fixed width make leaves cheap; a map takes its keys along.
+    """
     if not source.children:
         variable = not (pt.is_primitive(source.kind) or pt.is_decimal(source.kind))
-        return [(repeated, variable, leaf) for leaf in source.leaves]
-    deeper = repeated + (is_list(source.kind) or pt.is_map(source.kind))
-    return [cost for child in source.children for cost in _leaf_costs(child, deeper)]
+        return int(variable), frozenset(source.leaves)
+    inner = [_cheapest(child) for child in source.children if child.leaves]
+    if pt.is_map(source.kind):
+        return inner[-1][0] + 4, inner[-1][1].union(source.children[0].leaves)
+    cost, leaves = min(inner, key=lambda one: (one[0], min(one[1])))
+    return cost + 2 * is_list(source.kind), leaves
 
 
 def _paired(source: FileField, wanted: t.IcebergType) -> tuple[t.NestedField, ...]:
