@@ -94,9 +94,10 @@ def _rolling(
 
 def _sorted(deletes: pa.Table) -> pa.Table:
     """Return the deletes by path and position, each once; paths by bytes, as readers expect."""
-    table = deletes.select(["file_path", "pos"]).cast(to_arrow(SCHEMA)).combine_chunks()
-    if table.column(0).null_count or table.column(1).null_count:
+    given = deletes.select(["file_path", "pos"])
+    if given.column(0).null_count or given.column(1).null_count:
         raise InvalidInputError("A position delete needs a file_path and a pos; one is null")
+    table = given.cast(to_arrow(SCHEMA)).combine_chunks()
     keys = [("file_path", "ascending"), ("pos", "ascending")]
     table = table.take(pc.sort_indices(table, sort_keys=keys)).combine_chunks()
     again = np.zeros(table.num_rows, bool)
