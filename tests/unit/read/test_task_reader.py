@@ -262,3 +262,35 @@ def test_lists_and_maps_are_read_in_batches_that_cut_through_them(tmp_path: Path
     path = write(tmp_path / "f", table, rows)
     found = read(context(table, batch_rows=7), task(path))
     assert found.to_pylist() == rows
+
+
+def test_a_required_field_of_a_null_struct(tmp_path: Path):
+    table = schema(
+        field(1, "st", struct(field(2, "a", "int", True), field(3, "b", "string", True))),
+        field(4, "l", list_of(5, struct(field(6, "x", "int", True)), True)),
+    )
+    rows = [{"st": {"a": 1, "b": "x"}, "l": [{"x": 1}]}, {"st": None, "l": None}] * 3
+    path = write(tmp_path / "f", table, rows)
+    assert read(context(table, batch_rows=2), task(path)).to_pylist() == rows
+    renamed = schema(field(1, "renamed", struct(field(2, "a", "long", True))))
+    assert (
+        read(context(renamed), task(path)).to_pylist()
+        == [
+            {"renamed": {"a": 1}},
+            {"renamed": None},
+        ]
+        * 3
+    )
+
+
+@FORMATS
+def test_files_of_another_store(tmp_path: Path, file_format: FileFormat):
+    local = Path(write(tmp_path / "f", TABLE, ROWS, file_format))
+    path = f"memory://reads/{file_format}"
+    IO.replace(path, local.read_bytes())
+    assert read(context(TABLE), task(path, file_format)).to_pylist() == ROWS
+    deletes = position_deletes(tmp_path / "d", [(path, i) for i in range(9)])
+    found = read(context(TABLE), task(path, file_format, delete_files=(deletes,)))
+    assert found.to_pylist() == ROWS[9:]
+    with pytest.raises(NoSuchFileError, match="memory://reads/gone"):
+        read(context(TABLE), task("memory://reads/gone", file_format))
