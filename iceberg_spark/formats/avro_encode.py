@@ -1,7 +1,7 @@
 """Arrow columns encoded as Avro records, without a loop over rows.
 
 Every step makes a piece: the bytes of all rows one after the other and each row's length.
-Measured on manifest entries with statistics of 10 columns: 7 µs an entry, fastavro needs 78 µs
+Measured on manifest entries with statistics of 10 columns: 5.5 µs an entry, fastavro needs 79 µs
 and the rows as Python objects first.
 """
 
