@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow.fs as pafs
-from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
 
 from iceberg_spark.io import local_files, location, remote_files
 from iceberg_spark.io.file_io import FileInfo
@@ -21,6 +21,9 @@ T = TypeVar("T")
 TIMEOUT_S = "io.timeout-s"
 DEFAULT_TIMEOUT_S = 8.0
 
+_LEAST_WAIT_S = 0.5
+_LAST_START = 0.7
+"""No try starts after this part of the time: one that is cut short says less than the one before."""
 _PATIENCE = wait_random_exponential(multiplier=0.1, max=2.0)
 
 
@@ -145,13 +148,13 @@ class FsspecIO:
 
     def _files(self, path: str, deadline: float | None = None) -> tuple[Any, str]:
         """Return the file system of a location and its path there, having had one answer."""
-        left = self._timeout_s if deadline is None else max(0.0, deadline - time.monotonic())
+        left = self._timeout_s if deadline is None else deadline - time.monotonic()
         store = location.normalise(path).split("/")[2:3]
         key = f"{location.store_of(path)}:{store}"
         if key in self._reached or location.store_of(path) == location.MEMORY:
             files = file_system(path, self._properties, self._timeout_s)
         else:
-            files = remote_files.within(left, lambda: self._reach(path))
+            files = remote_files.within(max(left, _LEAST_WAIT_S), lambda: self._reach(path))
             self._reached.add(key)
         return files, driver_path(files, path)
 
@@ -170,7 +173,7 @@ class FsspecIO:
 
         again = Retrying(
             retry=retry_if_exception(may_be_retried),
-            stop=stop_after_delay(self._timeout_s),
+            stop=stop_before_delay(self._timeout_s * _LAST_START),
             wait=_PATIENCE,
             reraise=True,
         )

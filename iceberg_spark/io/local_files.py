@@ -96,16 +96,18 @@ def _unlink(path: str) -> None:
 
 
 def replace(path: str, data: bytes) -> None:
-    """Write a whole file over what is there; readers see the old or the new one."""
+    """Write a whole file over what is there; readers see the old or the new one.
+
+    It is not synced, since what is replaced is a hint: after a crash it may be old or empty.
+    """
     make_parents(path)
-    waiting = _write_waiting(path, data)
+    waiting = _write_waiting(path, data, synced=False)
     try:
         drop_checksum(path)
         os.replace(waiting, path)
     except BaseException:
         _unlink(waiting)
         raise
-    sync_folder(os.path.dirname(path))
 
 
 def create_if_absent(path: str, data: bytes, link: Callable[[str, str], None] = os.link) -> None:
@@ -150,13 +152,16 @@ def _take(path: str, data: bytes) -> None:
         raise
 
 
-def _write_waiting(path: str, data: bytes) -> str:
+def _write_waiting(path: str, data: bytes, *, synced: bool = True) -> str:
     """Write the bytes beside a path, under a name that no reader takes for metadata."""
     folder, name = os.path.split(path)
     waiting = os.path.join(folder, f"{uuid.uuid4()}-{name}.tmp")
     try:
         with open(waiting, "xb") as file:
-            _write_synced(file, data)
+            if synced:
+                _write_synced(file, data)
+            else:
+                file.write(data)
     except BaseException:
         _unlink(waiting)
         raise

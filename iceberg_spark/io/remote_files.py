@@ -132,7 +132,11 @@ def remove(files: Any, path: str) -> None:
 def walk(files: Any, prefix: str) -> Iterator[tuple[str, FileInfo]]:
     """Yield the path below a prefix and the description of each object."""
     root = prefix.rstrip("/")
-    for name, info in files.find(root, detail=True).items():
+    try:
+        found = files.find(root, detail=True)
+    except FileNotFoundError:  # the bucket
+        return
+    for name, info in found.items():
         if name.rstrip("/") == root:
             continue
         below = name[len(root) :].lstrip("/")

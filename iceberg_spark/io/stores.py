@@ -46,8 +46,11 @@ def file_system(location: str, properties: Mapping[str, str], timeout_s: float) 
             "fsspec's names are file, memory, s3, gs, abfs, hdfs and others"
         ) from None
     arguments = _ARGUMENTS.get(store, _no_arguments)(properties, timeout_s)
+    if store in _CONDITIONAL_PUT:  # these drivers remember listings, and miss what others commit
+        arguments["use_listings_cache"] = False
     from_url = kind._get_kwargs_from_urls(_spelt_for_driver(location))
-    return kind(**{**from_url, **{key: value for key, value in arguments.items() if value}})
+    given = {key: value for key, value in arguments.items() if value is not None}
+    return kind(**{**from_url, **given})
 
 
 def driver_path(files: Any, location: str) -> str:
@@ -141,7 +144,7 @@ def _abfs(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
 def _hdfs(properties: Mapping[str, str], _timeout_s: float) -> dict[str, Any]:
     return {
         "host": properties.get("hdfs.host"),
-        "port": int(number(properties, "hdfs.port", 0)),
+        "port": int(number(properties, "hdfs.port", 0)) or None,
         "user": properties.get("hdfs.user"),
         "kerb_ticket": properties.get("hdfs.kerberos_ticket"),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,15 +11,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.values import from_array, to_array
+from iceberg_spark.arrow.values import to_array
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.expr import stats
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.must_match import must_match
-from iceberg_spark.expr.nodes import ALWAYS_FALSE, Bound, Constant
-from iceberg_spark.expr.residual import residual_of
+from iceberg_spark.expr.nodes import Bound, Constant
 from iceberg_spark.scan.column_stats import stats_table
-from iceberg_spark.scan.partition_codes import NOT_THERE, distinct, partition_codes
+from iceberg_spark.scan.partition_codes import NOT_THERE, partition_codes
+from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -109,8 +108,9 @@ class MatchingRows:
     text: str
 
     def may_hold(self, manifest: ManifestFile) -> bool:
-        """Return whether the predicate can match at all."""
-        return self.bound != ALWAYS_FALSE and manifest.may_have_live_files
+        """Return whether a manifest's partitions may hold matching rows."""
+        pruning = _pruning(self.base, manifest.partition_spec_id, self.bound)
+        return pruning.manifests([manifest])[0]
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
         """Return which entries' rows all match. Raises ValidationException."""
@@ -132,41 +132,27 @@ def row_matches(
     """Return which entries may hold matching rows, and which hold nothing else."""
     rows = entries.num_rows
     may, must = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+    if not rows:
+        return may, must
+    pruning = _pruning(base, manifest.partition_spec_id, bound)
+    rests, number = pruning.residuals(whole(entries.column("partition")))
     statistics = None
-    for rest, members in _residuals(base, manifest, entries, bound).items():
+    for place, rest in enumerate(rests):
+        members = number == place
         if isinstance(rest, Constant):
             may[members] = must[members] = rest.value
             continue
         if statistics is None:
             statistics = stats_table(entries, stats.needed(bound))
-        part = statistics.take(pa.array(members))
+        part = statistics.filter(pa.array(members))
         may[members] = _mask(stats.evaluate(may_match(rest), part))
         must[members] = _mask(stats.evaluate(must_match(rest), part))
     return may, must
 
 
-def _residuals(
-    base: TableMetadata, manifest: ManifestFile, entries: pa.Table, bound: Bound
-) -> dict[Bound, npt.NDArray[np.int64]]:
-    """Return what is left of a predicate in each partition, and the rows of those partitions."""
-    rows = np.arange(entries.num_rows)
-    fields = tuple_type(base, manifest.partition_spec_id).fields
-    if not fields or isinstance(bound, Constant) or entries.num_rows == 0:
-        return {bound: rows}
-    partitions = whole(entries.column("partition"))
-    first, number = distinct(partitions)
-    samples = partitions.take(pa.array(first))
-    values = [
-        from_array(field.field_type, child)
-        for field, child in zip(fields, samples.flatten(), strict=True)
-    ]
-    spec = base.partition_specs[manifest.partition_spec_id]
-    rest_of = residual_of(bound, spec, base.schema)
-    numbers: dict[Bound, list[int]] = defaultdict(list)
-    # One turn for each partition, not for each file.
-    for place, partition in enumerate(zip(*values, strict=True)):
-        numbers[rest_of(partition)].append(place)
-    return {rest: rows[np.isin(number, places)] for rest, places in numbers.items()}
+def _pruning(base: TableMetadata, spec_id: int, bound: Bound) -> SpecPruning:
+    spec = base.partition_specs[spec_id]
+    return spec_pruning(bound, spec, tuple_type(base, spec_id), base.schema)
 
 
 def whole(column: Any) -> Any:

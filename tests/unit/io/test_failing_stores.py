@@ -101,6 +101,21 @@ def test_a_silent_store_is_an_error_in_time(
     silent.set()
 
 
+def test_listings_are_not_remembered_since_others_commit_too(
+    store: type[ObjectStore], monkeypatch: pytest.MonkeyPatch
+):
+    given: dict[str, object] = {}
+    init = store.__init__
+
+    def note(self: ObjectStore, **arguments: object) -> None:
+        given.update(arguments)
+        init(self, **arguments)
+
+    monkeypatch.setattr(store, "__init__", note)
+    IO.exists("s3://b/k")
+    assert given["use_listings_cache"] is False
+
+
 def test_secrets_are_blotted_out_of_messages(store: type[ObjectStore]):
     store.failures += [PermissionError("key hush is unknown")]
     with pytest.raises(StoragePermissionError) as caught:
