@@ -15,6 +15,18 @@ from iceberg_spark.formats.data_file import FileBatch, Wanted, reading
 from iceberg_spark.formats.parquet_stats import may_match_groups
 from iceberg_spark.io.file_io import FileIO
 
+_FETCH_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    """A row group to read; `size` is the bytes of its wanted columns in the file."""
+
+    number: int
+    first_row: int
+    rows: int
+    size: int
+
 
 @dataclass(frozen=True, slots=True)
 class ParquetReader:
@@ -36,23 +48,22 @@ class ParquetReader:
         still read by exactly one split.
         """
         with reading(self.path):
-            groups, starts = self._groups(wanted)
-        rows_of = [self.file.metadata.row_group(group).num_rows for group in groups]
+            groups = self._groups(wanted)
         if not wanted.leaves:
-            yield from _without_columns(starts, rows_of, wanted.batch_rows)
+            yield from _without_columns(groups, wanted.batch_rows)
             return
-        # One call reads all row groups, so that the next one is fetched ahead. Its batches end
-        # at the end of a row group at the latest where the groups are not neighbours.
-        for first, run in _runs(groups, starts, rows_of):
-            yield from self._read(first, run, wanted)
+        for run in _runs(groups):
+            yield from self._read(run, wanted)
 
-    def _read(self, first: int, groups: list[int], wanted: Wanted) -> Iterator[FileBatch]:
-        columns = sorted(wanted.leaves)
+    def _read(self, run: list[_RowGroup], wanted: Wanted) -> Iterator[FileBatch]:
         with reading(self.path):
             found = self.file.reader.iter_batches(
-                wanted.batch_rows, groups, column_indices=columns, use_threads=True
+                wanted.batch_rows,
+                [group.number for group in run],
+                column_indices=sorted(wanted.leaves),
+                use_threads=True,
             )
-        position = first
+        position = run[0].first_row
         while True:
             with reading(self.path):
                 rows = next(found, None)
@@ -61,21 +72,21 @@ class ParquetReader:
             yield FileBatch(position, rows)
             position += rows.num_rows
 
-    def _groups(self, wanted: Wanted) -> tuple[list[int], list[int]]:
-        """Return the row groups to read and the position of the first row of each."""
+    def _groups(self, wanted: Wanted) -> list[_RowGroup]:
+        """Return the row groups to read, in the file's order."""
         metadata = self.file.metadata
-        groups, starts, position = [], [], 0
-        for group in range(metadata.num_row_groups):
-            described = metadata.row_group(group)
+        groups, position = [], 0
+        for number in range(metadata.num_row_groups):
+            described = metadata.row_group(number)
             if described.num_rows and wanted.holds(_offset(described)):
-                groups.append(group)
-                starts.append(position)
+                size = sum(described.column(leaf).total_compressed_size for leaf in wanted.leaves)
+                groups.append(_RowGroup(number, position, described.num_rows, size))
             position += described.num_rows
         if wanted.filter == ALWAYS_TRUE or not groups:
-            return groups, starts
-        kept = may_match_groups(metadata, groups, wanted.fields, wanted.filter, self.path)
-        places = [place for place, keep in enumerate(kept) if keep]
-        return [groups[place] for place in places], [starts[place] for place in places]
+            return groups
+        numbers = [group.number for group in groups]
+        kept = may_match_groups(metadata, numbers, wanted.fields, wanted.filter, self.path)
+        return [group for group, keep in zip(groups, kept, strict=True) if keep]
 
     def close(self) -> None:
         """Close the file."""
@@ -108,27 +119,28 @@ def _offset(row_group: pq.RowGroupMetaData) -> int:
     return min(first, dictionary) if dictionary else first
 
 
-def _runs(
-    groups: list[int], starts: list[int], rows_of: list[int]
-) -> Iterator[tuple[int, list[int]]]:
-    """Yield neighbouring row groups together, with the position of the first row."""
-    run: list[int] = []
-    first = following = 0
-    for group, start, rows in zip(groups, starts, rows_of, strict=True):
-        if run and start != following:
-            yield first, run
-            run = []
-        if not run:
-            first = start
+def _runs(groups: list[_RowGroup]) -> Iterator[list[_RowGroup]]:
+    """Yield neighbouring row groups that are fetched by one call.
+
+    Arrow asks for all bytes of a call at once, which hides the store's latency, and frees none
+    of them before the call's end: a call per few megabytes bounds the memory.
+    """
+    run: list[_RowGroup] = []
+    size = 0
+    for group in groups:
+        follows = run and run[-1].first_row + run[-1].rows == group.first_row
+        if run and (not follows or size + group.size > _FETCH_BYTES):
+            yield run
+            run, size = [], 0
         run.append(group)
-        following = start + rows
+        size += group.size
     if run:
-        yield first, run
+        yield run
 
 
-def _without_columns(starts: list[int], rows_of: list[int], batch_rows: int) -> Iterator[FileBatch]:
+def _without_columns(groups: list[_RowGroup], batch_rows: int) -> Iterator[FileBatch]:
     """Yield batches of rows only: the footer knows how many, no page is read."""
-    for start, rows in zip(starts, rows_of, strict=True):
-        for offset in range(0, rows, batch_rows):
-            count = min(batch_rows, rows - offset)
-            yield FileBatch(start + offset, batch_of(count, (), pa.schema([])))
+    for group in groups:
+        for offset in range(0, group.rows, batch_rows):
+            count = min(batch_rows, group.rows - offset)
+            yield FileBatch(group.first_row + offset, batch_of(count, (), pa.schema([])))
