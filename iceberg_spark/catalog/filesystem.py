@@ -99,7 +99,7 @@ class FileSystemCatalog:
                 f"'{identifier}' is not a location; to name tables give catalog "
                 f"'{self._name}' the property {WAREHOUSE}"
             )
-        return location.join(warehouse, *identifier.split("."))
+        return location.join(location.absolute(warehouse), *identifier.split("."))
 
     def load(self, identifier: str) -> LoadedTable:
         """Return the newest committed metadata.

@@ -69,7 +69,7 @@ class MemoryCatalog:
         if location.is_absolute(identifier):
             return identifier.rstrip("/")
         warehouse = self._properties.get("warehouse", f"memory://{self._name}")
-        return location.join(warehouse, *identifier.split("."))
+        return location.join(location.absolute(warehouse), *identifier.split("."))
 
     def load(self, identifier: str) -> LoadedTable:
         """Return the newest committed metadata. Raises NoSuchTableError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 
 from iceberg_spark.catalog.catalog import Catalog
@@ -59,7 +58,8 @@ def _kind_by_properties(name: str, properties: Mapping[str, str]) -> str:
     prefix = f"PYICEBERG_CATALOG__{name.upper()}__"
     raise InvalidInputError(
         f"Catalog '{name}' is not configured: give type and {WAREHOUSE} as properties, in "
-        f".pyiceberg.yaml, or as {prefix}TYPE and {prefix}WAREHOUSE"
+        f".pyiceberg.yaml, or as {prefix}TYPE and {prefix}WAREHOUSE (a path is meant? begin it "
+        "with / or ./)"
     )
 
 
@@ -75,7 +75,7 @@ def resolve(table: str, properties: Mapping[str, str] | None = None) -> tuple[Ca
     if location.is_absolute(table):
         return FileSystemCatalog(DEFAULT_CATALOG, given), table.rstrip("/")
     if "/" in table or "." not in table.strip(".") or is_metadata_file(table):
-        return FileSystemCatalog(DEFAULT_CATALOG, given), os.path.abspath(table)
+        return FileSystemCatalog(DEFAULT_CATALOG, given), location.absolute(table)
     name, _, identifier = table.partition(".")
     if not all(identifier.split(".")):
         raise InvalidInputError(f"'{table}' is neither a location nor catalog.namespace.table")

@@ -47,6 +47,9 @@ _REFUSED_FOR_GOOD = (NoSuchFileError, FileAlreadyExistsError, StoragePermissionE
 _SECRET_KEYS = ("secret", "token", "key", "password", "credential", "sas", "connection-string")
 
 
+_SHORTEST_SECRET = 4  # shorter values are part of too many words
+
+
 class TransientStorageError(StorageError):
     """The store failed in a way that another try may mend."""
 
@@ -170,7 +173,7 @@ def secrets_of(properties: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(
         value
         for key, value in properties
-        if value and any(part in key.lower() for part in _SECRET_KEYS)
+        if len(value) >= _SHORTEST_SECRET and any(part in key.lower() for part in _SECRET_KEYS)
     )
 
 

@@ -23,7 +23,7 @@ DEFAULT_TIMEOUT_S = 8.0
 
 _LEAST_WAIT_S = 0.5
 _LAST_START = 0.7
-"""No try starts after this part of the time: one that is cut short says less than the one before."""
+"""No try starts after this part of the time: one that is cut short tells less than another."""
 _PATIENCE = wait_random_exponential(multiplier=0.1, max=2.0)
 
 

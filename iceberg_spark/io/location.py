@@ -5,6 +5,7 @@ A location is kept as it was written; it is never percent-decoded, as Java keeps
 
 from __future__ import annotations
 
+import os
 import re
 
 LOCAL = "file"
@@ -96,3 +97,8 @@ def name(location: str) -> str:
 def is_absolute(location: str) -> bool:
     """Return whether a location stands for itself: it has a scheme or starts with a slash."""
     return location.startswith("/") or _SCHEME.match(location) is not None
+
+
+def absolute(location: str) -> str:
+    """Return a location that does not depend on the current folder."""
+    return location if is_absolute(location) else os.path.abspath(location)

@@ -203,6 +203,12 @@ def test_names_are_folders_below_the_warehouse():
     assert catalog.location_of("db.t") == "s3://b/w/db/t"
 
 
+def test_a_relative_warehouse_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    catalog = FileSystemCatalog("c", {"warehouse": "demo/warehouse"})
+    assert catalog.location_of("db.t") == f"{tmp_path}/demo/warehouse/db/t"
+
+
 def test_a_file_system_table_is_not_moved(tmp_path: Path):
     base = create(tmp_path / "t")
     with pytest.raises(UnsupportedError, match="can't be set"):
