@@ -108,7 +108,7 @@ class HashedKeys:
         found = np.zeros(len(columns[0]), bool)
         if not len(self.hashes):
             return found
-        words = hash_rows(columns)
+        words = hash_rows(_frame(columns))
         places = self.probe.candidates(words) if self.probe else np.arange(len(words))
         at = np.searchsorted(self.hashes, words[places])
         for _ in range(self.repeats):
@@ -146,9 +146,9 @@ def key_set(columns: Sequence[pa.Array], *, fast: bool = True) -> KeySet:
     return _hashed_keys(columns, fast=fast)
 
 
-def hash_rows(columns: Sequence[pa.Array]) -> Words:
+def hash_rows(frame: pl.DataFrame) -> Words:
     """Return a 64-bit hash a row; equal rows have equal hashes within this process."""
-    return _frame(columns).hash_rows(_SEED).to_numpy()
+    return frame.hash_rows(_SEED).to_numpy()
 
 
 def _frame(columns: Sequence[pa.Array]) -> pl.DataFrame:
@@ -170,7 +170,7 @@ def _number_keys(column: pa.Array, *, fast: bool) -> NumberKeys:
 
 def _hashed_keys(columns: Sequence[pa.Array], *, fast: bool) -> HashedKeys:
     distinct = _frame(columns).unique(maintain_order=False)
-    words = distinct.hash_rows(_SEED).to_numpy()
+    words = hash_rows(distinct)
     order = np.argsort(words, kind="stable")
     words = words[order]
     kept = distinct.select(pl.all().gather(order)).to_arrow(compat_level=pl.CompatLevel.oldest())
