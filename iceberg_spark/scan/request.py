@@ -12,9 +12,15 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Unbound
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.scan.projection import dropped_fields, project, with_metadata_columns
+from iceberg_spark.scan.projection import (
+    Projection,
+    dropped_fields,
+    project,
+    with_metadata_columns,
+)
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     GeographyType,
@@ -26,7 +32,6 @@ from iceberg_spark.spec.types import (
 )
 
 DEFAULT_BATCH_ROWS = 131_072
-NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 UNREADABLE = (VariantType, GeometryType, GeographyType)
 
 
@@ -48,55 +53,47 @@ def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
     batch_rows: int | None = None,
     io_properties: Mapping[str, str] | None = None,
 ) -> ScanContext:
-    """Return the pinned scan that the arguments describe.
+    """Return the pinned scan that the arguments describe (see `snapshot_choice`, `projection`).
 
-    Snapshot, time and tag reads use the schema of their snapshot, all others the current one, as
-    Java does. `version_as_of` is a snapshot id, a branch or a tag; `as_of_timestamp_ms` is ms since
-    the epoch. With `start_snapshot_id` (exclusive) the scan is of the rows that were appended
-    since, up to `end_snapshot_id` (inclusive, default: the branch's newest).
-
+    `version_as_of` is a snapshot id, branch or tag, `as_of_timestamp_ms` ms since the epoch. With
+    `start_snapshot_id` (exclusive) the rows appended since are read, up to `end_snapshot_id`.
     `selected_fields` are full names ("a", "b.c"; None or "*": all), `metadata_columns` reserved
-    names such as "_file"; columns come in the order of the table, metadata columns last.
-    `time_zone` is how timestamptz literals without an offset are read.
+    ones such as "_file"; they come last, the others in the table's order. `time_zone` is how
+    timestamptz literals without an offset are read.
 
-    Raises InvalidOptionError for arguments that exclude each other, NoSuchSnapshotError for a
-    snapshot, branch or tag that isn't there, InvalidSchemaError for unknown columns,
-    InvalidExpressionError for a bad filter, UnsupportedError for columns of types that can't be
-    read.
+    Raises InvalidOptionError, NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError, and
+    UnsupportedError for columns of types that can't be read.
     """
     choice = SnapshotChoice(
-        snapshot_id=snapshot_id,
-        as_of_timestamp_ms=as_of_timestamp_ms,
-        branch=branch,
-        tag=tag,
-        version_as_of=version_as_of,
-        start_snapshot_id=start_snapshot_id,
-        end_snapshot_id=end_snapshot_id,
-    )
+        snapshot_id, as_of_timestamp_ms, branch, tag, version_as_of, start_snapshot_id,
+        end_snapshot_id,
+    )  # fmt: skip
     chosen = choose_snapshot(metadata, choice)
     schema = chosen.schema
     wanted = project(schema, selected_fields, case_sensitive=case_sensitive)
-    _check_readable(wanted.schema)
-    read_schema = with_metadata_columns(
-        wanted.schema, (*wanted.metadata_columns, *metadata_columns), metadata
-    )
-    if not read_schema.fields and schema.fields:
-        raise InvalidOptionError("No column chosen: name at least one, or leave the choice out")
     return ScanContext(
         table_location=metadata.location,
         snapshot_id=chosen.snapshot_id,
         format_version=metadata.format_version,
         table_schema=schema,
-        read_schema=read_schema,
+        read_schema=_read_schema(wanted, metadata_columns, metadata),
         specs=metadata.partition_specs,
         row_filter=_bound(schema, row_filter, case_sensitive, time_zone),
         dropped_fields=dropped_fields(metadata, schema),
-        name_mapping=metadata.properties.get(NAME_MAPPING_PROPERTY),
+        name_mapping=metadata.properties.get(DEFAULT_NAME_MAPPING),
         case_sensitive=case_sensitive,
         batch_rows=_batch_rows(batch_rows),
         io_properties=io_properties or {},
         start_snapshot_id=chosen.start_snapshot_id,
     )
+
+
+def _read_schema(wanted: Projection, added: Sequence[str], metadata: TableMetadata) -> Schema:
+    _check_readable(wanted.schema)
+    found = with_metadata_columns(wanted.schema, (*wanted.metadata_columns, *added), metadata)
+    if not found.fields and metadata.schema.fields:
+        raise InvalidOptionError("No column chosen: name at least one, or leave the choice out")
+    return found
 
 
 def _bound(
