@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.name_mapping import NameMapping
+from iceberg_spark.spec.name_mapping import NameMapping, from_schema
+from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
+from iceberg_spark.write.import_folder import import_files, import_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +23,32 @@ class ImportedFiles:
     name_mapping: NameMapping | None
 
 
-def files_to_add(
-    metadata: TableMetadata, io: FileIO, paths: str | Sequence[str]
-) -> ImportedFiles:
-    """Describe files or a Hive-style folder for a table."""
-    raise UnsupportedError("add_files is on its way")
+def files_to_add(metadata: TableMetadata, io: FileIO, paths: str | Sequence[str]) -> ImportedFiles:
+    """Describe files, or all Parquet files of Hive-style folders, for the table's default spec.
+
+    Raises InvalidInputError, InvalidSchemaError (a file that does not fit the table),
+    CorruptFileError, NoSuchFileError.
+    """
+    given = (paths,) if isinstance(paths, str) else tuple(paths)
+    single = [path for path in given if _is_file(path)]
+    folders = [path for path in given if not _is_file(path)]
+    files = import_files(io, [(path, _hive_root(path)) for path in single], metadata)
+    for folder in folders:
+        files += import_folder(io, folder, metadata)
+    if not files:
+        raise InvalidInputError("No files to add: pass Parquet files or a folder of them")
+    mapping = None if DEFAULT_NAME_MAPPING in metadata.properties else from_schema(metadata.schema)
+    return ImportedFiles(files, mapping)
+
+
+def _is_file(path: str) -> bool:
+    return path.lower().endswith((".parquet", ".parq"))
+
+
+def _hive_root(path: str) -> str:
+    """Return the folder that the first `column=value` folder of a file's path lies in."""
+    folder = location.parent(path)
+    root = folder
+    while "=" in location.name(folder):
+        root = folder = location.parent(folder)
+    return root

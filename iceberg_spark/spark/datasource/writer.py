@@ -34,7 +34,7 @@ from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.strays import folders_of, remove_strays
+from iceberg_spark.write.strays import remove_strays
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class BatchWriter(DataSourceArrowWriter):
             action = self._action(files)
             commit(catalog, identifier, action, base, creation=self.target.creation)
         try:
-            remove_strays(io, self.context, paths, folders_of(paths))
+            remove_strays(io, self.context, paths)
         except StorageError:
             return  # the commit has landed: strays are left to orphan removal
 
@@ -90,7 +90,7 @@ class BatchWriter(DataSourceArrowWriter):
         if messages and None not in messages:
             return
         io = FsspecIO(self.context.io_properties)
-        remove_strays(io, self.context, keep=())
+        remove_strays(io, self.context, keep=(), aborted=True)
 
     def _action(self, files: tuple[DataFile, ...]) -> Action:
         branch, properties = self.options.branch, self.options.snapshot_properties
