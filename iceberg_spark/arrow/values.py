@@ -92,7 +92,7 @@ def bounds_array(kind: t.IcebergType, bounds: pa.Array) -> pa.Array:
     values = _numbers(bounds, lengths, width, dtype)
     if narrow and 4 in sizes:
         short = _numbers(bounds, lengths, 4, narrow)
-        values = np.where(pc.fill_null(pc.equal(lengths, 4), value=False), short, values)
+        values = np.where(pc.fill_null(pc.equal(lengths, 4), fill_value=False), short, values)
     missing = bounds.is_null().to_numpy(zero_copy_only=False)
     if values.dtype.kind == "f":
         missing = missing | np.isnan(values)
@@ -103,7 +103,7 @@ def bounds_array(kind: t.IcebergType, bounds: pa.Array) -> pa.Array:
 def _numbers(bounds: pa.Array, lengths: pa.Array, width: int, dtype: str) -> Any:
     """Return the bounds of one width as numbers, 0 in place of the others."""
     other = pa.scalar(bytes(width), pa.binary())
-    same = pc.fill_null(pc.equal(lengths, width), value=False)
+    same = pc.fill_null(pc.equal(lengths, width), fill_value=False)
     fixed = pc.if_else(same, bounds.cast(pa.binary()), other).cast(pa.binary(width))
     return np.frombuffer(fixed.buffers()[1], dtype)[fixed.offset : fixed.offset + len(fixed)]
 
