@@ -57,9 +57,8 @@ def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
 
     `version_as_of` is a snapshot id, branch or tag, `as_of_timestamp_ms` ms since the epoch. With
     `start_snapshot_id` (exclusive) the rows appended since are read, up to `end_snapshot_id`.
-    `selected_fields` are full names ("a", "b.c"; None or "*": all), `metadata_columns` reserved
-    ones such as "_file"; they come last, the others in the table's order. `time_zone` is how
-    timestamptz literals without an offset are read.
+    `selected_fields` are full names ("a", "b.c"; None or "*": all) and come in the table's order,
+    `metadata_columns` last. `time_zone` is that of timestamptz literals without an offset.
 
     Raises InvalidOptionError, NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError, and
     UnsupportedError for columns of types that can't be read.
