@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as po
 
 from iceberg_spark.arrow.arrays import map_list, map_struct, struct_children
 from iceberg_spark.arrow.schema import child_fields, field_id, to_arrow
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.formats.file_writer import WrittenFile
 from iceberg_spark.formats.metrics import MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
@@ -42,6 +44,7 @@ _CODECS = {
     "lz4": "lz4",
     "zstd": "zstd",
 }
+_MICROS = 1_000_000
 _STRIPE_BYTES = 64 * 1024 * 1024
 _BLOCK_BYTES = 256 * 1024
 _DICTIONARY_SHARE = 0.8  # distinct share of texts up to which ORC keeps a dictionary, as in Java
@@ -95,7 +98,10 @@ class OrcFileWriter:
         return self._sink.tell()
 
     def write(self, table: pa.Table) -> None:
-        """Encode a table."""
+        """Encode a table. Raises UnsupportedError for what Arrow would write wrong (see below)."""
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            for chunk in column.chunks:
+                _check_times(chunk, name)
         self._metrics.add(table)
         target = self._layout.target
         columns = [
@@ -177,3 +183,30 @@ def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_list(target):
         return map_list(array, lambda values: _stored(values, target.value_type), target)
     return array.cast(target)
+
+
+def _check_times(array: pa.Array, column: str) -> None:
+    """Refuse fractions of seconds before 1970.
+
+    Arrow writes them with negative nanoseconds, which ORC does not have: Arrow reads them back,
+    Java reads them a second off (tried with Arrow 26 and Java's Iceberg 1.12).
+    """
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        micros = array.cast(pa.int64())
+        if (pc.min(micros).as_py() or 0) >= 0:
+            return
+        early = micros.filter(pc.less(micros, 0)).to_numpy(zero_copy_only=False)
+        if (early % _MICROS).any():
+            raise UnsupportedError(
+                f"Column '{column}' has a time before 1970 with a fraction of a second, which "
+                "can't be written to ORC so that every engine reads it; use write-format parquet"
+            )
+    elif pa.types.is_map(kind):
+        _check_times(array.keys, f"{column}.key")
+        _check_times(array.items, f"{column}.value")
+    elif pa.types.is_list(kind):
+        _check_times(array.flatten(), f"{column}.element")
+    elif pa.types.is_struct(kind):
+        for child, field in zip(array.flatten(), kind, strict=True):
+            _check_times(child, f"{column}.{field.name}")

@@ -21,6 +21,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType, ListType, MapType, StructType, UUIDType
 
 _SAMPLE_ROWS = 8192
+_LEAST_ROWS = 512  # of fewer, a dictionary saves nothing that compression doesn't
 _REPEATS = 3
 """Rows for each distinct value in the sample from which a dictionary pays (measured: above it
 Arrow hashes every value and then falls back to plain pages, at 2.5 times the time)."""
@@ -160,8 +161,10 @@ class ParquetFileWriter:
 
 def dictionary_columns(table: pa.Table) -> list[str]:
     """Return the Parquet paths of the columns whose first rows repeat enough for a dictionary."""
+    found: list[str] = []
+    if table.num_rows < _LEAST_ROWS:
+        return found
     sample = table.slice(0, _SAMPLE_ROWS)
-    found = []
     for field, column in zip(sample.schema, sample.columns, strict=True):
         for path, leaf in _leaf_arrays(field.name, column.combine_chunks()):
             if pa.types.is_boolean(leaf.type):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.formats.avro_data_writer import AvroFileWriter, avro_layout
 from iceberg_spark.formats.file_writer import WrittenFile
 from iceberg_spark.formats.metrics_modes import metrics_modes
@@ -305,6 +305,30 @@ def test_orc_offsets_are_those_of_its_stripes() -> None:
     found = tuple(stripe.offset for stripe in stripes(file.reader.serialized_file_tail()))
     assert written.split_offsets == found
     assert len(found) == file.nstripes >= 1
+
+
+@pytest.mark.parametrize("column", ["ts", "st.at", "li.element", "m.value"])
+def test_orc_refuses_fractions_of_seconds_before_1970(column: str) -> None:
+    """Arrow would write them so that Java reads another second."""
+    kind = TimestampType()
+    schema = Schema(
+        NestedField(1, "ts", kind),
+        NestedField(2, "st", StructType(NestedField(3, "at", kind))),
+        NestedField(4, "li", ListType(5, kind)),
+        NestedField(6, "m", MapType(7, StringType(), 8, kind)),
+    )
+    for micros, fits in ((-1_000_000, True), (1, True), (-1, False)):
+        value = pa.array([micros], pa.timestamp("us"))[0].as_py()
+        given = {"ts": value, "st": {"at": value}, "li": [value], "m": [("k", value)]}
+        row = {name: given[name] for name in given if name == column.partition(".")[0]}
+        table = pa.Table.from_pylist([row], schema=to_arrow(schema))
+        layout = orc_layout(schema, WriterProperties({}), metrics_modes(schema, {}))
+        writer = OrcFileWriter(Kept(), layout, io.BytesIO)
+        if fits:
+            writer.write(table)
+            continue
+        with pytest.raises(UnsupportedError, match=f"'{column}'"):
+            writer.write(table)
 
 
 def test_orc_is_zlib_unless_said_otherwise() -> None:
