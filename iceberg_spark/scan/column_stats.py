@@ -52,7 +52,9 @@ def _scatter(values: Any, parents: Any, hit: Any, rows: int) -> Any:
 def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
     """Return the statistics table of manifest entries: bounds typed, unknown and NaN as null.
 
-    A map column that the entries lack counts as unknown.
+    A map column that the entries lack counts as unknown. So do null and value counts that leave
+    out rows: Java's ORC writer does not count a column's rows whose parent struct is null, though
+    the column is null there, so that its null count of 0 proves nothing.
     """
     wanted = sorted(set(needed), key=_order)
     by_map: dict[str, dict[int, Any]] = {}
@@ -61,13 +63,29 @@ def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
         if name in entries.column_names:
             by_map[name] = map_values(entries.column(name), ids)
     columns, names = [], []
+    complete = _complete(entries, by_map.get(MAP_OF[Kind.VALUE_COUNT], {}))
     for kind, field_id, field_type in wanted:
         raw = by_map.get(MAP_OF[kind], {}).get(field_id)
+        if kind in (Kind.NULL_COUNT, Kind.VALUE_COUNT) and raw is not None and field_id in complete:
+            raw = pc.if_else(complete[field_id], raw, None)
         columns.append(_typed(raw, kind, field_type, entries.num_rows))
         names.append(column(kind, field_id))
     if not columns:
         return pa.table({"rows": pa.nulls(entries.num_rows)})
     return pa.Table.from_arrays(columns, names)
+
+
+def _complete(entries: pa.Table, value_counts: Mapping[int, Any]) -> dict[int, Any]:
+    """Return, for the fields where some value count leaves out rows, where it does not."""
+    found: dict[int, Any] = {}
+    if not value_counts:
+        return found
+    rows = entries.column("record_count").combine_chunks()
+    for field_id, counts in value_counts.items():
+        same = pc.fill_null(pc.equal(counts, rows), fill_value=True)
+        if not pc.all(same, min_count=0).as_py():
+            found[field_id] = same
+    return found
 
 
 def _order(item: Statistic) -> tuple[int, str]:

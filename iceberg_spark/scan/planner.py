@@ -44,8 +44,7 @@ from iceberg_spark.spec.types import IcebergType
 
 CHUNK_ENTRIES = 50_000
 """Manifests of one spec are looked at together up to about so many entries: bounds the memory."""
-
-_ASSUMED_ENTRIES = 5_000  # in a manifest whose writer left out the counts
+FEW_PIECES = 8
 
 
 def plan(metadata: TableMetadata, io: FileIO, context: ScanContext) -> ScanPlan:
@@ -195,13 +194,19 @@ def _chunked(
     for manifest, table in tables:
         full = rows + table.num_rows > CHUNK_ENTRIES
         if pending and (full or manifest.partition_spec_id != spec_id):
-            yield spec_id, pa.concat_tables(pending)
+            yield spec_id, _joined(pending)
             pending, rows = [], 0
         spec_id = manifest.partition_spec_id
         pending.append(table)
         rows += table.num_rows
     if pending:
-        yield spec_id, pa.concat_tables(pending)
+        yield spec_id, _joined(pending)
+
+
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return one table; many small pieces are copied together, since each costs every kernel."""
+    joined = pa.concat_tables(tables)
+    return joined.combine_chunks() if len(tables) > FEW_PIECES else joined
 
 
 def _live_files(manifests: Iterable[ManifestFile]) -> int:

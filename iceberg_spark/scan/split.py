@@ -177,8 +177,8 @@ def pack(heavy: Longs, target: int, lookback: int) -> list[list[int]]:
     """Return groups of indexes, first fit in the `lookback` open groups, the heaviest closed first.
 
     An item heavier than `target` gets a group of its own. Items keep their order in a group.
-    A loop over items is measured: 0.1 s for 200,000, since only groups with room for the lightest
-    item are looked at.
+    A loop over items is measured: 0.04 to 0.2 s for 200,000, since only groups that have room
+    for the lightest item are looked at.
     """
     groups: list[list[int]] = []
     open_bins: deque[_Bin] = deque()

@@ -304,3 +304,14 @@ def test_the_split_size_adapts_to_the_slots(tmp_path: Path) -> None:
     wide = SplitOptions(2 * size, 10, 1)
     assert len(found.groups(wide)) == 1
     assert len(found.groups(replace(wide, parallelism=4))) == 4
+
+
+def test_a_task_with_deletes_and_a_residual_is_small(tmp_path: Path) -> None:
+    folder = "s3://a-bucket-with-a-long-name/warehouse/database/table/data/ts_day=2024-01-01"
+    path = f"{folder}/00001-2-7847972a-8607-4163-a844-c942323764fe-0-00001"
+    base = commit(new_table(tmp_path, ["id"]), [data(f"{path}.parquet", 1, [1])])
+    deletes = [position(f"{path}-deletes-{at}.parquet", 2, [1]) for at in range(3)]
+    base = commit(base, deletes, operation="delete")
+    (task,) = planned(base, "s in ('x', 'y') and x > 1.5")
+    assert len(task.delete_files) == 3
+    assert len(pickle.dumps(task)) < 2 * 1024

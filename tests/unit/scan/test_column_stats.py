@@ -1,0 +1,32 @@
+"""Statistics of files as columns: what is known, and what only looks known."""
+
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.parse import parse_predicate
+from iceberg_spark.scan.pruning import metrics_mask
+from tests.builders import field, schema, struct
+from tests.unit.scan.entries import data, table
+
+COLUMNS = schema(field(1, "id", "long"), field(2, "st", struct(field(3, "a", "int"))))
+
+
+def counted(values: int, nulls: int) -> dict[str, object]:
+    """An entry of 10 rows with counts of `st.a`."""
+    return {
+        "value_counts": [{"key": 3, "value": values}],
+        "null_value_counts": [{"key": 3, "value": nulls}],
+    }
+
+
+def kept(text: str, *entries: dict[str, object]) -> list[bool]:
+    bound = bind(COLUMNS, parse_predicate(text))
+    rows = table(*(data(str(n), **entry) for n, entry in enumerate(entries)), columns=COLUMNS)
+    return metrics_mask(bound, rows).tolist()
+
+
+def test_a_null_count_that_leaves_out_rows_proves_nothing() -> None:
+    """Java's ORC counts leave out the rows whose struct is null; `st.a` is null in them."""
+    no_null, one_null, three_left_out, unknown = counted(10, 0), counted(10, 1), counted(7, 0), {}
+    entries = (no_null, one_null, three_left_out, unknown)
+    assert kept("st.a IS NULL", *entries) == [False, True, True, True]
+    only_nulls = (counted(10, 10), counted(7, 7))
+    assert kept("st.a IS NOT NULL", *only_nulls) == [False, True]
