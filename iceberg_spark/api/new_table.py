@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.transaction.create_table import create_table
 
@@ -21,17 +23,24 @@ def create(
 ) -> Table:
     """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError."""
     given = as_schema(schema)
+    texts = {key: str(value) for key, value in properties.items()}
+    check_writable_version(texts)
     loaded = create_table(
         catalog,
         identifier,
         given,
-        parse_partition_spec(_texts(partition_by), given),
-        parse_sort_order(_texts(sort_order), given),
+        parse_partition_spec(_texts("partition_by", partition_by), given),
+        parse_sort_order(_texts("sort_order", sort_order), given),
         location=catalog.location_of(identifier),
-        properties={key: str(value) for key, value in properties.items()},
+        properties=texts,
     )
     return Table(catalog, loaded)
 
 
-def _texts(given: Sequence[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _texts(argument: str, given: object) -> tuple[str, ...]:
+    texts = (given,) if isinstance(given, str) else given
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise InvalidTypeError(
+            f"{argument} must be a list of texts like 'days(ts)', or one, not {given!r}"
+        )
+    return tuple(texts)

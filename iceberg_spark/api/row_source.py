@@ -17,6 +17,7 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.strays import remove_strays
 
 RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
 
@@ -32,7 +33,7 @@ def write_rows(
     match rows:
         case DataFrame():
             check_columns(context.schema, to_arrow(from_spark(rows.schema)), options)
-            return write_frame(rows, context, options)
+            return _write_frame(rows, context, io, options)
         case pa.Table():
             return _write_batches(rows.schema, rows.to_batches(), context, io, options)
         case pa.RecordBatch():
@@ -44,6 +45,19 @@ def write_rows(
                 "Rows must be a Spark DataFrame, a pyarrow.Table, RecordBatch or "
                 f"RecordBatchReader, not {type(rows).__name__}"
             )
+
+
+def _write_frame(
+    frame: DataFrame, context: WriteContext, io: FileIO, options: AlignOptions
+) -> tuple[DataFile, ...]:
+    """Write on Spark; files of failed, retried and speculative tasks are removed."""
+    try:
+        files = write_frame(frame, context, options)
+    except BaseException:
+        remove_strays(io, context, keep=(), aborted=True)
+        raise
+    remove_strays(io, context, [file.file_path for file in files])
+    return files
 
 
 def _write_batches(

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
@@ -48,6 +48,8 @@ class TableScan:
     limit: int | None = None
 
     def __post_init__(self) -> None:
+        if self.limit is not None and not isinstance(self.limit, int):
+            raise InvalidTypeError(f"limit must be an integer, not {self.limit!r}")
         if self.limit is not None and self.limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {self.limit}")
 

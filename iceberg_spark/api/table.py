@@ -71,8 +71,9 @@ class Table:
         """Return the default sort order."""
         return self.metadata.sort_order
 
+    @property
     def properties(self) -> dict[str, str]:
-        """Return the table's properties."""
+        """The table's properties, as a copy."""
         return dict(self.metadata.properties)
 
     def location(self) -> str:
@@ -103,7 +104,7 @@ class Table:
     def scan(  # noqa: PLR0913 - each is a keyword of PyIceberg's scan, or of the contract
         self,
         row_filter: str | Unbound | None = None,
-        selected_fields: Sequence[str] = ("*",),
+        selected_fields: Sequence[str] | str = ("*",),
         *,
         snapshot_id: int | None = None,
         branch: str | None = None,
@@ -111,7 +112,7 @@ class Table:
         as_of_timestamp_ms: int | None = None,
         start_snapshot_id: int | None = None,
         end_snapshot_id: int | None = None,
-        metadata_columns: Sequence[str] = (),
+        metadata_columns: Sequence[str] | str = (),
         case_sensitive: bool = True,
         time_zone: str | None = None,
         limit: int | None = None,
@@ -127,14 +128,14 @@ class Table:
             self._loaded,
             self.io,
             row_filter=row_filter,
-            selected_fields=tuple(selected_fields),
+            selected_fields=_names(selected_fields),
             snapshot_id=snapshot_id,
             branch=branch,
             tag=tag,
             as_of_timestamp_ms=as_of_timestamp_ms,
             start_snapshot_id=start_snapshot_id,
             end_snapshot_id=end_snapshot_id,
-            metadata_columns=tuple(metadata_columns),
+            metadata_columns=_names(metadata_columns),
             case_sensitive=case_sensitive,
             time_zone=time_zone,
             limit=limit,
@@ -223,3 +224,7 @@ class Table:
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded
+
+
+def _names(given: Sequence[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.import_files import files_to_add
 from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, StorageError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.io.file_io import FileIO
@@ -19,7 +21,7 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.append import AppendFiles
-from iceberg_spark.transaction.commit import commit, removed_unless_committed
+from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_committed, staged
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
@@ -33,12 +35,12 @@ from iceberg_spark.write.new_write import write_context
 class TableTransaction:
     """Collects changes; `commit_transaction`, or the end of its with-block, lands them at once.
 
-    Data files are written when a change is added and are removed again when nothing lands. The
-    changes build on each other's metadata, not on each other's rows: what an earlier change
-    appended is not seen by a later overwrite of the same transaction.
+    Data files are written when a change is added and are removed again when nothing lands. Each
+    change sees those before it: an overwrite also replaces matching rows that an earlier change
+    of the same transaction appended.
     """
 
-    __slots__ = ("_actions", "_base", "_catalog", "_new_files", "_take")
+    __slots__ = ("_actions", "_base", "_catalog", "_new_files", "_stage", "_take")
 
     def __init__(
         self, catalog: Catalog, base: LoadedTable, take: Callable[[LoadedTable], None]
@@ -48,6 +50,7 @@ class TableTransaction:
         self._take = take
         self._actions: list[Action] = []
         self._new_files: list[str] = []
+        self._stage = (base.metadata, 0)
 
     def __enter__(self) -> Self:
         return self
@@ -70,13 +73,12 @@ class TableTransaction:
         CommitStateUnknownException (nothing is removed).
         """
         actions, files = tuple(self._actions), tuple(self._new_files)
-        self._actions.clear()
-        self._new_files.clear()
+        self._reset(self._base)
         if not actions:
             return
         with removed_unless_committed(self._io, files):
             loaded = commit(self._catalog, self._base.identifier, actions, self._base)
-        self._base = loaded
+        self._reset(loaded)
         self._take(loaded)
 
     def append(
@@ -112,7 +114,7 @@ class TableTransaction:
         planned = None
         if rewrites:
             matched = matched_files(
-                self._metadata,
+                self._staged(),
                 self._io,
                 predicate,
                 branch=branch,
@@ -123,7 +125,7 @@ class TableTransaction:
             context = self._context()
             kept = aligned(context.schema, matched.kept(self._io), AlignOptions())
             added += self._noted(write_data_files(context, self._io, kept, TaskId()))
-            planned = Planned(matched.context.snapshot_id, row_filter=predicate)
+            planned = Planned(self._head(branch), row_filter=predicate)
         self._actions.append(
             OverwriteFiles(
                 added,
@@ -175,7 +177,7 @@ class TableTransaction:
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
         """Add Parquet files as they lie; see `Table.add_files`."""
-        imported = files_to_add(self._metadata, self._io, paths)
+        imported = files_to_add(self._staged(), self._io, paths)
         if imported.name_mapping is not None:
             self._actions.append(set_name_mapping(imported.name_mapping))
         self._actions.append(
@@ -183,19 +185,28 @@ class TableTransaction:
         )
 
     def set_properties(self, updates: Mapping[str, str], removals: Sequence[str] = ()) -> None:
-        """Set and remove table properties."""
+        """Set and remove table properties; `format-version` upgrades the table."""
+        check_writable_version(updates)
         self._actions.append(UpdateProperties(updates, removals))
 
     @property
-    def _metadata(self) -> TableMetadata:
-        return self._base.metadata
-
-    @property
     def _io(self) -> FileIO:
-        return self._catalog.io(self._metadata.location)
+        return self._catalog.io(self._base.metadata.location)
+
+    def _staged(self) -> TableMetadata:
+        """Return the metadata as the changes so far leave it; each is applied once."""
+        metadata, applied = self._stage
+        metadata = staged(metadata, self._io, self._actions[applied:])
+        self._stage = metadata, len(self._actions)
+        return metadata
+
+    def _head(self, branch: str | None) -> int | None:
+        """Return the committed snapshot that a change of a branch is planned on."""
+        head = self._base.metadata.branch_head(branch)
+        return None if head is None else head.snapshot_id
 
     def _context(self) -> WriteContext:
-        return write_context(self._metadata, io_properties=self._io.properties)
+        return write_context(self._staged(), io_properties=self._io.properties)
 
     def _write(self, rows: RowSource, case_sensitive: bool) -> tuple[DataFile, ...]:
         options = AlignOptions(case_sensitive=case_sensitive)
@@ -207,9 +218,17 @@ class TableTransaction:
         return made
 
     def _discard(self) -> None:
-        self._io.delete_many(self._new_files)
+        """Remove what was written; what the store keeps is left to orphan removal."""
+        with suppress(StorageError):
+            self._io.delete_many(self._new_files)
+        clean_up(self._actions, self._io, None)
+        self._reset(self._base)
+
+    def _reset(self, base: LoadedTable) -> None:
+        self._base = base
         self._actions.clear()
         self._new_files.clear()
+        self._stage = base.metadata, 0
 
 
 def _parsed(predicate: str | Unbound) -> Unbound:

@@ -9,7 +9,7 @@ from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
 from iceberg_spark.catalog.memory import MemoryCatalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError, UnsupportedError
 from iceberg_spark.io import location
 
 DEFAULT_CATALOG = "default"
@@ -70,6 +70,10 @@ def resolve(table: str, properties: Mapping[str, str] | None = None) -> tuple[Ca
     without dots and every text with a slash is a path.
     """
     given = dict(properties or {})
+    if not isinstance(table, str):
+        raise InvalidTypeError(
+            f"A table is named by text, a location or an identifier, not by {type(table).__name__}"
+        )
     if not table.strip():
         raise InvalidInputError("The table's name or location is empty")
     if location.is_absolute(table):

@@ -29,7 +29,6 @@ from iceberg_spark.spec.types import (
     VariantType,
 )
 
-MAX_DECIMAL_PRECISION = 38
 _SIMPLE: dict[str, PrimitiveType | VariantType] = {
     str(kind): kind
     for kind in (
@@ -59,7 +58,7 @@ def parse_type(text: str) -> PrimitiveType | VariantType:
     if found := _FIXED.fullmatch(name):
         return FixedType(int(found.group(1)))
     if found := _DECIMAL.fullmatch(name):
-        return _decimal(int(found.group(1)), int(found.group(2)))
+        return DecimalType(int(found.group(1)), int(found.group(2)))
     if found := _GEOMETRY.fullmatch(name):
         return GeometryType(found.group(1) or None)
     if found := _GEOGRAPHY.fullmatch(name):
@@ -67,14 +66,6 @@ def parse_type(text: str) -> PrimitiveType | VariantType:
     raise UnsupportedError(
         f"Unknown type '{text}': this version knows the types of format v1 to v3"
     )
-
-
-def _decimal(precision: int, scale: int) -> DecimalType:
-    if not 1 <= precision <= MAX_DECIMAL_PRECISION:
-        raise InvalidSchemaError(
-            f"decimal({precision}, {scale}): the precision must be 1 to {MAX_DECIMAL_PRECISION}"
-        )
-    return DecimalType(precision, scale)
 
 
 def _geography(crs: str | None, algorithm: str | None) -> GeographyType:

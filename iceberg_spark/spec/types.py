@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
+from iceberg_spark.errors import InvalidSchemaError
+
+MAX_DECIMAL_PRECISION = 38
 DEFAULT_CRS = "OGC:CRS84"
 
 
@@ -58,10 +61,14 @@ class DoubleType:
 
 @dataclass(frozen=True, slots=True)
 class DecimalType:
-    """Fixed-point decimal; precision at most 38."""
+    """Fixed-point decimal. Raises InvalidSchemaError for a precision outside 1 to 38."""
 
     precision: int
     scale: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.precision <= MAX_DECIMAL_PRECISION:
+            raise InvalidSchemaError(f"{self}: the precision must be 1 to {MAX_DECIMAL_PRECISION}")
 
     def __str__(self) -> str:
         return f"decimal({self.precision}, {self.scale})"

@@ -112,9 +112,9 @@ def commit(
     except CommitStateUnknownException:
         raise
     except IcebergError:
-        _clean_up(steps, attempt.io, None)
+        clean_up(steps, attempt.io, None)
         raise
-    _clean_up(steps, attempt.io, committed.metadata)
+    clean_up(steps, attempt.io, committed.metadata)
     return committed
 
 
@@ -181,7 +181,7 @@ class _Attempt:
                 metadata = apply(metadata, prepared, now_ms=now_ms)
                 updates = (*updates, *prepared)
         except BaseException:
-            _clean_up(self.actions, self.io, None)
+            clean_up(self.actions, self.io, None)
             raise
         self.updates = () if metadata is start and base is not None else updates
 
@@ -198,7 +198,20 @@ class _Attempt:
         return table if all(snapshot.snapshot_id in there for snapshot in ours) else None
 
 
-def _clean_up(actions: Iterable[Action], io: FileIO, committed: TableMetadata | None) -> None:
+def staged(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMetadata:
+    """Return what the actions would make of a base, for planning the next one; lands nothing.
+
+    Manifests that they write are reused when the actions are committed; `clean_up` removes them
+    when they are not.
+    """
+    metadata = base
+    for action in actions:
+        now_ms = max(int(time.time() * 1000), metadata.last_updated_ms)
+        metadata = apply(metadata, action.prepare(metadata, io).updates, now_ms=now_ms)
+    return metadata
+
+
+def clean_up(actions: Iterable[Action], io: FileIO, committed: TableMetadata | None) -> None:
     """Let each action remove its unused files; what can't be removed is left to orphan removal."""
     for action in actions:
         try:
