@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.orc as po
 
-from iceberg_spark.arrow.arrays import map_list, map_struct, struct_children
+from iceberg_spark.arrow.arrays import map_list, map_struct
 from iceberg_spark.arrow.schema import child_fields, field_id, to_arrow
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.formats.file_writer import WrittenFile
@@ -103,6 +104,9 @@ class OrcFileWriter:
             for chunk in column.chunks:
                 _check_times(chunk, name)
         self._metrics.add(table)
+        # Arrow's ORC writer forgets where a slice of a nested column starts and writes other rows
+        # (tried with Arrow 26): the rows are copied to arrays that start at 0.
+        table = table.take(pa.array(np.arange(table.num_rows))).combine_chunks()
         target = self._layout.target
         columns = [
             pa.chunked_array([_stored(chunk, field.type) for chunk in column.chunks], field.type)
@@ -171,18 +175,22 @@ def _type_attributes(kind: IcebergType) -> dict[str, str]:
 
 
 def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return an array as ORC stores it: times as longs, fixed bytes as binary."""
-    if array.type == target:
-        return array
+    """Return an array as ORC stores it: times as longs, fixed bytes as binary.
+
+    Structs are put together anew, at any depth, with their nulls in their children too, and
+    slices are copied: Arrow writes the wrong children of slices with nulls, and of structs with
+    nulls that lie in another struct, a list or a map (tried with Arrow 26).
+    """
     if pa.types.is_struct(target):
-        pairs = zip(struct_children(array), target, strict=True)
+        pairs = zip(array.flatten(), target, strict=True)
         return map_struct(array, [_stored(child, field.type) for child, field in pairs], target)
     if pa.types.is_map(target):
         entry = pa.struct([target.key_field, target.item_field])
         return map_list(array, lambda values: _stored(values, entry), target)
     if pa.types.is_list(target):
         return map_list(array, lambda values: _stored(values, target.value_type), target)
-    return array.cast(target)
+    whole = pa.concat_arrays([array]) if array.offset else array
+    return whole if array.type == target else whole.cast(target)
 
 
 def _check_times(array: pa.Array, column: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -278,6 +279,29 @@ def test_orc_slices_are_written_right() -> None:
     assert read == po.ORCFile(io.BytesIO(orc(rows(ROW))[0])).read().to_pylist()
 
 
+def test_orc_writes_the_rows_of_a_slice_and_no_others() -> None:
+    """Arrow's writer would begin at the first row of nested columns."""
+    inner = StructType(NestedField(3, "x", LongType()))
+    schema = Schema(
+        NestedField(1, "id", LongType()),
+        NestedField(2, "st", inner),
+        NestedField(4, "li", ListType(5, StructType(NestedField(6, "k", StringType())))),
+        NestedField(7, "m", MapType(8, StringType(), 9, LongType())),
+    )
+    values = [
+        {"id": n, "st": {"x": n}, "li": [{"k": str(n)}], "m": [(str(n), n)]} for n in range(9)
+    ]
+    table = pa.Table.from_pylist(values, schema=to_arrow(schema))
+    layout = orc_layout(schema, WriterProperties({}), metrics_modes(schema, {}))
+    sink = Kept()
+    writer = OrcFileWriter(sink, layout, lambda: io.BytesIO(sink.data))
+    writer.write(pa.concat_tables([table.slice(3, 2), table.slice(6, 1)]))
+    writer.write(table.slice(8))
+    data, _ = finished(writer, sink)
+    read = po.ORCFile(io.BytesIO(data)).read().to_pylist()
+    assert read == [values[3], values[4], values[6], values[8]]
+
+
 def test_orc_types_have_icebergs_attributes() -> None:
     schema = po.ORCFile(io.BytesIO(orc(rows())[0])).schema
 
@@ -305,6 +329,38 @@ def test_orc_offsets_are_those_of_its_stripes() -> None:
     found = tuple(stripe.offset for stripe in stripes(file.reader.serialized_file_tail()))
     assert written.split_offsets == found
     assert len(found) == file.nstripes >= 1
+
+
+def test_orc_slices_of_structs_with_nulls_keep_their_children() -> None:
+    """Arrow itself writes the children of the array's first rows instead."""
+    pair = StructType(NestedField(2, "a", IntegerType()), NestedField(3, "b", StringType()))
+    outer = StructType(NestedField(11, "in", replace_ids(pair, 12)))
+    schema = Schema(
+        NestedField(1, "st", pair),
+        NestedField(10, "out", outer),
+        NestedField(20, "li", ListType(21, replace_ids(pair, 22))),
+        NestedField(30, "m", MapType(31, StringType(), 32, replace_ids(pair, 33))),
+    )
+    made = []
+    for n in range(12):
+        inner = None if n % 3 == 0 else {"a": n, "b": str(n)}
+        entries = [(str(n), inner)]
+        made.append({"st": inner, "out": {"in": inner}, "li": [inner] * (n % 4), "m": entries})
+    table = pa.Table.from_pylist(made, schema=to_arrow(schema))
+    for first, count in ((0, 12), (1, 4), (5, 7), (11, 1)):
+        sink = Kept()
+        layout = orc_layout(schema, WriterProperties({}), metrics_modes(schema, {}))
+        writer = OrcFileWriter(sink, layout, lambda kept=sink: io.BytesIO(kept.data))
+        writer.write(table.slice(first, count))
+        writer.write(table.slice(first, 1))
+        finished(writer, sink)
+        expected = made[first : first + count] + made[first : first + 1]
+        assert po.read_table(io.BytesIO(sink.data)).to_pylist() == expected
+
+
+def replace_ids(kind: StructType, first: int) -> StructType:
+    fields = (replace(one, field_id=first + n) for n, one in enumerate(kind.fields))
+    return StructType(*fields)
 
 
 @pytest.mark.parametrize("column", ["ts", "st.at", "li.element", "m.value"])
