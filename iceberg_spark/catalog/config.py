@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import strictyaml
-
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.lazy import LazyModule
+
+strictyaml = LazyModule("strictyaml")
 
 _FILE = ".pyiceberg.yaml"
 _PREFIX = "PYICEBERG_CATALOG__"

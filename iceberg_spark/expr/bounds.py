@@ -6,6 +6,7 @@ Used by `may_match` and `must_match`, which turn null into their own default.
 from __future__ import annotations
 
 import uuid
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -30,8 +31,17 @@ from iceberg_spark.spec.types import (
     UUIDType,
 )
 
-TRUE = pc.scalar(True)
-FALSE = pc.scalar(False)
+
+@cache
+def constant(value: bool) -> pc.Expression:
+    """Return an expression that is always true or false.
+
+    Made at first use: the first scalar makes Arrow import pandas, 0.3 s that a process which
+    only looks at a schema can do without.
+    """
+    return pc.scalar(value)
+
+
 RANGE_LIMIT = 200  # Java's IN_PREDICATE_LIMIT: so many values of an IN are looked at one by one
 _HIGHEST = "\U0010ffff"
 _SURROGATES = 0xD800, 0xDFFF
@@ -57,7 +67,7 @@ def lower_and_upper(ref: BoundReference) -> tuple[pc.Expression, pc.Expression]:
             broken = upper < lower
         case _:
             return lower, upper
-    broken = pc.coalesce(broken, FALSE)
+    broken = pc.coalesce(broken, constant(False))
     unknown = pc.scalar(pa.scalar(None, arrow_type(ref.field_type)))
     return pc.if_else(broken, unknown, lower), pc.if_else(broken, unknown, upper)
 
@@ -75,13 +85,13 @@ def no_nulls(ref: BoundReference) -> pc.Expression:
 def only_nan(ref: BoundReference) -> pc.Expression:
     """Return whether every value is NaN."""
     if not may_be_nan(ref.field_type):
-        return FALSE
+        return constant(False)
     return (_count(NAN_COUNT, ref) == _count(VALUE_COUNT, ref)) & (_count(NAN_COUNT, ref) > 0)
 
 
 def no_nan(ref: BoundReference) -> pc.Expression:
     """Return whether no value is NaN."""
-    return _count(NAN_COUNT, ref) == 0 if may_be_nan(ref.field_type) else TRUE
+    return _count(NAN_COUNT, ref) == 0 if may_be_nan(ref.field_type) else constant(True)
 
 
 def no_ordinary(ref: BoundReference) -> pc.Expression:
@@ -142,7 +152,7 @@ def one_value_of(ref: BoundReference, values: tuple[Any, ...]) -> pc.Expression:
         value = literal(values[0], ref.field_type)
         return (lower == value) & (upper == value)
     members = array(with_both_zeros(values), ref.field_type)
-    return (lower == upper) & pc.if_else(lower.is_null(), FALSE, lower.isin(members))
+    return (lower == upper) & pc.if_else(lower.is_null(), constant(False), lower.isin(members))
 
 
 def with_both_zeros(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -166,7 +176,7 @@ def after_prefix(prefix: str) -> str | None:
 def any_of(masks: list[pc.Expression]) -> pc.Expression:
     """Join expressions by OR as a balanced tree, so that long lists stay shallow."""
     if not masks:
-        return FALSE
+        return constant(False)
     while len(masks) > 1:
         pairs = [masks[i] | masks[i + 1] for i in range(0, len(masks) - 1, 2)]
         masks = pairs + (masks[-1:] if len(masks) % 2 else [])
@@ -176,7 +186,7 @@ def any_of(masks: list[pc.Expression]) -> pc.Expression:
 def all_of(masks: list[pc.Expression]) -> pc.Expression:
     """Join expressions by AND as a balanced tree."""
     if not masks:
-        return TRUE
+        return constant(True)
     while len(masks) > 1:
         pairs = [masks[i] & masks[i + 1] for i in range(0, len(masks) - 1, 2)]
         masks = pairs + (masks[-1:] if len(masks) % 2 else [])

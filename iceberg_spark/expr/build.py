@@ -21,7 +21,7 @@ from iceberg_spark.expr.nodes import (
     StartsWith,
     Unbound,
 )
-from iceberg_spark.expr.parse import parse_predicate
+from iceberg_spark.expr.sql import parse_predicate
 
 
 @dataclass(frozen=True, slots=True)

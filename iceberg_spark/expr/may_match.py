@@ -12,12 +12,11 @@ from typing import assert_never
 import pyarrow.compute as pc
 
 from iceberg_spark.expr.bounds import (
-    FALSE,
-    TRUE,
     after_prefix,
     all_of,
     any_of,
     ceiling,
+    constant,
     floor,
     is_coarse,
     literal,
@@ -55,13 +54,13 @@ def may_match(bound: Bound) -> pc.Expression:
     It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
     makes it false.
     """
-    return pc.coalesce(_may(bound), TRUE)
+    return pc.coalesce(_may(bound), constant(True))
 
 
 def _may(node: Bound) -> pc.Expression:
     match node:
         case Constant(value=value):
-            return TRUE if value else FALSE
+            return constant(value)
         case And(children=children):
             return all_of([_may(child) for child in children])
         case Or(children=children):
@@ -69,7 +68,7 @@ def _may(node: Bound) -> pc.Expression:
         case _:
             ref = node.term
             if isinstance(ref, Reference) or not isinstance(ref.field_type, PRIMITIVES):
-                return TRUE  # nested types have no statistics of their own
+                return constant(True)  # nested types have no statistics of their own
             return _leaf(node, ref)
 
 
@@ -135,6 +134,6 @@ def _not_prefix(ref: BoundReference, prefix: str) -> pc.Expression:
     lower, upper = lower_and_upper(ref)
     after = after_prefix(prefix)
     if after is None:
-        return TRUE
+        return constant(True)
     kind = ref.field_type
     return (lower < literal(prefix, kind)) | (upper >= literal(after, kind))

@@ -11,12 +11,11 @@ from typing import assert_never
 import pyarrow.compute as pc
 
 from iceberg_spark.expr.bounds import (
-    FALSE,
-    TRUE,
     after_prefix,
     all_of,
     any_of,
     ceiling,
+    constant,
     floor,
     is_coarse,
     literal,
@@ -53,13 +52,13 @@ def must_match(bound: Bound) -> pc.Expression:
     It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
     makes it true.
     """
-    return pc.coalesce(_must(bound), FALSE)
+    return pc.coalesce(_must(bound), constant(False))
 
 
 def _must(node: Bound) -> pc.Expression:
     match node:
         case Constant(value=value):
-            return TRUE if value else FALSE
+            return constant(value)
         case And(children=children):
             return all_of([_must(child) for child in children])
         case Or(children=children):
@@ -67,7 +66,7 @@ def _must(node: Bound) -> pc.Expression:
         case _:
             ref = node.term
             if isinstance(ref, Reference) or not isinstance(ref.field_type, PRIMITIVES):
-                return FALSE  # nested types have no statistics of their own
+                return constant(False)  # nested types have no statistics of their own
             return _leaf(node, ref)
 
 
@@ -113,7 +112,7 @@ def _prefix(ref: BoundReference, prefix: str) -> pc.Expression:
     lower, upper = lower_and_upper(ref)
     after = after_prefix(prefix)
     if after is None:
-        return FALSE
+        return constant(False)
     kind = ref.field_type
     return (lower >= literal(prefix, kind)) & (upper < literal(after, kind))
 

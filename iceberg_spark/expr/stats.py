@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
+from pyarrow import _acero as acero  # pyarrow.acero imports pyarrow.dataset, and that pandas
 
 from iceberg_spark.expr.logic import leaves
 from iceberg_spark.expr.nodes import (

@@ -12,7 +12,6 @@ import itertools
 from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias
 
-import polars as pl
 import pyarrow as pa
 
 from iceberg_spark.formats.avro_arrow import arrow_field, from_plain
@@ -24,6 +23,9 @@ from iceberg_spark.formats.avro_container import (
 )
 from iceberg_spark.formats.avro_rows import rows_to_table
 from iceberg_spark.formats.avro_types import AvroField, AvroType, inline_records, parse_record
+from iceberg_spark.lazy import LazyModule
+
+pl = LazyModule("polars")
 
 Table: TypeAlias = Any  # pyarrow ships no types
 

@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from iceberg_spark.lazy import LazyModule
+
+pl = LazyModule("polars")
 
 Mask = npt.NDArray[np.bool_]
 Longs = npt.NDArray[np.int64]
@@ -146,12 +149,13 @@ def key_set(columns: Sequence[pa.Array], *, fast: bool = True) -> KeySet:
     return _hashed_keys(columns, fast=fast)
 
 
-def hash_rows(frame: pl.DataFrame) -> Words:
+def hash_rows(frame: Any) -> Words:
     """Return a 64-bit hash a row; equal rows have equal hashes within this process."""
-    return frame.hash_rows(_SEED).to_numpy()
+    words: Words = frame.hash_rows(_SEED).to_numpy()
+    return words
 
 
-def _frame(columns: Sequence[pa.Array]) -> pl.DataFrame:
+def _frame(columns: Sequence[pa.Array]) -> Any:
     return pl.DataFrame([pl.Series(str(i), pl.from_arrow(c)) for i, c in enumerate(columns)])
 
 

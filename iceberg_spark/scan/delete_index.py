@@ -294,12 +294,13 @@ def _lists(rows: int, found: Sequence[Pairs]) -> Any:
 
 _NO_ROWS = np.zeros(0, np.int64)
 _NOWHERE = Scope(_NO_ROWS, _NO_ROWS, _NO_ROWS, strict=False)
+# Made without pa.array, which imports pandas: this module is loaded wherever a scan is planned.
 _EMPTY = DeleteIndex(
-    files=pa.table({}),
-    targets=pa.array([], pa.string()),
+    files=pa.schema([]).empty_table(),
+    targets=pa.nulls(0, pa.string()),
     by_path=_NOWHERE,
     vectors=_NOWHERE,
     by_spec={},
     everywhere=_NOWHERE,
-    pruning=PairPruning({}, (), pa.table({}), pa.array([], pa.int64()), (None, None)),
+    pruning=PairPruning({}, (), pa.schema([]).empty_table(), pa.nulls(0, pa.int64()), (None, None)),
 )
