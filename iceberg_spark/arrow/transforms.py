@@ -31,6 +31,7 @@ from iceberg_spark.spec.transforms import (
 from iceberg_spark.spec.types import DecimalType, IcebergType
 
 _EXACT = Context(prec=80)  # the default context rounds at 28 digits
+_DECIMAL_BYTES = 16
 _HOUR = {"us": 3_600_000_000, "ns": 3_600_000_000_000}
 
 
@@ -94,9 +95,20 @@ def _plain(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     if pa.types.is_binary_view(kind):
         return array.cast(pa.binary())
-    if pa.types.is_decimal(kind) and kind.bit_width != 128:
-        return array.cast(pa.decimal128(kind.precision, kind.scale))
+    if pa.types.is_decimal(kind):
+        return _aligned(array.cast(pa.decimal128(kind.precision, kind.scale)))
     return array
+
+
+def _aligned(decimals: pa.Array) -> pa.Array:
+    """Return decimals at an address that the kernels take: a multiple of 16.
+
+    Java aligns what it sends by 8 only, and pyiceberg-core ends in a panic on that.
+    """
+    data = decimals.buffers()[1]
+    if data is None or data.address % _DECIMAL_BYTES == 0:
+        return decimals
+    return decimals.take(pa.array(np.arange(len(decimals))))
 
 
 def _truncate(source_type: IcebergType, column: pa.Array, width: int) -> pa.Array:

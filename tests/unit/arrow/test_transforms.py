@@ -179,6 +179,20 @@ def test_truncate_keeps_a_decimals_scale_and_type() -> None:
         assert found.to_pylist() == expected
 
 
+@pytest.mark.parametrize("transform", [BucketTransform(3), TruncateTransform(10)])
+def test_decimals_as_java_aligns_them(transform) -> None:
+    """Arrow batches from a JVM lie at multiples of 8, not of 16."""
+    values = [Decimal("10.65"), None, Decimal("-0.05")]
+    kind = pa.decimal128(9, 2)
+    plain = pa.array(values, kind)
+    valid, data = plain.buffers()
+    shifted = pa.py_buffer(bytes(8) + data.to_pybytes()).slice(8)
+    assert shifted.address % 16 == 8
+    moved = pa.Array.from_buffers(kind, 3, [valid, shifted])
+    found = apply_transform(transform, DecimalType(9, 2), moved)
+    assert found.equals(apply_transform(transform, DecimalType(9, 2), plain))
+
+
 @pytest.mark.parametrize("precision", [4, 38])
 def test_truncate_of_a_decimal_that_needs_one_more_digit_is_refused(precision: int) -> None:
     lowest = "-" + "9" * (precision - 2) + ".99"
