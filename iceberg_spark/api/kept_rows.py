@@ -47,7 +47,7 @@ class MatchedFiles:
 def matched_files(
     metadata: TableMetadata,
     io: FileIO,
-    predicate: str | Unbound,
+    predicate: Unbound,
     *,
     branch: str | None,
     case_sensitive: bool,

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
@@ -34,7 +35,7 @@ class TableScan:
 
     loaded: LoadedTable
     io: FileIO
-    row_filter: str | Unbound | None = None
+    row_filter: str | Predicate | Unbound | None = None
     selected_fields: tuple[str, ...] = ("*",)
     snapshot_id: int | None = None
     branch: str | None = None
@@ -120,7 +121,7 @@ class TableScan:
         values = {
             "row-filter": predicate
             if predicate is None or isinstance(predicate, str)
-            else to_text(predicate),
+            else to_text(as_unbound(predicate), None),
             "columns": ",".join(self.selected_fields),
             "snapshot-id": self.snapshot_id,
             "branch": self.branch,

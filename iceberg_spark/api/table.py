@@ -12,6 +12,7 @@ from iceberg_spark.api.show import table_html, table_text
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_properties import UpdateProperties
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
@@ -103,7 +104,7 @@ class Table:
 
     def scan(  # noqa: PLR0913 - each is a keyword of PyIceberg's scan, or of the contract
         self,
-        row_filter: str | Unbound | None = None,
+        row_filter: str | Predicate | Unbound | None = None,
         selected_fields: Sequence[str] | str = ("*",),
         *,
         snapshot_id: int | None = None,
@@ -165,7 +166,7 @@ class Table:
     def overwrite(
         self,
         df: pa.Table | DataFrame,
-        overwrite_filter: str | Unbound = "true",
+        overwrite_filter: str | Predicate | Unbound = "true",
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,

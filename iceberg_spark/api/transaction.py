@@ -13,8 +13,8 @@ from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import InvalidInputError, StorageError
+from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
-from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.native.scan_frame import session_time_zone
 from iceberg_spark.spec.data_file import DataFile
@@ -98,7 +98,7 @@ class TableTransaction:
     def overwrite(
         self,
         df: RowSource,
-        overwrite_filter: str | Unbound = "true",
+        overwrite_filter: str | Predicate | Unbound = "true",
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -231,9 +231,7 @@ class TableTransaction:
         self._stage = base.metadata, 0
 
 
-def _parsed(predicate: str | Unbound) -> Unbound:
-    if isinstance(predicate, str):
-        return parse_predicate(predicate)
+def _parsed(predicate: str | Predicate | Unbound) -> Unbound:
     if predicate is None:
         raise InvalidInputError("overwrite_filter must be a predicate; 'true' means all rows")
-    return predicate
+    return as_unbound(predicate)

@@ -1,8 +1,9 @@
-"""A predicate tree as SQL text, for people (plans, messages)."""
+"""A predicate tree as SQL text, for people (plans, messages) and to be parsed again."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 import uuid
 from typing import Any, assert_never
 
@@ -33,49 +34,64 @@ from iceberg_spark.spec.types import (
     TimeType,
 )
 
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 SHOWN_VALUES = 10  # of an IN; the rest is counted
 
 
-def to_text(node: Unbound | Bound) -> str:
-    """Return SQL text of a bound or unbound tree; long IN lists are cut."""
+def to_text(node: Unbound | Bound, shown_values: int | None = SHOWN_VALUES) -> str:
+    """Return SQL text of a bound or unbound tree.
+
+    Long IN lists are cut after `shown_values`. With None nothing is cut, and the text of an
+    unbound tree is parsed to one that means the same (but for NaN and infinite literals).
+    """
     match node:
         case Constant(value=value):
             return "true" if value else "false"
         case And(children=children):
-            return " AND ".join(_nested(child) for child in children)
+            return " AND ".join(_nested(child, shown_values) for child in children)
         case Or(children=children):
-            return " OR ".join(_nested(child) for child in children)
+            return " OR ".join(_nested(child, shown_values) for child in children)
         case Not(child=child):
-            return f"NOT ({to_text(child)})"
+            return f"NOT ({to_text(child, shown_values)})"
         case _:
-            return _leaf(node)
+            return _leaf(node, shown_values)
 
 
-def _leaf(leaf: Leaf) -> str:
+def _leaf(leaf: Leaf, shown_values: int | None) -> str:
+    name = _name(leaf.term.name)
     match leaf:
-        case IsNull(term=term, negated=negated):
-            return f"{term.name} IS {'NOT ' if negated else ''}NULL"
-        case IsNaN(term=term, negated=negated):
-            test = f"isnan({term.name})"
-            return f"{term.name} IS NOT NULL AND NOT {test}" if negated else test
+        case IsNull(negated=negated):
+            return f"{name} IS {'NOT ' if negated else ''}NULL"
+        case IsNaN(negated=negated):
+            test = f"isnan({name})"
+            return f"{name} IS NOT NULL AND NOT {test}" if negated else test
         case Comparison(op=op, term=term, value=value):
-            return f"{term.name} {op} {_literal(term, value)}"
+            return f"{name} {op} {_literal(term, value)}"
         case In(values=(), negated=negated):
             return "true" if negated else "false"
         case In(term=term, values=values, negated=negated):
-            shown = [_literal(term, value) for value in values[:SHOWN_VALUES]]
-            if len(values) > SHOWN_VALUES:
-                shown.append(f"... {len(values) - SHOWN_VALUES} more")
-            return f"{term.name} {'NOT ' if negated else ''}IN ({', '.join(shown)})"
-        case StartsWith(term=term, prefix=prefix, negated=negated):
-            return f"{term.name} {'NOT ' if negated else ''}LIKE {_quoted(_escaped(prefix) + '%')}"
+            shown = [_literal(term, value) for value in values[:shown_values]]
+            if len(values) > len(shown):
+                shown.append(f"... {len(values) - len(shown)} more")
+            return f"{name} {'NOT ' if negated else ''}IN ({', '.join(shown)})"
+        case StartsWith(prefix=prefix, negated=negated):
+            return f"{name} {'NOT ' if negated else ''}LIKE {_quoted(_escaped(prefix) + '%')}"
         case _:
             assert_never(leaf)
 
 
-def _nested(node: Unbound | Bound) -> str:
+def _name(name: str) -> str:
+    """Return a column's full name as SQL takes it: in backticks where it is no plain word."""
+    return ".".join(
+        part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`"
+        for part in name.split(".")
+    )
+
+
+def _nested(node: Unbound | Bound, shown_values: int | None) -> str:
     several = isinstance(node, And | Or) or (isinstance(node, IsNaN) and node.negated)
-    return f"({to_text(node)})" if several else to_text(node)
+    text = to_text(node, shown_values)
+    return f"({text})" if several else text
 
 
 def _quoted(text: str) -> str:
@@ -114,6 +130,8 @@ def _temporal(value: Any) -> str:
             return f"TIMESTAMP '{value.isoformat(' ')}'"
         case dt.date():
             return f"DATE '{value.isoformat()}'"
+        case dt.time():
+            return f"TIME '{value.isoformat()}'"
         case _:
             return str(value)
 

@@ -138,8 +138,9 @@ class Schema:
             return found
         lower = name.lower()
         if lower in self._id_of_lower and self._id_of_lower[lower] is None:
+            alike = ", ".join(each for each in self.column_names if each.lower() == lower)
             raise InvalidSchemaError(
-                f"Column '{name}' is ambiguous: two columns differ only by case"
+                f"Column '{name}' is ambiguous: columns {alike} differ only by case"
             )
         found = self._id_of_lower.get(lower)
         if found is not None:

@@ -67,7 +67,7 @@ class OverwriteFiles:
             return
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, planned.snapshot_id)
-        about = planned.row_filter or self._row_filter
+        about = self._row_filter if planned.row_filter is None else planned.row_filter
         may_match = may_match_filter(base, None if about is None else self._bind(base, about))
         if planned.refuse_new_data:
             no_added_data_files(history, may_match)

@@ -1,0 +1,71 @@
+"""Catalogs as users see them: by name and properties, tables by identifier."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark import TableCatalog
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+)
+from tests.unit.api.tables import ids, rows
+
+
+@pytest.fixture(params=["filesystem", "hadoop", "memory"])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> TableCatalog:
+    name = f"cat_{uuid.uuid4().hex}"
+    return ice.load_catalog(name, type=request.param, warehouse=str(tmp_path / "wh"))
+
+
+def test_a_table_is_created_and_loaded_by_its_identifier(catalog: TableCatalog):
+    made = catalog.create_table("db.t", "id bigint", partition_by="id", properties={"a": "1"})
+    made.append(rows(id=[1]))
+    assert ids(catalog.load_table("db.t")) == [1]
+    assert made.properties["a"] == "1"
+    assert made.location().endswith("/wh/db/t")
+
+
+def test_a_table_exists_or_not(catalog: TableCatalog):
+    assert not catalog.table_exists("db.t")
+    catalog.create_table("db.t", "id bigint")
+    assert catalog.table_exists("db.t")
+    with pytest.raises(TableAlreadyExistsError, match="t"):
+        catalog.create_table("db.t", "id bigint")
+
+
+def test_a_dropped_table_is_gone(catalog: TableCatalog):
+    catalog.create_table("db.t", "id bigint").append(rows(id=[1]))
+    catalog.drop_table("db.t", purge=True)
+    with pytest.raises(NoSuchTableError, match="t"):
+        catalog.load_table("db.t")
+
+
+def test_a_configured_catalog_is_found_by_the_first_part_of_an_identifier(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__TYPE", "filesystem")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", str(tmp_path))
+    ice.create_table("prod.db.t", "id bigint").append(rows(id=[1]))
+    assert ids(ice.load_table("prod.db.t")) == [1]
+    assert ids(ice.load_table(str(tmp_path / "db" / "t"))) == [1]
+
+
+def test_a_catalog_shows_its_name_and_no_property():
+    catalog = ice.load_catalog("prod", type="memory", token="hush")
+    assert (catalog.name, repr(catalog)) == ("prod", "TableCatalog(prod)")
+
+
+@pytest.mark.parametrize("kind", ["rest", "sql", "glue", "hive"])
+def test_a_kind_that_is_to_come_says_so(kind: str):
+    with pytest.raises(UnsupportedError, match=f"{kind}.*filesystem"):
+        ice.load_catalog("prod", type=kind)
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(InvalidInputError, match=r"'nessie2'.*filesystem"):
+        ice.load_catalog("prod", type="nessie2")

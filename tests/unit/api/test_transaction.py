@@ -1,0 +1,169 @@
+"""Several changes in one commit, and what is left when they don't land."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.api import transaction as api_transaction
+from iceberg_spark.errors import (
+    CommitStateUnknownException,
+    InvalidInputError,
+    InvalidSchemaError,
+    ValidationException,
+)
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from tests.unit.api.tables import data_files, files_below, ids, make, rows
+
+
+def described(task: Any) -> DataFile:
+    return DataFile(
+        content=DataFileContent.DATA,
+        file_path=task.file_path,
+        file_format=task.file_format,
+        partition=task.partition,
+        record_count=task.record_count,
+        file_size_in_bytes=task.file_size_in_bytes,
+        spec_id=task.spec_id,
+    )
+
+
+def test_several_changes_are_one_commit():
+    table = make(partition_by=["k"])
+    with table.transaction() as tx:
+        tx.append(rows(id=[1], k=["a"]))
+        tx.append(rows(id=[2], k=["b"]))
+        tx.set_properties({"owner": "me"})
+        assert ice.load_table(table.location()).snapshots() == []
+    assert ids(table) == [1, 2]
+    assert table.properties["owner"] == "me"
+    assert len(table.metadata.metadata_log) == 1
+    assert len(table.snapshots()) == 2
+
+
+def test_an_overwrite_replaces_matching_rows_appended_before_it():
+    table = make()
+    with table.transaction() as tx:
+        tx.append(rows(id=[1, 2]))
+        tx.overwrite(rows(id=[9]), "id = 1")
+    assert ids(table) == [2, 9]
+
+
+def test_an_overwrite_of_all_replaces_what_was_appended_before_it():
+    table = make()
+    table.append(rows(id=[0]))
+    with table.transaction() as tx:
+        tx.append(rows(id=[1, 2]))
+        tx.overwrite(rows(id=[9]))
+    assert ids(table) == [9]
+
+
+def test_a_write_follows_properties_set_before_it():
+    table = make()
+    with table.transaction() as tx:
+        tx.set_properties({"write.format.default": "avro"})
+        tx.append(rows(id=[1]))
+    assert [task.file_path.rpartition(".")[2] for task in table.scan().plan_files()] == ["avro"]
+
+
+def test_files_of_a_landed_transaction_are_exactly_those_in_use(tmp_path: Path):
+    table = make(tmp_path / "t")
+    with table.transaction() as tx:
+        tx.append(rows(id=[1, 2]))
+        tx.overwrite(rows(id=[9]), "id = 1")
+    manifests = {name for name in files_below(tmp_path / "t" / "metadata") if "-m" in name}
+    lists = {name for name in files_below(tmp_path / "t" / "metadata") if "snap-" in name}
+    assert (len(lists), len(manifests)) == (2, 3)  # appended; removed and added by the overwrite
+
+
+def test_an_error_in_the_block_removes_what_was_written(tmp_path: Path):
+    table = make(tmp_path / "t")
+    before = files_below(tmp_path)
+    transaction = table.transaction()
+    transaction.append(rows(id=[1]))
+    transaction.overwrite(rows(id=[2]), "id = 1")
+    assert files_below(tmp_path) > before
+    with pytest.raises(KeyError), transaction:
+        raise KeyError("mine")
+    assert files_below(tmp_path) == before
+    assert table.refresh().snapshots() == []
+
+
+def test_a_refused_change_removes_what_those_before_it_wrote(tmp_path: Path):
+    table = make(tmp_path / "t")
+    before = files_below(tmp_path)
+    transaction = table.transaction()
+    transaction.append(rows(id=[1]))
+    with pytest.raises(InvalidSchemaError), transaction:
+        transaction.append(rows(nope=[1]))
+    assert files_below(tmp_path) == before
+
+
+def test_nothing_is_removed_when_the_commit_may_have_landed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    table = make(tmp_path / "t")
+
+    def unknown(*_: Any) -> None:
+        raise CommitStateUnknownException("the line went dead")
+
+    monkeypatch.setattr(api_transaction, "commit", unknown)
+    with pytest.raises(CommitStateUnknownException):
+        table.append(rows(id=[1]))
+    assert len(data_files(table)) == 1
+
+
+def test_without_changes_nothing_is_committed():
+    table = make()
+    with table.transaction():
+        pass
+    assert table.refresh().metadata.metadata_log == ()
+
+
+def test_a_transaction_goes_on_after_its_commit():
+    table = make()
+    tx = table.transaction()
+    tx.append(rows(id=[1]))
+    tx.commit_transaction()
+    tx.append(rows(id=[2]))
+    tx.commit_transaction()
+    assert ids(table) == [1, 2]
+
+
+def test_files_are_replaced_by_their_descriptions():
+    table = make()
+    table.append(rows(id=[1]))
+    table.append(rows(id=[2]))
+    first = next(task for task in table.scan(row_filter="id = 1").plan_files())
+    with table.transaction() as tx:
+        tx.overwrite_files(delete=[described(first)])
+    assert ids(table) == [2]
+    with table.transaction() as tx:
+        tx.overwrite_files(add=[described(first)], snapshot_properties={"job": "back"})
+    assert ids(table) == [1, 2]
+    assert table.current_snapshot().summary["job"] == "back"
+
+
+def test_a_file_to_delete_that_is_gone_is_named():
+    table = make()
+    table.append(rows(id=[1]))
+    (task,) = table.scan().plan_files()
+    table.overwrite(rows(id=[2]))
+    with pytest.raises(ValidationException, match=task.file_path), table.transaction() as tx:
+        tx.overwrite_files(delete=[described(task)])
+    assert ids(table) == [2]
+
+
+def test_delete_files_are_not_added_as_data():
+    table = make()
+    file = DataFile(
+        content=DataFileContent.POSITION_DELETES,
+        file_path="memory://api/d.parquet",
+        file_format=ice.FileFormat.PARQUET,
+        partition=(),
+        record_count=1,
+        file_size_in_bytes=1,
+    )
+    with pytest.raises(InvalidInputError, match=r"d\.parquet"), table.transaction() as tx:
+        tx.overwrite_files(add=[file])
