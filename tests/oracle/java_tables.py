@@ -84,9 +84,9 @@ def create(
     )
 
 
-def append(spark: SparkSession, name: str, start: int, stop: int) -> None:
-    """Let Java append the rows `start` to `stop` of `rows.table` as one file a partition."""
-    made = frame(spark, rows.table(start, stop)).coalesce(1)
+def append(spark: SparkSession, name: str, start: int, stop: int, file_format: str = "") -> None:
+    """Let Java append `rows.table` of these arguments as one file a partition."""
+    made = frame(spark, rows.table(start, stop, file_format)).coalesce(1)
     made.writeTo(identifier(name)).option("fanout-enabled", "true").append()
 
 

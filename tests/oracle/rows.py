@@ -38,6 +38,7 @@ st struct<a: int, b: string, n: struct<x: double, y: timestamp>>, li array<int>,
 ls array<struct<k: string, v: bigint>>, lli array<array<string>>, m map<string, double>,
 md map<int, struct<q: date>>"""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TS = datetime(2024, 1, 1, tzinfo=UTC)
 # No +0.0: Java's ORC reader takes a file of -0.0 and 0.0 for one repeated value (test_engines.py).
 _DOUBLES = (math.nan, -0.0, 3.25, math.inf, -math.inf, 1.5, -2.25, 1e300)
@@ -45,12 +46,14 @@ _STRINGS = ("", "a", "zürich", "日本語テキスト", "x" * 30, "a/b=c d%", "
 _BYTES = (b"", b"\x00", b"\xff\xfe", b"bytes", bytes(range(40)))
 
 
-def _row(n: int) -> dict[str, Any]:
+def _row(n: int, file_format: str) -> dict[str, Any]:
     """Row number `n`; every seventh has NULL in all columns but the id."""
     if n % 7 == 3:
         return {"id": n}
     moment = _TS + timedelta(days=n % 3, microseconds=n * 1_000_003)
     old = moment - timedelta(days=20_000 * (n % 4))
+    if file_format == "orc" and old < _EPOCH:
+        old = old.replace(microsecond=0)
     double, text = _DOUBLES[n % 8], _STRINGS[n % 8]
     return {
         "id": n,
@@ -75,9 +78,13 @@ def _row(n: int) -> dict[str, Any]:
     }
 
 
-def table(start: int, stop: int) -> pa.Table:
-    """Rows `start` to `stop` (exclusive) as an Arrow table of SCHEMA."""
-    rows = [_row(n) for n in range(start, stop)]
+def table(start: int, stop: int, file_format: str = "") -> pa.Table:
+    """Rows `start` to `stop` (exclusive) as an Arrow table of SCHEMA.
+
+    For `orc`, times before 1970 have no fractions of a second: the product refuses those in ORC
+    files, since Arrow would write them so that Java reads another second.
+    """
+    rows = [_row(n, file_format) for n in range(start, stop)]
     complete = [{name: row.get(name) for name in SCHEMA.names} for row in rows]
     return pa.Table.from_pylist(
         [{**row, **{k: _pairs(row[k]) for k in ("m", "md")}} for row in complete], schema=SCHEMA

@@ -35,10 +35,11 @@ ff binary, low date, old timestamp, neg decimal(9,2), wide decimal(38,10), inf d
 one boolean"""
 
 
-def edges() -> pa.Table:
+def edges(file_format: str) -> pa.Table:
     """One NULL row and values whose bounds are hard: all NaN, zeros, code points, 0xFF."""
     nothing = pa.array([None, None, None], pa.string())
-    old = [datetime(1, 1, 1, tzinfo=UTC), None, datetime(1969, 12, 31, 23, 59, 59, 1, UTC)]
+    fraction = 0 if file_format == "orc" else 1  # in ORC we refuse fractions before 1970
+    old = [datetime(1, 1, 1, tzinfo=UTC), None, datetime(1969, 12, 31, 23, 59, 59, fraction, UTC)]
     return pa.table(
         {
             "nan": pa.array([math.nan, None, math.nan], pa.float64()),
@@ -109,14 +110,14 @@ def assert_same_metrics(
 def test_metrics_of_every_type_equal_java(java: SparkSession, file_format: str, mode: str) -> None:
     properties = {"write.format.default": file_format, **MODES[mode]}
     name = f"metrics_{file_format}_{mode}"
-    names = write_both(java, name, rows.DDL, rows.table(0, 46), properties)
+    names = write_both(java, name, rows.DDL, rows.table(0, 46, file_format), properties)
     assert_same_metrics(java, names, nested_counts=file_format != "orc")
 
 
 def test_orc_counts_of_struct_fields_include_null_parents_unlike_javas(java: SparkSession) -> None:
     """Java's ORC counts leave out rows whose struct is NULL, so its null count proves nothing."""
     properties = {"write.format.default": "orc"}
-    written = write_both(java, "orc_nested", rows.DDL, rows.table(0, 46), properties)
+    written = write_both(java, "orc_nested", rows.DDL, rows.table(0, 46, "orc"), properties)
     ours, theirs = (metrics(java, name) for name in written)
     absent = rows.table(0, 46)["st"].null_count
     assert (ours["value_counts"]["st.a"], ours["null_value_counts"]["st.a"]) == (46, absent)
@@ -129,7 +130,7 @@ def test_orc_counts_of_struct_fields_include_null_parents_unlike_javas(java: Spa
 def test_metrics_of_edge_values_equal_java(java: SparkSession, file_format: str, mode: str) -> None:
     properties = {"write.format.default": file_format, **MODES[mode]}
     name = f"edges_{file_format}_{mode}"
-    assert_same_metrics(java, write_both(java, name, _EDGE_DDL, edges(), properties))
+    assert_same_metrics(java, write_both(java, name, _EDGE_DDL, edges(file_format), properties))
 
 
 def test_only_the_first_hundred_columns_have_metrics(java: SparkSession) -> None:
@@ -145,7 +146,9 @@ def test_only_the_first_hundred_columns_have_metrics(java: SparkSession) -> None
 def test_readable_metrics_show_the_same_in_java(java: SparkSession, file_format: str) -> None:
     """Java decodes our bounds to the values that it decodes from its own."""
     properties = {"write.format.default": file_format}
-    written = write_both(java, f"shown_{file_format}", rows.DDL, rows.table(0, 46), properties)
+    written = write_both(
+        java, f"shown_{file_format}", rows.DDL, rows.table(0, 46, file_format), properties
+    )
     shown = []
     for name in written:
         found = read(java, f"{location(java, name)}#files")["readable_metrics"][0].as_py()

@@ -1,11 +1,19 @@
 """Each rule of position and equality deletes, on a table of its own, against Java."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.oracle.compare import assert_same_rows
-from tests.oracle.delete_tables import BUILDERS, KEY_COLUMNS, Build, key_of_type, readded_key
+from tests.oracle.delete_tables import (
+    BUILDERS,
+    KEY_COLUMNS,
+    Build,
+    key_of_type,
+    nested_key,
+    readded_key,
+)
 from tests.oracle.java_api import location, read
 from tests.oracle.java_tables import FORMATS
 from tests.oracle.product import read_arrow, read_spark
@@ -32,6 +40,24 @@ def test_an_equality_key_of_every_type_equals_java(java: SparkSession, column: s
     path = location(java, name)
     expected = read(java, path)
     assert expected.num_rows < 30
+    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_nested_key_is_null_where_its_struct_is_though_not_in_java(
+    java: SparkSession, file_format: str
+) -> None:
+    """Specification: "if a parent struct column is null it implies the leaf column is null".
+
+    Java compares the structs around the key too, and so keeps the row whose struct is NULL.
+    """
+    name = f"nested_key_{file_format}"
+    nested_key(java, name, file_format)
+    path = location(java, name)
+    by_java = read(java, path)
+    assert sorted(by_java["id"].to_pylist()) == [2, 3]
+    expected = by_java.filter(pc.is_valid(by_java["st"]))
     assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
 

@@ -25,14 +25,14 @@ def test_duckdb_reads_what_we_wrote_or_refuses_as_recorded(
 ) -> None:
     path = location(java, f"duck_reads_{case.name}")
     create(path, case)
-    ice.load_table(path).append(rows.table(0, 20))
-    ice.load_table(path).append(rows.table(20, 24))
+    ice.load_table(path).append(case.rows(0, 20))
+    ice.load_table(path).append(case.rows(20, 24))
     refusal = DUCKDB.refusal(Case(case.version, case.file_format, case.partitioning, "none"))
     if refusal is not None:
         with pytest.raises(Exception, match=refusal.error):
             duckdb_reader.read(path)
         return
-    assert_same_rows(rows.table(0, 24), duckdb_reader.read(path), what="DuckDB by the location")
+    assert_same_rows(case.rows(0, 24), duckdb_reader.read(path), what="DuckDB by the location")
 
 
 def test_duckdb_reads_our_newest_metadata_file(java: SparkSession) -> None:

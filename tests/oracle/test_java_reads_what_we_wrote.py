@@ -31,6 +31,9 @@ class Written:
     def name(self) -> str:
         return f"ours_v{self.version}_{self.file_format}_{self.partitioning}"
 
+    def rows(self, start: int, stop: int) -> pa.Table:
+        return rows.table(start, stop, self.file_format)
+
 
 CASES = [Written(v, f, p) for v in (1, 2) for f in FORMATS for p in PARTITIONINGS]
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -55,20 +58,20 @@ def assert_all_agree(java: SparkSession, path: str, expected: pa.Table, step: st
 def test_both_write_by_turns(java: SparkSession, case: Written) -> None:
     path = location(java, case.name)
     create(path, case, write_delete_mode="merge-on-read")
-    ice.load_table(path).append(rows.table(0, 20))
-    assert_all_agree(java, path, rows.table(0, 20), "our append")
-    append(java, case.name, 20, 30)
-    assert_all_agree(java, path, rows.table(0, 30), "Java's append")
-    append_spark(java, path, rows.table(30, 40))
-    assert_all_agree(java, path, rows.table(0, 40), "our append from Spark")
+    ice.load_table(path).append(case.rows(0, 20))
+    assert_all_agree(java, path, case.rows(0, 20), "our append")
+    append(java, case.name, 20, 30, case.file_format)
+    assert_all_agree(java, path, case.rows(0, 30), "Java's append")
+    append_spark(java, path, case.rows(30, 40))
+    assert_all_agree(java, path, case.rows(0, 40), "our append from Spark")
     if case.version > 1:
         _delete_in_java(java, case)
     left = read(java, path)
     assert (left.num_rows < 40) == (case.version > 1)
     assert_same_rows(left, read_arrow(path), what="Java's deletes, Arrow")
     assert_same_rows(left, read_spark(java, path), what="Java's deletes, Spark")
-    ice.load_table(path).append(rows.table(40, 46))
-    expected = pa.concat_tables([left, rows.table(40, 46).cast(left.schema)])
+    ice.load_table(path).append(case.rows(40, 46))
+    expected = pa.concat_tables([left, case.rows(40, 46).cast(left.schema)])
     assert_all_agree(java, path, expected, "our append after the deletes")
 
 
@@ -85,16 +88,16 @@ def test_java_reads_our_overwrites(java: SparkSession, case: Written) -> None:
     path = location(java, name)
     create(path, case)
     table = ice.load_table(path)
-    table.append(rows.table(0, 24))
+    table.append(case.rows(0, 24))
     table.refresh()
-    table.overwrite(rows.table(100, 104), overwrite_filter="id < 12")
-    expected = pa.concat_tables([rows.table(12, 24), rows.table(100, 104)])
+    table.overwrite(case.rows(100, 104), overwrite_filter="id < 12")
+    expected = pa.concat_tables([case.rows(12, 24), case.rows(100, 104)])
     assert_all_agree(java, path, expected, "our overwrite by filter")
     java.sql(f"DELETE FROM {identifier(name)} WHERE id = 100 OR id = 15")
     kept = expected.filter(pc.invert(pc.is_in(expected["id"], pa.array([15, 100]))))
     assert_all_agree(java, path, kept, "Java's copy-on-write delete")
-    ice.load_table(path).overwrite(rows.table(200, 203))
-    assert_all_agree(java, path, rows.table(200, 203), "our whole overwrite")
+    ice.load_table(path).overwrite(case.rows(200, 203))
+    assert_all_agree(java, path, case.rows(200, 203), "our whole overwrite")
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -102,11 +105,11 @@ def test_java_reads_our_dynamic_partition_overwrite(java: SparkSession, file_for
     path = location(java, f"dynamic_{file_format}")
     case = Written(2, file_format, "identity_truncate")
     create(path, case)
-    ice.load_table(path).append(rows.table(0, 24))
-    fresh = rows.table(100, 103)
+    ice.load_table(path).append(case.rows(0, 24))
+    fresh = case.rows(100, 103)
     ice.load_table(path).dynamic_partition_overwrite(fresh)
     parts = {_partition(row) for row in fresh.to_pylist()}
-    before = rows.table(0, 24)
+    before = case.rows(0, 24)
     untouched = [_partition(row) not in parts for row in before.to_pylist()]
     expected = pa.concat_tables([before.filter(pa.array(untouched)), fresh])
     assert expected.num_rows < 27

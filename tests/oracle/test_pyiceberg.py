@@ -95,14 +95,15 @@ def test_pyiceberg_reads_what_we_wrote_or_refuses_as_recorded(
 ) -> None:
     path = location(java, f"py_reads_{case.name}")
     create(path, case)
-    ice.load_table(path).append(table(0, 24))
+    given = case.rows(0, 24)
+    ice.load_table(path).append(given)
     refusal = PYICEBERG.refusal(Case(case.version, case.file_format, case.partitioning, "none"))
     if refusal is not None:
         with pytest.raises(Exception, match=refusal.error):
             pyiceberg_tables.read(path)
         return
     actual = pyiceberg_tables.read(path).select(KEPT)
-    assert_same_rows(table(0, 24).select(KEPT), actual, what="PyIceberg")
+    assert_same_rows(given.select(KEPT), actual, what="PyIceberg")
 
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)

@@ -139,6 +139,17 @@ def test_keys_of_every_type(tmp_path: Path, kind: str, values: list[object]):
         assert live(tmp_path, data, both, table=table) == left
 
 
+def test_a_nested_key_is_null_where_its_struct_is_null(tmp_path: Path):
+    """Unlike Java, which tells the two apart."""
+    nested = field(5, "st", struct(field(6, "a", "int"), field(7, "b", "int")))
+    table = schema(ID, nested)
+    key = schema(field(5, "st", struct(field(6, "a", "int"))))
+    deletes = equality_deletes(tmp_path / "d", key, [{"st": {"a": None}}], [6])
+    structs = [None, {"a": None, "b": 1}, {"a": 2, "b": None}]
+    data = [{"id": n, "st": value} for n, value in enumerate(structs)]
+    assert live(tmp_path, data, deletes, table=table) == [2]
+
+
 class TestSchemasThatChanged:
     def test_a_renamed_key_goes_by_its_id(self, tmp_path: Path):
         deletes = equality_deletes(
