@@ -10,6 +10,7 @@ import io
 import shutil
 import sys
 import tempfile
+import time
 import zipfile
 from importlib.metadata import distribution
 from pathlib import Path
@@ -60,8 +61,17 @@ def main() -> None:
 
 def run(spark: SparkSession, location: str) -> None:
     """Show what the table can do, step by step."""
-    year = flights()
-    say(f"1. Create {location}")
+    table = create(location)
+    append_months(spark, table, flights())
+    read_back(spark, location)
+    plan_a_scan(table)
+    travel_in_time(spark, table)
+    append_without_spark(table)
+
+
+def create(location: str) -> ice.Table:
+    """Create an empty table, partitioned by month, ready for upserts by its key."""
+    say("1. Create the table: ice.create_table(location, columns, partition_by=['months(...)'])")
     table = ice.create_table(
         location,
         COLUMNS,
@@ -69,49 +79,63 @@ def run(spark: SparkSession, location: str) -> None:
         properties={"write.delete.mode": "merge-on-read"},
     )
     print(table)
+    return table
 
-    say(f"2. Append {year.num_rows:,} flights, a month a commit, by df.write")
-    wanted = [field.name for field in table.schema().fields]
-    numbers = {"flight", "dep_delay", "arr_delay", "air_time", "distance"}
+
+def append_months(spark: SparkSession, table: ice.Table, year: pa.Table) -> None:
+    """Append the year, a month a commit, as frames."""
+    say(f"2. Append {year.num_rows:,} flights, a month a commit: df.write...save(location)")
+    kinds = {field.name: str(field.field_type) for field in table.schema().fields}
     for month in range(1, 13):
-        rows = year.filter(pc.equal(year["month"], month)).select(wanted)
+        rows = year.filter(pc.equal(year["month"], month)).select(list(kinds))
         frame = spark.createDataFrame(rows).select(
-            *(F.col(name).cast("int") if name in numbers else F.col(name) for name in wanted)
+            *(F.col(name).cast("int") if kind == "int" else name for name, kind in kinds.items())
         )
-        frame.coalesce(1).write.format("pyiceberg-lite").mode("append").save(location)
-        print(f"   2013-{month:02d}  {rows.num_rows:>6,} flights")
+        started = time.monotonic()
+        writer = frame.coalesce(1).write.format("pyiceberg-lite").mode("append")
+        writer.save(table.location())
+        seconds = time.monotonic() - started
+        print(f"   2013-{month:02d}  {rows.num_rows:>6,} flights in {seconds:.1f} s")
+    table.refresh()
 
+
+def read_back(spark: SparkSession, location: str) -> None:
+    """Read the whole table as a frame and work with it as with any other."""
     say("3. Read it back: spark.read.format('pyiceberg-lite').load(location)")
     frame = spark.read.format("pyiceberg-lite").load(location)
-    print(f"   {frame.count():,} flights")
+    print(f"   {frame.count():,} flights; the carriers with most of them:")
     by_carrier = frame.groupBy("carrier").agg(
         F.count("*").alias("flights"), F.round(F.avg("arr_delay"), 1).alias("mean delay, min")
     )
     by_carrier.orderBy(F.desc("flights")).show(5)
 
+
+def plan_a_scan(table: ice.Table) -> None:
+    """Show what a filtered scan opens, then read it."""
     say("4. The plan of a filtered scan: files that can't match are not opened")
-    table.refresh()
     scan = table.scan(
         row_filter="time_hour >= '2013-07-01 00:00:00+00:00' and dest = 'SFO' and arr_delay > 120",
         selected_fields=("carrier", "flight", "arr_delay"),
     )
     print(scan.explain())
-    late = scan.to_arrow()
-    print(f"   {late.num_rows} flights to San Francisco were over two hours late after July 1st")
+    print(f"   {scan.to_arrow().num_rows} flights to San Francisco came over two hours late")
 
-    say("5. Every commit is a snapshot; go back to the one after March")
+
+def travel_in_time(spark: SparkSession, table: ice.Table) -> None:
+    """List the first snapshots and read an older one."""
+    say("5. Every commit is a snapshot: read the table as it was after March")
     for snapshot in table.snapshots()[:4]:
-        print(
-            f"   {snapshot.snapshot_id}  {snapshot.operation:<8} "
-            f"{int(snapshot.summary['total-records']):>7,} rows in total"
-        )
+        rows = int(snapshot.summary["total-records"])
+        print(f"   {snapshot.snapshot_id:<20} {snapshot.operation}  {rows:>7,} rows in total")
     march = table.snapshots()[2].snapshot_id
-    then = spark.read.format("pyiceberg-lite").option("versionAsOf", march).load(location)
-    print(f"   after March there were {then.count():,} flights")
+    reader = spark.read.format("pyiceberg-lite").option("versionAsOf", march)
+    print(f"   after March there were {reader.load(table.location()).count():,} flights")
 
-    say("6. An Arrow table goes in without Spark")
-    extra = table.scan(selected_fields=("*",), limit=3).to_arrow()
-    table.append(extra)
+
+def append_without_spark(table: ice.Table) -> None:
+    """Append Arrow rows from this process."""
+    say("6. Arrow tables go in and out without Spark")
+    table.append(table.scan(limit=3).to_arrow())
     print(f"   {table.scan().count():,} flights now, {len(table.snapshots())} snapshots")
 
 
