@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import NoSuchTableError, StorageError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
@@ -21,15 +22,18 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.datasource.messages import FilesWritten
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
-from iceberg_spark.spec.updates import TableUpdate
+from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema, TableUpdate
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
+from iceberg_spark.transaction.set_schema import SetSchema
+from iceberg_spark.transaction.union_by_name import union_by_name
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
@@ -46,6 +50,7 @@ class Target:
 
     path: str
     creation: tuple[TableUpdate, ...]
+    merged_on: str | None  # where the metadata is whose schema this write extends
     storage: Mapping[str, str] = field(repr=False)
 
 
@@ -74,8 +79,11 @@ class BatchWriter(DataSourceArrowWriter):
         paths = [file.file_path for file in files]
         with removed_unless_committed(io, paths):
             base = None if self.target.creation else catalog.load(identifier)
-            action = self._action(files)
-            commit(catalog, identifier, action, base, creation=self.target.creation)
+            actions: list[Action] = [self._action(files)]
+            if self.target.merged_on is not None:
+                planned_on = read_metadata(io, self.target.merged_on)
+                actions.insert(0, SetSchema(self.context.schema, planned_on))
+            commit(catalog, identifier, actions, base, creation=self.target.creation)
         try:
             remove_strays(io, self.context, paths)
         except StorageError:
@@ -111,8 +119,13 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
     catalog, identifier = resolve(options.path, options.storage)
     given = from_spark(frame_type)
     creation: tuple[TableUpdate, ...] = ()
+    merged_on = None
     try:
-        metadata = catalog.load(identifier).metadata
+        loaded = catalog.load(identifier)
+        metadata = loaded.metadata
+        if options.merge_schema:
+            metadata = _merged(metadata, given)
+            merged_on = None if metadata is loaded.metadata else loaded.metadata_location
     except NoSuchTableError:
         location = catalog.location_of(identifier)
         creation = new_table_updates(
@@ -135,8 +148,19 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
         io_properties=io.properties,
     )
     check_columns(context.schema, to_arrow(given), align_options(options))
-    target = Target(options.path, creation, dict(options.storage))
+    target = Target(options.path, creation, merged_on, dict(options.storage))
     return BatchWriter(target, context, options, overwrite)
+
+
+def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:
+    """Return the metadata as it will be with the frame's new columns and wider types."""
+    schema = union_by_name(
+        metadata.schema, given, last_column_id=metadata.last_column_id, case_sensitive=False
+    )
+    if schema is metadata.schema:
+        return metadata
+    now_ms = max(int(time.time() * 1000), metadata.last_updated_ms)
+    return apply(metadata, (AddSchema(schema), SetCurrentSchema()), now_ms=now_ms)
 
 
 def align_options(options: WriteOptions) -> AlignOptions:

@@ -96,3 +96,43 @@ def test_a_failing_attempt_removes_what_it_wrote(writer: BatchWriter, tmp_path: 
     with pytest.raises(RuntimeError, match="boom"):
         writer.write(rows())
     assert data_files(tmp_path) == []
+
+
+def test_merge_schema_adds_columns_and_widens_types_in_the_same_commit(tmp_path: Path) -> None:
+    location = str(tmp_path / "t")
+    table = ice.create_table(location, "id int, name string")
+    table.append(pa.table({"id": pa.array([1], pa.int32()), "name": ["a"]}))
+    frame = StructType([StructField("id", LongType()), StructField("extra", LongType())])
+    options = write_options({"path": location, "mergeSchema": "true"})
+    writer = plan_write(options, frame, overwrite=False)
+    rows = pa.record_batch({"id": pa.array([2**40], pa.int64()), "extra": pa.array([7])})
+    writer.commit([writer.write(iter([rows]))])
+    table.refresh()
+    assert [str(field) for field in table.schema().fields] == [
+        "1: id: optional long",
+        "2: name: optional string",
+        "3: extra: optional long",
+    ]
+    assert len(table.snapshots()) == 2
+    assert sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 1, "name": "a", "extra": None},
+        {"id": 2**40, "name": None, "extra": 7},
+    ]
+
+
+def test_merge_schema_on_a_schema_that_changed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+    location = str(tmp_path / "t")
+    ice.create_table(location, "id bigint")
+
+    def planned(column: str) -> BatchWriter:
+        frame = StructType([StructField("id", LongType()), StructField(column, LongType())])
+        options = write_options({"path": location, "mergeSchema": "true"})
+        return plan_write(options, frame, overwrite=False)
+
+    first, second = planned("a"), planned("b")
+    rows = {"id": pa.array([1], pa.int64())}
+    written = second.write(iter([pa.record_batch({**rows, "b": pa.array([1])})]))
+    first.commit([first.write(iter([pa.record_batch({**rows, "a": pa.array([1])})]))])
+    with pytest.raises(ValidationException, match="schema"):
+        second.commit([written])
+    assert len(data_files(tmp_path)) == 1
