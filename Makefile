@@ -58,7 +58,7 @@ bench: setup ## Measure against Java Iceberg and plain Parquet; writes benchmark
 	@$(WITH_SPARK) $(PY) -m benchmarks.run
 
 notebook: setup ## Run the notebooks anew and keep their output
-	@$(WITH_SPARK) $(PY) -m jupyter execute --inplace notebooks/*.ipynb
+	@$(WITH_SPARK) $(PY) scripts/run_notebooks.py
 
 docs: setup ## Build the documentation into site/
 	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e '.[docs]'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.metrics import ScanMetrics
@@ -103,7 +103,7 @@ def _rows(plan: ScanPlan) -> Iterator[str]:
         return
     yield f"at most {metrics.total_record_count:,}"
     if metrics.files_with_residual:
-        left = [to_text(one) for one in plan.residuals if one != ALWAYS_TRUE]
+        left = [to_text(one) for one in plan.residuals if one not in (ALWAYS_TRUE, ALWAYS_FALSE)]
         more = f" or … {len(left) - SHOWN_RESIDUALS} more" if len(left) > SHOWN_RESIDUALS else ""
         yield (
             f"checked one by one in {_count(metrics.files_with_residual, 'file')}: "

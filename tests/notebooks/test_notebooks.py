@@ -1,0 +1,42 @@
+"""Every notebook runs, and what it shows is what it showed when it was committed."""
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from scripts.run_notebooks import NOTEBOOKS, executed
+
+FOUND = sorted(NOTEBOOKS.glob("*.ipynb"))
+CHANGING = ("/tmp/", "/var/")  # folders that have another name at each run
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    # The kernel's own talk; its client is not ours to mend.
+    pytest.mark.filterwarnings("ignore:.*[Kk]ernel.*"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:(jupyter|nbclient|zmq|traitlets).*"),
+]
+
+
+def shown(notebook: Any) -> list[str]:
+    """The text of each result that is the same at each run."""
+    texts = [
+        output["data"]["text/plain"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if "data" in output
+    ]
+    return [text for text in texts if not any(folder in text for folder in CHANGING)]
+
+
+def test_there_are_notebooks():
+    assert [path.name for path in FOUND] == ["flights.ipynb"]
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_what_it_showed(path: Path):
+    before = shown(nbformat.read(path, as_version=4))
+    assert len(before) > 3
+    assert shown(executed(path)) == before
