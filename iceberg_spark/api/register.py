@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
 
 
@@ -13,4 +14,5 @@ def register(spark: SparkSession) -> None:
     Not needed where the package is installed: Spark finds it by the module
     `pyspark_pyiceberg_lite`. It helps where the package is shipped to a running session.
     """
+    check_worker_python(spark)
     spark.dataSource.register(PyIcebergLiteSource)

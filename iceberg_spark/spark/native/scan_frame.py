@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.options import FORMAT_NAME
+from iceberg_spark.spark.adapt.worker_python import check_worker_python
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
 
@@ -22,6 +23,7 @@ def scan_frame(
     session = spark if spark is not None else active_session()
     if session is None:
         raise InvalidInputError("There is no active SparkSession: pass one, to_df(spark)")
+    check_worker_python(session)
     reader = session.read.format(FORMAT_NAME).options(**options)
     return reader.load(path)
 

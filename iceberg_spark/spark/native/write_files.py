@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.task import task_id
+from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import WriteContext
@@ -43,6 +44,7 @@ def write_frame(
 
     The driver holds one description a file, nothing a row. Classic and Connect alike.
     """
+    check_worker_python(frame.sparkSession)
     rows = frame.mapInArrow(WriteTask(context, options), "files binary").collect()
     # Bytes that our own tasks made a moment ago.
     return tuple(file for row in rows for file in pickle.loads(bytes(row.files)))  # noqa: S301

@@ -1,0 +1,50 @@
+"""Whether Spark's workers run a Python that has this package.
+
+Workers of another Python die with ModuleNotFoundError deep in a Java trace. On one machine that
+can be told before the first task; on a cluster the executors' Python is theirs to know.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import lru_cache
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.errors import InvalidInputError
+
+
+def check_worker_python(spark: SparkSession) -> None:
+    """Refuse a local session whose workers can't import this package.
+
+    Raises InvalidInputError naming the Python and the setting. Asks each Python once.
+    """
+    context = getattr(spark, "_sc", None)  # a Connect session has none
+    if context is None or not str(context.master).startswith("local"):
+        return
+    workers = str(context.pythonExec)
+    lacks = _what_it_lacks(workers)
+    if lacks:
+        raise InvalidInputError(
+            f"Spark's workers would run '{workers}', which can't use iceberg_spark: {lacks}. Set "
+            f"PYSPARK_PYTHON={sys.executable} (or spark.pyspark.python) before the session starts"
+        )
+
+
+@lru_cache(maxsize=8)
+def _what_it_lacks(python: str) -> str:
+    """Return why a Python can't import the package, nothing when it can."""
+    if python == sys.executable:
+        return ""
+    program = "import pyspark_pyiceberg_lite as p; import iceberg_spark.spark.datasource.source"
+    try:
+        done = subprocess.run(  # noqa: S603 - the session's own setting
+            [python, "-c", program], capture_output=True, text=True, check=False, timeout=60
+        )
+    except OSError as error:
+        return str(error)
+    except subprocess.TimeoutExpired:
+        return ""  # slow is not wrong
+    said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+    return "" if done.returncode == 0 else said[-1]
