@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from benchmarks.measure import Measured, by_turns
-from iceberg_spark.manifest.cache import default_cache
+from iceberg_spark.manifest.cache import MANIFEST_CACHE
 
 _MANY_FILES = """
 import json, sys, time
@@ -39,7 +39,7 @@ def measure_planning(spark: SparkSession, location: Path, rounds: int) -> dict[s
         sized(table.newScan().planFiles())
 
     def cold() -> None:
-        default_cache().clear()
+        MANIFEST_CACHE.clear()
         len(ice.load_table(str(location)).scan().plan_files())
 
     table = ice.load_table(str(location))

@@ -88,7 +88,7 @@ def null_count(chunks: Sequence[Any]) -> int | None:
     found = [chunk.statistics for chunk in chunks]
     if not all(each is not None and each.has_null_count for each in found):
         return None
-    return sum(each.null_count for each in found)
+    return sum(int(each.null_count) for each in found)
 
 
 def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple[Any, Any] | None:

@@ -77,8 +77,9 @@ def metrics_modes(
     at least truncate(16). A mode that can't be read is logged and counts as not given.
     """
     chosen = _mode_of(properties, DEFAULT_METRICS_MODE, None)
+    modes: dict[int, MetricsMode] = {}
     if chosen is not None:
-        default, modes = chosen, {}
+        default = chosen
     else:
         default, modes = _inferred(schema, _limit(properties))
     promoted = default if default.has_bounds else TRUNCATE_16
