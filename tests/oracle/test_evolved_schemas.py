@@ -1,6 +1,7 @@
 """Columns renamed, moved, dropped, added again, promoted and nested: by field id, as Java does."""
 
 from collections.abc import Callable
+from functools import cache, partial
 
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from tests.oracle.java_tables import FORMATS, create
 from tests.oracle.product import append_spark, read_arrow, read_spark
 
 Evolve = Callable[[SparkSession, str], None]
+Evolved = Callable[[Evolve, str], str]
 DDL = """id bigint, a int, b string, c float, e decimal(9,2), st struct<x: int, y: string>,
 li array<struct<p: int, q: string>>, m map<string, struct<v: int>>"""
 FIRST = """
@@ -87,9 +89,17 @@ by_evolution = pytest.mark.parametrize("evolve", EVOLUTIONS, ids=lambda evolve: 
 by_format = pytest.mark.parametrize("file_format", FORMATS)
 
 
-def evolved(spark: SparkSession, evolve: Evolve, file_format: str, suffix: str = "") -> str:
-    """A table whose first file is older than the change; return its name."""
-    name = f"evolved_{evolve.__name__}_{file_format}{suffix}"
+@pytest.fixture(scope="module")
+def evolved(java: SparkSession) -> Evolved:
+    """Return a function to the name of a table whose first file is older than the change.
+
+    Each table is made once: every test asks Java for the rows that are there by then.
+    """
+    return cache(partial(make_evolved, java))
+
+
+def make_evolved(spark: SparkSession, evolve: Evolve, file_format: str) -> str:
+    name = f"evolved_{evolve.__name__}_{file_format}"
     create(spark, name, DDL, write_format_default=file_format)
     insert(spark, name, FIRST)
     evolve(spark, name)
@@ -99,9 +109,9 @@ def evolved(spark: SparkSession, evolve: Evolve, file_format: str, suffix: str =
 @by_format
 @by_evolution
 def test_old_files_read_in_the_new_schema(
-    java: SparkSession, evolve: Evolve, file_format: str
+    java: SparkSession, evolved: Evolved, evolve: Evolve, file_format: str
 ) -> None:
-    name = evolved(java, evolve, file_format)
+    name = evolved(evolve, file_format)
     path = location(java, name)
     expected = read(java, path)
     assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
@@ -114,11 +124,11 @@ def test_old_files_read_in_the_new_schema(
 @by_format
 @by_evolution
 def test_an_old_snapshot_reads_in_its_own_schema(
-    java: SparkSession, evolve: Evolve, file_format: str
+    java: SparkSession, evolved: Evolved, evolve: Evolve, file_format: str
 ) -> None:
-    name = evolved(java, evolve, file_format, "_old")
+    name = evolved(evolve, file_format)
     path = location(java, name)
-    old = read(java, f"{path}#snapshots")["snapshot_id"][0].as_py()
+    old = read(java, f"{path}#snapshots").sort_by("committed_at")["snapshot_id"][0].as_py()
     java.sql(f"INSERT INTO {identifier(name)} SELECT * FROM {identifier(name)} WHERE id = 1")
     expected = read(java, path, versionAsOf=str(old))
     assert expected.num_rows == 3
@@ -129,10 +139,9 @@ def test_an_old_snapshot_reads_in_its_own_schema(
 @by_format
 @by_evolution
 def test_we_append_in_the_new_schema_and_java_reads_both(
-    java: SparkSession, evolve: Evolve, file_format: str
+    java: SparkSession, evolved: Evolved, evolve: Evolve, file_format: str
 ) -> None:
-    name = evolved(java, evolve, file_format, "_append")
-    path = location(java, name)
+    path = location(java, evolved(evolve, file_format))
     before = read(java, path)
     ice.load_table(path).append(before)
     twice = pa.concat_tables([before, before])
@@ -174,11 +183,11 @@ FILTERS = {
 @by_format
 @pytest.mark.parametrize("evolution", FILTERS)
 def test_filters_use_the_bounds_of_old_files_rightly(
-    java: SparkSession, evolution: str, file_format: str
+    java: SparkSession, evolved: Evolved, evolution: str, file_format: str
 ) -> None:
     """Bounds were written in the old type, or belong to a column of the same name that is gone."""
     evolve = next(e for e in EVOLUTIONS if e.__name__ == evolution)
-    path = location(java, evolved(java, evolve, file_format, "_filter"))
+    path = location(java, evolved(evolve, file_format))
     everything = frame(java, read(java, path))
     for text in FILTERS[evolution]:
         expected = everything.where(text).toArrow()

@@ -1,6 +1,8 @@
 """Our metadata files have the shape of Java's, and both rewrite each other's manifests."""
 
 import json
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,18 @@ by_partitioning = pytest.mark.parametrize("partitioning", PARTITIONINGS)
 CHOSEN_FREELY = {"avro.codec", "iceberg.schema", "schema-id"}
 
 
-def written_twice(java: SparkSession, name: str, partitioning: str, version: int) -> list[str]:
+Twice = Callable[[str, int], list[str]]
+
+
+@pytest.fixture(scope="module")
+def twice(java: SparkSession) -> Twice:
+    """Return a function to the names of two equal tables, ours and Java's; each is made once."""
+    return cache(partial(write_twice, java))
+
+
+def write_twice(java: SparkSession, partitioning: str, version: int) -> list[str]:
     """The same table with the same two appends, by us and by Java; return both names."""
-    names = [f"{name}_{who}_{partitioning}_v{version}" for who in ("ours", "java")]
+    names = [f"twice_{who}_{partitioning}_v{version}" for who in ("ours", "java")]
     for each in names:
         create(java, each, rows.DDL, PARTITIONINGS[partitioning], format__version=str(version))
     for span in ((0, 20), (20, 30)):
@@ -40,9 +51,9 @@ def parsed(metadata: dict[str, str]) -> dict[str, Any]:
 @by_version
 @by_partitioning
 def test_manifest_key_values_equal_java(
-    java: SparkSession, partitioning: str, version: int
+    java: SparkSession, twice: Twice, partitioning: str, version: int
 ) -> None:
-    names = written_twice(java, "keys", partitioning, version)
+    names = twice(partitioning, version)
     found = [parsed(open_avro(manifest_paths(java, name)[0])[0]) for name in names]
     assert found[0] == found[1]
 
@@ -50,13 +61,13 @@ def test_manifest_key_values_equal_java(
 @by_version
 @by_partitioning
 def test_manifest_avro_schema_equals_java(
-    java: SparkSession, partitioning: str, version: int
+    java: SparkSession, twice: Twice, partitioning: str, version: int
 ) -> None:
     """Names, field ids, logical types, optional or not, in the same order.
 
     One difference: the specification requires snapshot_id in version 1, Java makes it optional.
     """
-    names = written_twice(java, "avro", partitioning, version)
+    names = twice(partitioning, version)
     found = [without_docs(open_avro(manifest_paths(java, name)[0])[1]) for name in names]
     if version == 1:
         _, snapshot_id, *_ = found[1]["fields"]
@@ -67,8 +78,8 @@ def test_manifest_avro_schema_equals_java(
 
 
 @by_version
-def test_manifest_list_equals_java(java: SparkSession, version: int) -> None:
-    names = written_twice(java, "list", "days_bucket", version)
+def test_manifest_list_equals_java(java: SparkSession, twice: Twice, version: int) -> None:
+    names = twice("days_bucket", version)
     ours, theirs = (open_avro(manifest_lists(java, name)[-1]) for name in names)
     assert without_docs(ours[1]) == without_docs(theirs[1])
     assert ours[0].keys() - CHOSEN_FREELY == theirs[0].keys() - CHOSEN_FREELY
@@ -81,17 +92,17 @@ def test_manifest_list_equals_java(java: SparkSession, version: int) -> None:
 @by_version
 @by_partitioning
 def test_manifest_counts_and_summaries_equal_java(
-    java: SparkSession, partitioning: str, version: int
+    java: SparkSession, twice: Twice, partitioning: str, version: int
 ) -> None:
-    names = written_twice(java, "summary", partitioning, version)
+    names = twice(partitioning, version)
     ours, theirs = (read(java, f"{location(java, name)}#manifests") for name in names)
     shared = [c for c in ours.column_names if c not in {"path", "length", "added_snapshot_id"}]
     assert_same_rows(theirs.select(shared), ours.select(shared))
 
 
 @by_version
-def test_entries_equal_java(java: SparkSession, version: int) -> None:
-    names = written_twice(java, "entries", "days_bucket", version)
+def test_entries_equal_java(java: SparkSession, twice: Twice, version: int) -> None:
+    names = twice("days_bucket", version)
     columns = ["status", "sequence_number", "file_sequence_number"]
     ours, theirs = (read(java, f"{location(java, name)}#entries") for name in names)
     assert_same_rows(theirs.select(columns), ours.select(columns))
@@ -129,9 +140,9 @@ def test_table_metadata_has_the_fields_of_java(java: SparkSession, version: int)
 
 @by_version
 def test_a_snapshot_in_the_metadata_has_the_fields_of_java(
-    java: SparkSession, version: int
+    java: SparkSession, twice: Twice, version: int
 ) -> None:
-    names = written_twice(java, "snapshot", "unpartitioned", version)
+    names = twice("unpartitioned", version)
     found = [metadata(location(java, name)) for name in names]
     assert found[0].keys() == found[1].keys()
     for ours, theirs in zip(*(each["snapshots"] for each in found), strict=True):

@@ -190,6 +190,37 @@ def test_uuid_and_fixed_columns_show_in_spark_as_in_java(java: SparkSession) -> 
     assert_same_rows(twice, read(java, path), what="Java after our append")
 
 
+def test_uuid_partitions_are_read_and_continued_by_all(java: SparkSession) -> None:
+    values = [uuid.UUID(int=5).bytes, None, uuid.UUID(int=2**128 - 1).bytes]
+    given = pa.table({"id": pa.array([1, 2, 3]), "u": pa.array(values, pa.uuid())})
+    for name, partitioned_by in (("identity", "u"), ("bucket", "bucket(4, u)")):
+        path = location(java, f"uuid_{name}")
+        ice.create_table(path, given.schema, partition_by=[partitioned_by])
+        ice.load_table(path).append(given)
+        expected = read(java, path)
+        assert sorted(expected["id"].to_pylist()) == [1, 2, 3]
+        append_spark(java, path, expected)
+        twice = pa.concat_tables([expected, expected])
+        assert_same_rows(twice, read(java, path), what="Java")
+        assert_same_rows(twice, read_spark(java, path), what="the Spark frame")
+        by_python = pyiceberg_tables.read(path)
+        assert sorted(by_python["id"].to_pylist()) == [1, 1, 2, 2, 3, 3]
+
+
+def test_fixed_partitions_are_read_by_all_but_java(java: SparkSession) -> None:
+    """Java 1.12 takes an Avro fixed in a partition tuple for bytes with a length."""
+    path = location(java, "fixed_partition")
+    values = pa.array([b"abcd", None, b"\x00\xff\x00\xff"], pa.binary(4))
+    given = pa.table({"id": pa.array([1, 2, 3]), "fx": values})
+    ice.create_table(path, given.schema, partition_by=["fx"])
+    ice.load_table(path).append(given)
+    assert_same_rows(given, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(given, read_spark(java, path), what="the Spark frame")
+    assert_same_rows(given, pyiceberg_tables.read(path), what="PyIceberg")
+    with pytest.raises(Exception, match="Malformed data"):
+        read(java, path)
+
+
 def test_a_time_column_reads_by_arrow_and_is_refused_by_spark(java: SparkSession) -> None:
     path = location(java, "py_time")
     schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "at", TimeType()))
