@@ -2,48 +2,13 @@
 
 Public names are imported when they are used first (PEP 562): Spark starts many short-lived
 Python processes that import this package and need little of it, and the core works without
-PySpark.
+PySpark. Type checkers read `__init__.pyi`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from iceberg_spark.api.catalog import TableCatalog, load_catalog
-    from iceberg_spark.api.load import create_table, load_table
-    from iceberg_spark.api.register import register
-    from iceberg_spark.api.scan import TableScan
-    from iceberg_spark.api.table import Table
-    from iceberg_spark.api.transaction import TableTransaction
-    from iceberg_spark.expr.build import col
-    from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
-    from iceberg_spark.spec.partition import PartitionField, PartitionSpec
-    from iceberg_spark.spec.schema import Schema
-    from iceberg_spark.spec.snapshot import Snapshot, SnapshotRef
-    from iceberg_spark.spec.sort import SortField, SortOrder
-    from iceberg_spark.spec.types import (
-        BinaryType,
-        BooleanType,
-        DateType,
-        DecimalType,
-        DoubleType,
-        FixedType,
-        FloatType,
-        IntegerType,
-        ListType,
-        LongType,
-        MapType,
-        NestedField,
-        StringType,
-        StructType,
-        TimestampType,
-        TimestamptzType,
-        TimeType,
-        UUIDType,
-    )
 
 _HOME = {
     "api.catalog": ("TableCatalog", "load_catalog"),

@@ -1,9 +1,10 @@
-"""Runs the notebooks and keeps their output, without times and without what Spark says at its start.
+"""Runs the notebooks and keeps their output, without times and what Spark says at its start.
 
 python scripts/run_notebooks.py
 """
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -11,9 +12,9 @@ from nbclient import NotebookClient
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 
 
-def executed(path: Path) -> nbformat.NotebookNode:
+def executed(path: Path) -> Any:
     """Return the notebook with fresh output. Raises CellExecutionError for a cell that fails."""
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(
         notebook,
         timeout=600,
@@ -34,7 +35,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
 def main() -> None:
     """Run every notebook and write it back."""
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        nbformat.write(executed(path), path)
+        nbformat.write(executed(path), path)  # type: ignore[no-untyped-call]
         print(f"ran {path.name}")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
@@ -82,8 +82,8 @@ class TableScan:
         """Return the rows as one Arrow table; all of them are held in memory."""
         return self.to_arrow_batch_reader().read_all()
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas frame; all of them are held in memory."""
+    def to_pandas(self) -> Any:
+        """Return the rows as a `pandas.DataFrame`; all of them are held in memory."""
         return self.to_arrow().to_pandas()
 
     def to_df(self, spark: SparkSession | None = None) -> DataFrame:

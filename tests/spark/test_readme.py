@@ -1,0 +1,16 @@
+"""The examples of the documentation, all of them, as they stand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.documentation import PAGES, blocks, needs_spark, run
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_run(page: str, spark: Any, tmp_path: Path) -> None:
+    if page != "README.md":  # the table that the README's first example makes
+        run("README.md", blocks("README.md")[:1], tmp_path)
+    assert any(needs_spark(block) for block in blocks(page))
+    run(page, blocks(page), tmp_path, spark=spark)

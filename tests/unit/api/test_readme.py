@@ -1,0 +1,70 @@
+"""The examples of the documentation that need no Spark, and what it says of properties."""
+
+import datetime as dt
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.spec import properties
+from tests.documentation import PAGES, ROOT, blocks, needs_spark, run
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> ice.Table:
+    """What the first example of the README writes by Spark."""
+    start = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    table = ice.create_table(
+        str(tmp_path / "events"), "id bigint, ts timestamp", partition_by=["months(ts)"]
+    )
+    moments = [start + dt.timedelta(days=day) for day in range(1000)]
+    table.append(pa.table({"id": range(1000), "ts": pa.array(moments, pa.timestamp("us", "UTC"))}))
+    return table
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.usefixtures("events")
+def test_examples_run(page: str, tmp_path: Path):
+    chosen = [block for block in blocks(page) if not needs_spark(block)]
+    assert chosen
+    run(page, chosen, tmp_path)
+
+
+def test_the_first_screen_shows_install_read_append_and_what_is_not_there():
+    screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:48])
+    for wanted in ("pip install", ".load(", '.mode("append")', "t.append(", "| not there yet |"):
+        assert wanted in screen
+
+
+def test_links_of_the_readme_lead_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert links
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_every_known_property_is_in_the_table_of_properties():
+    page = (ROOT / "docs" / "properties.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"`([a-z0-9.*-]+)`", page))
+    patterns = [re.escape(name).replace(r"\*", ".*") for name in shown]
+    patterns += [r"write\.(delete|update|merge)\.(isolation-level|distribution-mode)"]
+    known = [
+        value
+        for name, value in vars(properties).items()
+        if name.isupper() and isinstance(value, str) and "." in value
+    ]
+    known = [f"{key}x" if key.endswith(".") else key for key in known]
+    assert len(known) > 50
+    assert [k for k in known if not any(re.fullmatch(each, k) for each in patterns)] == []
+
+
+def test_the_readme_has_no_property_that_nobody_knows():
+    page = (ROOT / "docs" / "properties.md").read_text(encoding="utf-8")
+    known = {value for value in vars(properties).values() if isinstance(value, str)}
+    prefixes = tuple(value for value in known if value.endswith("."))
+    shown = set(re.findall(r"`((?:write|commit|read|schema|history|gc)\.[a-z0-9.-]+)`", page))
+    elsewhere = {"write.location-provider.impl"}
+    unknown = {name for name in shown - known - elsewhere if not name.startswith(prefixes)}
+    assert unknown == set()
