@@ -211,8 +211,9 @@ def _check_times(array: pa.Array, column: str) -> None:
                 "can't be written to ORC so that every engine reads it; use write-format parquet"
             )
     elif pa.types.is_map(kind):
-        _check_times(array.keys, f"{column}.key")
-        _check_times(array.items, f"{column}.value")
+        first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        _check_times(array.keys.slice(first, last - first), f"{column}.key")
+        _check_times(array.items.slice(first, last - first), f"{column}.value")
     elif pa.types.is_list(kind):
         _check_times(array.flatten(), f"{column}.element")
     elif pa.types.is_struct(kind):
