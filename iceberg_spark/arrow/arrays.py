@@ -31,6 +31,26 @@ def struct_of(
     return pa.Array.from_buffers(kind, rows, [bitmap], null_count, 0, children=list(children))
 
 
+def without_nulls(array: pa.Array) -> pa.Array:
+    """Return an array whose nulls show whatever lies in their slots; nothing is copied.
+
+    For required fields of a null struct: Spark marks them null too, and Parquet then refuses
+    them, though nobody can see them.
+    """
+    if array.null_count == 0:
+        return array
+    if pa.types.is_struct(array.type):
+        return struct_of(len(array), struct_children(array), array.type)
+    if pa.types.is_nested(array.type):
+        values = map_entries(array) if pa.types.is_map(array.type) else array.values
+        buffers, children = [None, array.buffers()[1]], [values]
+    else:
+        buffers, children = [None, *array.buffers()[1:]], None
+    return pa.Array.from_buffers(
+        array.type, len(array), buffers, 0, array.offset, children=children
+    )
+
+
 def batch_of(rows: int, columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch that knows its number of rows even where it has no columns."""
     if columns:

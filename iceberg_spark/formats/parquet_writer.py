@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -140,7 +141,9 @@ class ParquetFileWriter:
     def abort(self) -> None:
         """Give the file up; what was written stays until it is deleted."""
         if self._writer is not None:
-            self._writer.close()
+            # After a failed write pyarrow can't close: the error that is on its way says why.
+            with suppress(RuntimeError, pa.ArrowException):
+                self._writer.close()
 
     def _open(self, dictionaries: list[str]) -> Any:
         options = self._layout.options

@@ -10,7 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.arrays import Step, batch_of, map_list, struct_children, struct_of
+from iceberg_spark.arrow.arrays import (
+    Step,
+    batch_of,
+    map_list,
+    struct_children,
+    struct_of,
+    without_nulls,
+)
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
 from iceberg_spark.arrow.values import to_scalar
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
@@ -187,9 +194,11 @@ def _struct_step(columns: tuple[_Column, ...], wanted: StructType, path: str) ->
     def convert(array: pa.Array) -> pa.Array:
         children = struct_children(array)
         made = [_make(column, children, len(array)) for column in columns]
-        for column, child in zip(columns, made, strict=True):
+        for at, (column, child) in enumerate(zip(columns, made, strict=True)):
             if column.field.required and _has_null_inside(array, child):
                 raise _null_error(column.path)
+            if column.field.required:
+                made[at] = without_nulls(child)
         return struct_of(len(array), made, target, array)
 
     return convert

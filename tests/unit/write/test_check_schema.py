@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from iceberg_spark.arrow.schema import to_arrow
@@ -276,3 +277,35 @@ def test_a_batch_without_columns_keeps_its_rows() -> None:
     schema = Schema(NestedField(1, "a", LongType()))
     given = pa.RecordBatch.from_struct_array(pa.array([{}, {}], pa.struct([])))
     assert aligned(schema, given).to_pylist() == [{"a": None}, {"a": None}]
+
+
+def test_required_fields_of_a_null_struct_may_be_marked_null_as_spark_does() -> None:
+    inner = StructType(
+        NestedField(3, "i", IntegerType(), True),
+        NestedField(4, "s", StringType(), True),
+        NestedField(5, "l", ListType(6, IntegerType()), True),
+    )
+    table = Schema(NestedField(1, "st", StructType(NestedField(2, "in", inner, True))))
+    target = to_arrow(table)
+    nulls = [pa.array([1, None, 3], pa.int32()), pa.array(["a", None, "c"])]
+    lists = pa.array([[1], None, [3]], pa.list_(pa.field("element", pa.int32())))
+    kind = target.field("st").type
+    mask = pa.array([True, False, True])
+    deep = pa.StructArray.from_arrays(
+        [nulls[0], nulls[1], lists.cast(kind.field("in").type.field("l").type)],
+        fields=list(kind.field("in").type),
+        mask=pa.array([False, True, False]),
+    )
+    outer = pa.StructArray.from_arrays(
+        [deep], fields=list(kind), mask=pa.array([False, True, False])
+    )
+    made = align(table, target).apply(pa.record_batch([outer], schema=target))
+    shown = made.column(0).field("in")
+    assert [shown.field(name).null_count for name in ("i", "s", "l")] == [0, 0, 0]
+    assert made.column(0).to_pylist() == [
+        {"in": {"i": 1, "s": "a", "l": [1]}},
+        None,
+        {"in": {"i": 3, "s": "c", "l": [3]}},
+    ]
+    assert mask.equals(made.column(0).is_valid())
+    pq.write_table(pa.Table.from_batches([made]), pa.BufferOutputStream())
