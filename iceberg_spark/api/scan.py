@@ -22,6 +22,7 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import scan_request
+from iceberg_spark.spark.adapt.options import storage_options
 from iceberg_spark.spark.native.scan_frame import scan_frame, session_time_zone
 
 
@@ -132,7 +133,7 @@ class TableScan:
             "metadata-columns": ",".join(self.metadata_columns),
             "case-sensitive": str(self.case_sensitive).lower(),
             "time-zone": self.time_zone or session_time_zone(spark),
-            **self.io.properties,
+            **storage_options(self.io.properties),
         }
         return {key: str(value) for key, value in values.items() if value is not None}
 

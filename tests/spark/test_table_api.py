@@ -1,5 +1,7 @@
 """The table API with Spark frames: rows in, rows out, and what is left when a task fails."""
 
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,15 @@ def test_a_scan_to_spark_keeps_its_snapshot(any_spark: Any, tmp_path: Path) -> N
     assert ids(frame) == [0, 1]
 
 
+def test_a_table_of_a_catalog_reaches_spark_without_the_catalogs_properties(
+    spark: Any, tmp_path: Path
+) -> None:
+    catalog = ice.load_catalog("c", type="filesystem", warehouse=str(tmp_path), **{"io.x": "1"})
+    table = catalog.create_table("db.t", "id bigint")
+    table.append(spark.range(3))
+    assert ids(table.scan().to_df(spark)) == [0, 1, 2]
+
+
 def test_columns_that_do_not_fit_are_refused_before_a_task_starts(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -101,3 +112,21 @@ def test_a_literal_without_an_offset_means_the_sessions_time_zone(
         assert table.scan(row_filter="ts = '2024-01-01 03:00:00+00:00'").count() == 1
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_secrets_of_the_storage_are_not_in_plans_or_messages(
+    any_spark: Any, tmp_path: Path
+) -> None:
+    secret = {"s3.secret-access-key": "hush-hush", "s3.session-token": "hush-hush"}
+    table = ice.create_table(str(tmp_path / "t"), "id bigint", **secret)
+    table.append(any_spark.range(3))
+    frame = table.scan().to_df(any_spark)
+    assert ids(frame) == [0, 1, 2]
+    plan = io.StringIO()
+    with redirect_stdout(plan):
+        frame.explain(True)
+    assert "hush-hush" not in plan.getvalue() + repr(frame) + repr(table)
+    Path(table.scan().plan_files()[0].file_path).unlink()
+    with pytest.raises(Exception, match=r"no such file") as caught:
+        frame.collect()
+    assert "hush-hush" not in str(caught.value)
