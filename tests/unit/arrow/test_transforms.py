@@ -91,7 +91,7 @@ MICROS = [0, -1, 1, 1_510_871_468_000_001, -62_135_596_800_000_000, 253_402_300_
         (BinaryType(), pa.large_binary(), [*BLOBS, b""], bytes),
         (FixedType(4), pa.binary(4), BLOBS, bytes),
     ],
-    ids=str,
+    ids=lambda value: value.__name__ if callable(value) else str(value),
 )
 def test_bucket_is_murmur3_of_the_value(kind, arrow, values, hashed) -> None:
     expected = [None if v is None else bucketed(hashed(v), HUGE) for v in values]
