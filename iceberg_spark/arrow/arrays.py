@@ -109,3 +109,16 @@ def concat(parts: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(parts, pa.ChunkedArray):
         return parts.chunk(0) if parts.num_chunks == 1 else parts.combine_chunks()
     return parts
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Return the values that an extension, dictionary or run-end encoded array stands for."""
+    while True:
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        elif pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        elif pa.types.is_run_end_encoded(array.type):
+            array = pc.run_end_decode(array)
+        else:
+            return array

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from iceberg_spark.arrow.arrays import Step
+from iceberg_spark.arrow.arrays import Step, plain
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.spec import types as t
@@ -118,7 +117,7 @@ def _readable(kind: pa.DataType, wanted: t.IcebergType) -> bool:
 
 
 def _convert(array: pa.Array, target: pa.DataType) -> pa.Array:
-    array = _plain(array)
+    array = plain(array)
     if array.type == target:
         return array
     if pt.is_null(array.type):
@@ -131,15 +130,3 @@ def _convert(array: pa.Array, target: pa.DataType) -> pa.Array:
         # The number is the same with and without a zone; INT96 columns never carry one.
         return array.cast(pa.timestamp(target.unit, array.type.tz)).view(target)
     return array.cast(target)
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    while True:
-        if isinstance(array, pa.ExtensionArray):
-            array = array.storage
-        elif pt.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        elif pt.is_run_end_encoded(array.type):
-            array = pc.run_end_decode(array)
-        else:
-            return array

@@ -6,6 +6,7 @@ Used by `may_match` and `must_match`, which turn null into their own default.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.expr.arrow_literal import array, arrow_type, scalar
-from iceberg_spark.expr.nodes import BoundReference
+from iceberg_spark.expr.nodes import And, Bound, BoundReference, Constant, Leaf, Or, Reference
 from iceberg_spark.expr.stats import (
     LOWER,
     NAN_COUNT,
@@ -24,6 +25,7 @@ from iceberg_spark.expr.stats import (
     may_be_nan,
 )
 from iceberg_spark.spec.types import (
+    PRIMITIVES,
     DecimalType,
     DoubleType,
     FloatType,
@@ -45,6 +47,30 @@ def constant(value: bool) -> pc.Expression:
 RANGE_LIMIT = 200  # Java's IN_PREDICATE_LIMIT: so many values of an IN are looked at one by one
 _HIGHEST = "\U0010ffff"
 _SURROGATES = 0xD800, 0xDFFF
+
+
+def mask_of(
+    bound: Bound, leaf: Callable[[Leaf, BoundReference], pc.Expression], *, unknown: bool
+) -> pc.Expression:
+    """Compile a predicate to a mask by its leaves' rules; `unknown` where they can't tell."""
+    return pc.coalesce(_compiled(bound, leaf, unknown), constant(unknown))
+
+
+def _compiled(
+    node: Bound, leaf: Callable[[Leaf, BoundReference], pc.Expression], unknown: bool
+) -> pc.Expression:
+    match node:
+        case Constant(value=value):
+            return constant(value)
+        case And(children=children):
+            return all_of([_compiled(child, leaf, unknown) for child in children])
+        case Or(children=children):
+            return any_of([_compiled(child, leaf, unknown) for child in children])
+        case _:
+            ref = node.term
+            if isinstance(ref, Reference) or not isinstance(ref.field_type, PRIMITIVES):
+                return constant(unknown)  # nested types have no statistics of their own
+            return leaf(node, ref)
 
 
 def literal(value: Any, kind: IcebergType) -> pc.Expression:

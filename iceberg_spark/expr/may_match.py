@@ -13,14 +13,13 @@ import pyarrow.compute as pc
 
 from iceberg_spark.expr.bounds import (
     after_prefix,
-    all_of,
-    any_of,
     ceiling,
     constant,
     floor,
     is_coarse,
     literal,
     lower_and_upper,
+    mask_of,
     no_nan,
     no_nulls,
     no_ordinary,
@@ -31,21 +30,16 @@ from iceberg_spark.expr.bounds import (
     overlaps_any,
 )
 from iceberg_spark.expr.nodes import (
-    And,
     Bound,
     BoundReference,
     Comparison,
-    Constant,
     In,
     IsNaN,
     IsNull,
     Leaf,
     Op,
-    Or,
-    Reference,
     StartsWith,
 )
-from iceberg_spark.spec.types import PRIMITIVES
 
 
 def may_match(bound: Bound) -> pc.Expression:
@@ -54,22 +48,7 @@ def may_match(bound: Bound) -> pc.Expression:
     It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
     makes it false.
     """
-    return pc.coalesce(_may(bound), constant(True))
-
-
-def _may(node: Bound) -> pc.Expression:
-    match node:
-        case Constant(value=value):
-            return constant(value)
-        case And(children=children):
-            return all_of([_may(child) for child in children])
-        case Or(children=children):
-            return any_of([_may(child) for child in children])
-        case _:
-            ref = node.term
-            if isinstance(ref, Reference) or not isinstance(ref.field_type, PRIMITIVES):
-                return constant(True)  # nested types have no statistics of their own
-            return _leaf(node, ref)
+    return mask_of(bound, _leaf, unknown=True)
 
 
 def _leaf(leaf: Leaf, ref: BoundReference) -> pc.Expression:

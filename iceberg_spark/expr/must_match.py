@@ -12,14 +12,13 @@ import pyarrow.compute as pc
 
 from iceberg_spark.expr.bounds import (
     after_prefix,
-    all_of,
-    any_of,
     ceiling,
     constant,
     floor,
     is_coarse,
     literal,
     lower_and_upper,
+    mask_of,
     no_nan,
     no_nulls,
     one_value_of,
@@ -29,21 +28,16 @@ from iceberg_spark.expr.bounds import (
     overlaps_any,
 )
 from iceberg_spark.expr.nodes import (
-    And,
     Bound,
     BoundReference,
     Comparison,
-    Constant,
     In,
     IsNaN,
     IsNull,
     Leaf,
     Op,
-    Or,
-    Reference,
     StartsWith,
 )
-from iceberg_spark.spec.types import PRIMITIVES
 
 
 def must_match(bound: Bound) -> pc.Expression:
@@ -52,22 +46,7 @@ def must_match(bound: Bound) -> pc.Expression:
     It reads the columns `stats.needed(bound)`, is never null, and an unknown statistic never
     makes it true.
     """
-    return pc.coalesce(_must(bound), constant(False))
-
-
-def _must(node: Bound) -> pc.Expression:
-    match node:
-        case Constant(value=value):
-            return constant(value)
-        case And(children=children):
-            return all_of([_must(child) for child in children])
-        case Or(children=children):
-            return any_of([_must(child) for child in children])
-        case _:
-            ref = node.term
-            if isinstance(ref, Reference) or not isinstance(ref.field_type, PRIMITIVES):
-                return constant(False)  # nested types have no statistics of their own
-            return _leaf(node, ref)
+    return mask_of(bound, _leaf, unknown=False)
 
 
 def _leaf(leaf: Leaf, ref: BoundReference) -> pc.Expression:

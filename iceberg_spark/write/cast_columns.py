@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from iceberg_spark.arrow.arrays import Step
+from iceberg_spark.arrow.arrays import Step, plain
 from iceberg_spark.arrow.promote import storage_type
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.arrow.uuid_text import uuid_bytes
@@ -119,7 +118,7 @@ def _advice(kind: pa.DataType, wanted: t.IcebergType, column: str) -> str:
 
 
 def _convert(array: pa.Array, target: pa.DataType, wanted: t.IcebergType) -> pa.Array:
-    array = _plain(array)
+    array = plain(array)
     if array.type == target:
         return array
     if pt.is_null(array.type):
@@ -132,15 +131,3 @@ def _convert(array: pa.Array, target: pa.DataType, wanted: t.IcebergType) -> pa.
         # Only the unit is converted: an instant is the same number in every zone.
         return array.cast(pa.timestamp(target.unit, array.type.tz)).view(target)
     return array.cast(target)
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    while True:
-        if isinstance(array, pa.ExtensionArray):
-            array = array.storage
-        elif pt.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        elif pt.is_run_end_encoded(array.type):
-            array = pc.run_end_decode(array)
-        else:
-            return array
