@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.name_mapping import NameMapping, from_schema
@@ -21,6 +26,29 @@ class ImportedFiles:
 
     files: tuple[DataFile, ...]
     name_mapping: NameMapping | None
+
+
+def check_not_there(
+    metadata: TableMetadata, io: FileIO, branch: str | None, files: Sequence[DataFile]
+) -> None:
+    """Refuse files that are live data files of the branch already (InvalidInputError).
+
+    Source: PyIceberg's and Java's `check_duplicate_files`.
+    """
+    if metadata.branch_head(branch) is None:
+        return
+    context = scan_request(metadata, branch=branch, selected_fields=(), metadata_columns=("_file",))
+    paths = plan(metadata, io, context).files.column("file_path")
+    names = pa.array({location.name(file.file_path) for file in files}, pa.string())
+    alike = paths.filter(pc.is_in(pc.replace_substring_regex(paths, "^.*/", ""), names))
+    there = {location.normalise(path) for path in alike.to_pylist()}
+    twice = [file.file_path for file in files if location.normalise(file.file_path) in there]
+    if twice:
+        raise InvalidInputError(
+            f"File {twice[0]} is a data file of the table already"
+            + (f", and {len(twice) - 1} others are" if len(twice) > 1 else "")
+            + "; check_duplicate_files=False adds it once more"
+        )
 
 
 def files_to_add(metadata: TableMetadata, io: FileIO, paths: str | Sequence[str]) -> ImportedFiles:

@@ -25,6 +25,10 @@ from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spark.adapt.options import storage_options
 from iceberg_spark.spark.native.scan_frame import scan_frame, session_time_zone
 
+_NUMBERS = (
+    "limit", "snapshot_id", "as_of_timestamp_ms", "start_snapshot_id", "end_snapshot_id",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
@@ -50,8 +54,10 @@ class TableScan:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.limit is not None and not isinstance(self.limit, int):
-            raise InvalidTypeError(f"limit must be an integer, not {self.limit!r}")
+        for name in _NUMBERS:
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise InvalidTypeError(f"{name} must be an integer, not {value!r}")
         if self.limit is not None and self.limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {self.limit}")
 

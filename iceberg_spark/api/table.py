@@ -211,13 +211,21 @@ class Table:
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
+        check_duplicate_files: bool = True,
     ) -> None:
         """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
 
         Files without field ids are read by name: the name mapping is set where there is none.
+        A file that the table has already is an InvalidInputError, unless
+        `check_duplicate_files` is off.
         """
         with self.transaction() as tx:
-            tx.add_files(paths, branch=branch, snapshot_properties=snapshot_properties)
+            tx.add_files(
+                paths,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                check_duplicate_files=check_duplicate_files,
+            )
 
     def update_properties(self) -> UpdateProperties:
         """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from iceberg_spark.api.format_version import check_writable_version
-from iceberg_spark.api.import_files import files_to_add
+from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
@@ -175,9 +175,13 @@ class TableTransaction:
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
+        check_duplicate_files: bool = True,
     ) -> None:
         """Add Parquet files as they lie; see `Table.add_files`."""
-        imported = files_to_add(self._staged(), self._io, paths)
+        metadata = self._staged()
+        imported = files_to_add(metadata, self._io, paths)
+        if check_duplicate_files:
+            check_not_there(metadata, self._io, branch, imported.files)
         if imported.name_mapping is not None:
             self._actions.append(set_name_mapping(imported.name_mapping))
         self._actions.append(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.errors import InvalidInputError
 
 
 class UpdateProperties:
@@ -19,9 +20,11 @@ class UpdateProperties:
         self._updates: dict[str, str] = {}
         self._removals: dict[str, None] = {}
 
-    def set(self, updates: Mapping[str, str] | None = None, **more: str) -> UpdateProperties:
-        """Set properties; reserved ones are refused at commit."""
+    def set(self, updates: Mapping[str, Any] | None = None, **more: Any) -> UpdateProperties:
+        """Set properties, values as their text; reserved ones are refused at commit."""
         for key, value in {**(updates or {}), **more}.items():
+            if value is None:
+                raise InvalidInputError(f"Property '{key}' can't be None; use remove('{key}')")
             self._updates[key] = str(value)
             self._removals.pop(key, None)
         return self

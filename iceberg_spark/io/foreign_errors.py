@@ -106,6 +106,8 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
         )
 
     def _message(self, kind: type[IcebergError], error: BaseException) -> str:
+        if kind is NoSuchFileError and self.doing == "create":
+            return f"Can't {self.doing} {self.path}: a folder can't be made there"
         if kind is NoSuchFileError:
             return f"Can't {self.doing} {self.path}: no such file"
         if kind is FileAlreadyExistsError:

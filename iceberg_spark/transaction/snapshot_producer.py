@@ -14,7 +14,12 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
 from iceberg_spark.catalog.metadata_file import metadata_location
-from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidTypeError,
+    NoSuchSnapshotError,
+    UnsupportedError,
+)
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.from_manifest import counted
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
@@ -64,6 +69,9 @@ class SnapshotProducer:
         self.branch = branch or MAIN_BRANCH
         self.commit_uuid = str(uuid.uuid4())
         self._properties = dict(snapshot_properties or {})
+        for key, value in self._properties.items():
+            if not all(isinstance(text, str) for text in (key, value)):
+                raise InvalidTypeError(f"Snapshot property {key!r} must be text, not {value!r}")
         if "operation" in self._properties:
             raise InvalidInputError("The snapshot property 'operation' is set by the commit")
         self._snapshot_id: int | None = None

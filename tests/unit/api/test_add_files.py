@@ -83,6 +83,29 @@ def test_a_single_file_of_a_hive_folder_gets_its_partition(tmp_path: Path):
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "k": "a"}]
 
 
+def test_a_file_that_the_table_has_already_is_refused(tmp_path: Path):
+    table = make(tmp_path / "t")
+    path = parquet(tmp_path / "1.parquet", rows(id=[1]))
+    table.add_files(path)
+    for again in (path, f"file:{path}"):
+        with pytest.raises(InvalidInputError, match=r"1\.parquet is a data file of the table"):
+            table.add_files(again)
+    table.add_files(path, check_duplicate_files=False)
+    assert ids(table) == [1, 1]
+
+
+def test_a_file_is_refused_a_second_time_in_one_commit(tmp_path: Path):
+    table = make(tmp_path / "t")
+    path = parquet(tmp_path / "1.parquet", rows(id=[1]))
+    with pytest.raises(InvalidInputError, match=r"1\.parquet"):
+        table.add_files([path, path])
+    transaction = table.transaction()
+    transaction.add_files(path)
+    with pytest.raises(InvalidInputError, match=r"1\.parquet is a data file"), transaction:
+        transaction.add_files(path)
+    assert ids(table.refresh()) == []
+
+
 def test_added_files_are_pruned_by_their_metrics(tmp_path: Path):
     table = make(tmp_path / "t")
     for number in (1, 2):

@@ -126,6 +126,24 @@ def test_snapshot_properties_land_in_the_summary():
     assert table.current_snapshot().summary["job"] == "nightly"
 
 
+@pytest.mark.parametrize("given", [{"a": 1}, {"a": None}, {1: "a"}])
+def test_a_snapshot_property_that_is_no_text_is_refused_and_leaves_nothing(
+    given: dict[Any, Any], tmp_path: Path
+):
+    table = make(tmp_path / "t")
+    before = files_below(tmp_path)
+    with pytest.raises(InvalidTypeError, match=r"must be text"):
+        table.append(rows(id=[1]), snapshot_properties=given)
+    assert files_below(tmp_path) == before
+
+
+def test_a_snapshot_property_does_not_replace_a_count():
+    table = make()
+    table.append(rows(id=[1]), snapshot_properties={"total-records": "7", "added-records": "7"})
+    summary = table.current_snapshot().summary
+    assert (summary["total-records"], summary["added-records"]) == ("1", "1")
+
+
 def test_a_branch_is_written_to_and_main_stays():
     table = branched("dev")
     table.append(rows(id=[2], k=["a"]), branch="dev")

@@ -8,6 +8,7 @@ from pyspark.sql import types as spark
 
 import iceberg_spark as ice
 from iceberg_spark.errors import (
+    IcebergError,
     InvalidInputError,
     InvalidOptionError,
     InvalidSchemaError,
@@ -86,6 +87,12 @@ def test_a_table_that_could_not_be_written_is_not_created():
     with pytest.raises(UnsupportedError, match=r"'format-version' is 3.*use 1 or 2"):
         ice.create_table(where, "id bigint", properties={"format-version": "3"})
     assert ice.create_table(where, "id bigint").snapshots() == []
+
+
+def test_a_location_below_a_file_is_named(tmp_path: Any):
+    (tmp_path / "f").write_text("a file")
+    with pytest.raises(IcebergError, match=r"/f/t/metadata/.*a folder can't be made there"):
+        make(tmp_path / "f" / "t")
 
 
 def test_a_second_table_at_the_same_place_is_refused():

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidOptionError, NoSuchTableError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    NoSuchTableError,
+    UnsupportedError,
+)
 from tests.unit.api.tables import ids, make, new_location, rows
 
 
@@ -103,6 +108,11 @@ def test_a_bad_property_is_refused_and_changes_nothing(changes: dict[str, str], 
     with pytest.raises(InvalidOptionError, match=shown):
         table.update_properties().set(changes).commit()
     assert table.refresh().metadata.metadata_log == ()
+
+
+def test_a_property_is_not_set_to_none():
+    with pytest.raises(InvalidInputError, match=r"'a' can't be None.*remove"):
+        make().update_properties().set(a=None)
 
 
 def test_the_property_format_version_upgrades_the_table():
