@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -46,7 +46,18 @@ class Wanted:
 
     def holds(self, offset: int) -> bool:
         """Return whether a row group, stripe or block that starts at `offset` is to be read."""
-        return self.start <= offset < self.start + self.length
+        return holds(offset, self.start, self.length)
+
+
+def holds(offset: int, start: int, length: int) -> bool:
+    """Return whether what starts at a byte offset is read by the split of this range."""
+    return start <= offset < start + length
+
+
+def row_range(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Return the first row and the one after the last of parts given as (first row, rows)."""
+    spans = [(first, first + rows) for first, rows in parts]
+    return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
 
 class DataFileReader(Protocol):
@@ -63,6 +74,10 @@ class DataFileReader(Protocol):
 
     def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
         """Yield the file's rows in its order. Raises CorruptFileError naming the file."""
+        ...
+
+    def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
+        """Return the row positions (first, end) of a byte range; None where only reading tells."""
         ...
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ import pyarrow.orc as po
 from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
-from iceberg_spark.formats.data_file import FileBatch, Wanted, reading, sliced
+from iceberg_spark.formats.data_file import FileBatch, Wanted, holds, reading, row_range, sliced
 from iceberg_spark.formats.orc_tail import Stripe, stripes
 from iceberg_spark.io.file_io import FileIO
 
@@ -47,6 +47,14 @@ class OrcReader:
             else:
                 rows = batch_of(stripe.rows, (), pa.schema([]))
             yield from sliced(stripe.first_row, rows, wanted.batch_rows)
+
+    def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
+        """Return the row positions (first, end) of the stripes that start in a byte range."""
+        return row_range(
+            (stripe.first_row, stripe.rows)
+            for stripe in self.stripes
+            if stripe.rows and holds(stripe.offset, start, length)
+        )
 
     def _columns(self, wanted: Wanted) -> list[str]:
         return [field.name for field in self.given(wanted)]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.arrow.file_fields import FileField, pruned
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
-from iceberg_spark.formats.data_file import FileBatch, Wanted, reading
+from iceberg_spark.formats.data_file import FileBatch, Wanted, holds, reading, row_range
 from iceberg_spark.formats.parquet_stats import may_match_groups
 from iceberg_spark.io.file_io import FileIO
 
@@ -71,6 +71,17 @@ class ParquetReader:
                 return
             yield FileBatch(position, rows)
             position += rows.num_rows
+
+    def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
+        """Return the row positions (first, end) of the row groups that start in a byte range."""
+        metadata = self.file.metadata
+        parts, position = [], 0
+        for number in range(metadata.num_row_groups):
+            described = metadata.row_group(number)
+            if described.num_rows and holds(_offset(described), start, length):
+                parts.append((position, described.num_rows))
+            position += described.num_rows
+        return row_range(parts)
 
     def _groups(self, wanted: Wanted) -> list[_RowGroup]:
         """Return the row groups to read, in the file's order."""

@@ -6,7 +6,7 @@ The walk: file columns -> filter and delete masks -> the kept rows -> the read s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
 from iceberg_spark.read.load_deletes import TaskDeletes, load_deletes
 from iceberg_spark.read.metadata_columns import constants
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec import name_mapping, reserved
 from iceberg_spark.spec.data_file import FileFormat
 
@@ -54,15 +54,25 @@ def read_task(
     """
     if task.residual == ALWAYS_FALSE:
         return
-    deletes = load_deletes(
-        context, io, task, _names(context), process_cache() if cache is None else cache
-    )
+    known = process_cache() if cache is None else cache
     with open_data_file(io, task.file_path, task.file_format) as file:
+        relevant = replace(task, delete_files=_deletes_in_range(task, file))
+        deletes = load_deletes(context, io, relevant, _names(context), known)
         plan = _plan(context, task, file, deletes)
         for batch in file.batches(plan.wanted):
             rows = plan.rows_of(batch)
             if rows.num_rows:
                 yield rows
+
+
+def _deletes_in_range(task: FileScanTask, file: DataFileReader) -> tuple[DeleteFile, ...]:
+    """Leave out position deletes whose positions all lie outside the rows of a split."""
+    if task.is_whole_file or not task.delete_files:
+        return task.delete_files
+    rows = file.rows_in(task.start, task.length)
+    if rows is None:
+        return task.delete_files
+    return tuple(each for each in task.delete_files if each.may_delete_rows(*rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,3 +150,40 @@ def test_bad_delete_files_are_named(data: str, tmp_path: Path):
     wrong = delete_file(data, DataFileContent.DATA)
     with pytest.raises(CorruptFileError, match="listed as a delete file"):
         live(data, wrong)
+
+
+def split_of(path: str, first_group: int, end_group: int) -> tuple[int, int]:
+    """Return start and length of the split of some row groups."""
+    footer = pq.ParquetFile(path).metadata
+    starts = [
+        min(
+            column.data_page_offset,
+            column.dictionary_page_offset or column.data_page_offset,
+        )
+        for column in (footer.row_group(i).column(0) for i in range(footer.num_row_groups))
+    ] + [Path(path).stat().st_size]
+    return starts[first_group], starts[end_group] - starts[first_group]
+
+
+def test_a_split_does_not_open_deletes_whose_positions_lie_outside_its_rows(
+    data: str, tmp_path: Path
+):
+    start, length = split_of(data, 1, 2)  # rows 4 to 7
+    outside = [
+        delete_file(
+            str(tmp_path / name),
+            DataFileContent.POSITION_DELETES,
+            first_position=first,
+            last_position=last,
+        )
+        for name, first, last in (("before", 0, 3), ("after", 8, 9))
+    ]
+    inside = position_deletes(tmp_path / "d", [(data, 5)], first_position=5, last_position=5)
+    split = task(data, start=start, length=length, delete_files=(*outside, inside))
+    assert read(context(TABLE), split).column("id").to_pylist() == [4, 6, 7]
+
+
+def test_a_whole_file_reads_all_its_deletes(data: str, tmp_path: Path):
+    missing = delete_file(str(tmp_path / "gone"), DataFileContent.POSITION_DELETES)
+    with pytest.raises(NoSuchFileError, match="gone"):
+        live(data, missing)
