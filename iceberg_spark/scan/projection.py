@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import union_partition_type
@@ -36,11 +36,16 @@ def project(
 ) -> Projection:
     """Return the schema cut down to full names; a name of a struct takes all of it.
 
+    A metadata column may be among the names; a column of the table with such a name wins.
     Raises InvalidSchemaError for a name that isn't there.
     """
     if names is None:
         return Projection(schema)
-    own = tuple(name for name in names if name in reserved.METADATA_COLUMN_NAMES)
+    own = tuple(
+        name
+        for name in names
+        if name in reserved.METADATA_COLUMN_NAMES and schema.find_id(name) is None
+    )
     rest = [name for name in names if name not in own]
     if EVERYTHING in rest:
         return Projection(schema, own)
@@ -87,6 +92,11 @@ def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableM
         if name not in reserved.METADATA_COLUMN_NAMES:
             known = ", ".join(reserved.METADATA_COLUMN_NAMES)
             raise InvalidOptionError(f"'{name}' is no metadata column; there are: {known}")
+        if metadata.schema.find_id(name) is not None:  # Java: SparkSchemaUtil
+            raise InvalidSchemaError(
+                f"Metadata column '{name}' can't be read: the table has a column of that name; "
+                "rename the table's"
+            )
     if not wanted:
         return schema
     columns = reserved.metadata_columns(_partition_type(schema, metadata, wanted))

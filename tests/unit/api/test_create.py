@@ -146,8 +146,9 @@ def test_a_column_may_have_a_metadata_columns_name_but_not_be_read_with_it():
     table = make(schema="id bigint, _file string")
     table.append(pa.table({"id": [1], "_file": ["own"]}))
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "_file": "own"}]
-    with pytest.raises(InvalidInputError, match="_file"):
-        table.scan(metadata_columns=["_file"]).to_arrow()
+    assert table.scan(selected_fields="_file").to_arrow().to_pylist() == [{"_file": "own"}]
+    with pytest.raises(InvalidSchemaError, match=r"'_file'.*rename"):
+        table.scan(selected_fields="id", metadata_columns=["_file"]).to_arrow()
 
 
 def test_a_location_below_another_catalogs_name_needs_a_configured_catalog():
