@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
-
+from iceberg_spark.api.row_source import RowSource
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
 from iceberg_spark.api.transaction import TableTransaction
@@ -148,7 +146,7 @@ class Table:
 
     def append(
         self,
-        df: pa.Table | DataFrame,
+        df: RowSource,
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
@@ -165,7 +163,7 @@ class Table:
 
     def overwrite(
         self,
-        df: pa.Table | DataFrame,
+        df: RowSource,
         overwrite_filter: str | Predicate | Unbound = "true",
         *,
         branch: str | None = None,
@@ -190,7 +188,7 @@ class Table:
 
     def dynamic_partition_overwrite(
         self,
-        df: pa.Table | DataFrame,
+        df: RowSource,
         *,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
