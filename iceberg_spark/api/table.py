@@ -70,9 +70,8 @@ class Table:
         """Return the default sort order."""
         return self.metadata.sort_order
 
-    @property
     def properties(self) -> dict[str, str]:
-        """The table's properties, as a copy."""
+        """Return the table's properties, as a copy."""
         return dict(self.metadata.properties)
 
     def location(self) -> str:
