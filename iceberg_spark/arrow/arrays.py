@@ -122,3 +122,32 @@ def plain(array: pa.Array) -> pa.Array:
             array = pc.run_end_decode(array)
         else:
             return array
+
+
+def with_offsets(array: pa.Array) -> pa.Array:
+    """Return an array whose empty children have offsets.
+
+    Java sends empty lists, maps and texts inside others without any; Arrow's C++ reads the first
+    offset all the same, beyond the buffer, and may crash.
+    """
+    kind = array.type
+    if not len(array):
+        return pa.array([], kind)
+    if not pa.types.is_nested(kind) or not _lacks_offsets(array):
+        return array
+    if pa.types.is_struct(kind):
+        return struct_of(len(array), [with_offsets(c) for c in struct_children(array)], kind, array)
+    return map_list(array, with_offsets, kind)
+
+
+def _lacks_offsets(array: pa.Array) -> bool:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return not len(array) or any(_lacks_offsets(child) for child in struct_children(array))
+    if not len(array):
+        return bool(
+            pa.types.is_nested(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind)
+        )
+    if pa.types.is_map(kind):
+        return _lacks_offsets(array.keys) or _lacks_offsets(array.items)
+    return bool(pa.types.is_list(kind) and _lacks_offsets(array.values))

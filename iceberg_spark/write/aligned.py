@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from iceberg_spark.arrow.arrays import with_offsets
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.check_schema import align
 
@@ -48,4 +49,6 @@ def aligned(
                 check_ordering=options.check_ordering,
                 case_sensitive=options.case_sensitive,
             )
-        yield plan.apply(batch)
+        if batch.num_rows:
+            columns = [with_offsets(column) for column in batch.columns]
+            yield plan.apply(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
