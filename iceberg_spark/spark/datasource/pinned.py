@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.errors import NoSuchFileError
+from iceberg_spark.errors import NoSuchFileError, UnsupportedError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.metadata import TableMetadata
@@ -39,8 +39,16 @@ class PinnedTable:
 
 
 def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTable]:
-    """Load the newest version of a table and pin it."""
+    """Load the newest version of a table and pin it.
+
+    Raises NoSuchTableError; UnsupportedError for a metadata table ("location#snapshots").
+    """
+    table, mark, name = path.partition("#")
+    if mark:
+        raise UnsupportedError(
+            f"Metadata tables such as '{name}' can't be read yet; load('{table}') reads the table"
+        )
     catalog, identifier = resolve(path, storage)
     loaded = catalog.load(identifier)
-    properties = catalog.io(loaded.metadata.location).properties
+    properties = dict(catalog.io(loaded.metadata.location).properties)
     return PinnedTable(path, loaded.metadata_location, properties), loaded
