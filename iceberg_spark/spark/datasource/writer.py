@@ -41,6 +41,11 @@ from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.strays import remove_strays
 
 
+# Spark aborts while other tasks still run, and gives each Python worker two seconds to end
+# (spark.python.task.killTimeout): what they write meanwhile is found by looking again.
+_LOOKS_AFTER_ABORT_S = (0.0, 0.5, 1.0, 2.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a write goes; `creation` holds the updates that create the table, else it is there.
@@ -98,7 +103,9 @@ class BatchWriter(DataSourceArrowWriter):
         if messages and None not in messages:
             return
         io = FsspecIO(self.context.io_properties)
-        remove_strays(io, self.context, keep=(), aborted=True)
+        for pause in _LOOKS_AFTER_ABORT_S:
+            time.sleep(pause)
+            remove_strays(io, self.context, keep=(), aborted=True)
 
     def _action(self, files: tuple[DataFile, ...]) -> Action:
         branch, properties = self.options.branch, self.options.snapshot_properties

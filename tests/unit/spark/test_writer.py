@@ -51,6 +51,20 @@ def test_an_abort_after_failed_tasks_removes_everything(
     assert data_files(tmp_path) == []
 
 
+def test_an_abort_looks_again_for_tasks_that_were_still_running(
+    writer: BatchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = iter([False, True])
+
+    def another_task_ends(_seconds: float) -> None:
+        if next(late, False):
+            writer.write(iter([batch(1)]))
+
+    monkeypatch.setattr(module.time, "sleep", another_task_ends)
+    writer.abort([None])
+    assert data_files(tmp_path) == []
+
+
 @pytest.mark.parametrize("error", [CommitStateUnknownException, StorageError])
 def test_an_abort_after_a_commit_that_may_have_landed_removes_nothing(
     writer: BatchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
