@@ -17,7 +17,7 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
-from iceberg_spark.write.strays import remove_strays
+from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
 
@@ -54,7 +54,7 @@ def _write_frame(
     try:
         files = write_frame(frame, context, options)
     except BaseException:
-        remove_strays(io, context, keep=(), aborted=True)
+        remove_aborted(io, context)
         raise
     remove_strays(io, context, [file.file_path for file in files])
     return files

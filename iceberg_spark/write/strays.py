@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import data_folder
+
+# Spark gives up while other tasks still run, and leaves each Python worker two seconds to end
+# (spark.python.task.killTimeout): what they write meanwhile is found by looking again.
+_LOOKS_AFTER_ABORT_S = (0.0, 0.5, 1.0, 2.0)
+
+
+def remove_aborted(io: FileIO, context: WriteContext) -> None:
+    """Delete every file of a write on Spark that failed, in some seconds' looks."""
+    for pause in _LOOKS_AFTER_ABORT_S:
+        time.sleep(pause)
+        remove_strays(io, context, keep=(), aborted=True)
 
 
 def remove_strays(

@@ -38,12 +38,7 @@ from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.strays import remove_strays
-
-
-# Spark aborts while other tasks still run, and gives each Python worker two seconds to end
-# (spark.python.task.killTimeout): what they write meanwhile is found by looking again.
-_LOOKS_AFTER_ABORT_S = (0.0, 0.5, 1.0, 2.0)
+from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +98,7 @@ class BatchWriter(DataSourceArrowWriter):
         if messages and None not in messages:
             return
         io = FsspecIO(self.context.io_properties)
-        for pause in _LOOKS_AFTER_ABORT_S:
-            time.sleep(pause)
-            remove_strays(io, self.context, keep=(), aborted=True)
+        remove_aborted(io, self.context)
 
     def _action(self, files: tuple[DataFile, ...]) -> Action:
         branch, properties = self.options.branch, self.options.snapshot_properties

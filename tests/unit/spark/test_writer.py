@@ -11,6 +11,7 @@ from iceberg_spark.errors import CommitStateUnknownException, StorageError, Vali
 from iceberg_spark.spark.adapt.options import write_options
 from iceberg_spark.spark.datasource import writer as module
 from iceberg_spark.spark.datasource.writer import BatchWriter, plan_write
+from iceberg_spark.write import strays
 from iceberg_spark.write.context import TaskId
 
 FRAME = StructType([StructField("id", LongType())])
@@ -60,7 +61,7 @@ def test_an_abort_looks_again_for_tasks_that_were_still_running(
         if next(late, False):
             writer.write(iter([batch(1)]))
 
-    monkeypatch.setattr(module.time, "sleep", another_task_ends)
+    monkeypatch.setattr(strays.time, "sleep", another_task_ends)
     writer.abort([None])
     assert data_files(tmp_path) == []
 
