@@ -66,7 +66,7 @@ class WriteOptions:
     write_format: str | None = None
     target_file_size_bytes: int | None = None
     compression_codec: str | None = None
-    compression_level: str | None = None
+    compression_level: int | None = None
     branch: str | None = None
     overwrite_mode: str = "static"
     fanout_enabled: bool = True
@@ -116,7 +116,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         write_format=_one_of(given, "write-format", ("parquet", "orc", "avro")),
         target_file_size_bytes=_positive(given, "target-file-size-bytes"),
         compression_codec=given.get("compression-codec"),
-        compression_level=given.get("compression-level"),
+        compression_level=_integer(given, "compression-level"),
         branch=given.get("branch"),
         overwrite_mode=_one_of(given, "overwrite-mode", ("static", "dynamic")) or "static",
         fanout_enabled=_boolean(given, "fanout-enabled", default=True),

@@ -78,6 +78,12 @@ def test_a_distribution_points_to_what_can_do_it(mode: str) -> None:
         write_options({"path": "/t", "distribution-mode": mode})
 
 
+def test_a_compression_level_is_a_number() -> None:
+    assert write_options({"path": "/t", "compression-level": "7"}).compression_level == 7
+    with pytest.raises(InvalidOptionError, match=r"'compression-level'.*'x'"):
+        write_options({"path": "/t", "compression-level": "x"})
+
+
 def test_a_load_without_a_table_says_so() -> None:
     with pytest.raises(InvalidOptionError, match=r"load\(\) or save\(\)"):
         read_options({})
