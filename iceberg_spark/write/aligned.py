@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.arrays import with_offsets
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.write.check_schema import align
+from iceberg_spark.write.check_schema import AlignPlan, align
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,7 @@ class AlignOptions:
 
 def check_columns(schema: Schema, given: pa.Schema, options: AlignOptions) -> None:
     """Refuse a frame whose columns don't fit, before its first row. Raises InvalidSchemaError."""
-    align(
-        schema,
-        given,
-        check_nullability=options.check_nullability,
-        check_ordering=options.check_ordering,
-        case_sensitive=options.case_sensitive,
-    )
+    _plan(schema, given, options)
 
 
 def aligned(
@@ -42,13 +36,17 @@ def aligned(
     plan = None
     for batch in batches:
         if plan is None:
-            plan = align(
-                schema,
-                batch.schema,
-                check_nullability=options.check_nullability,
-                check_ordering=options.check_ordering,
-                case_sensitive=options.case_sensitive,
-            )
+            plan = _plan(schema, batch.schema, options)
         if batch.num_rows:
             columns = [with_offsets(column) for column in batch.columns]
             yield plan.apply(pa.RecordBatch.from_arrays(columns, schema=batch.schema))
+
+
+def _plan(schema: Schema, given: pa.Schema, options: AlignOptions) -> AlignPlan:
+    return align(
+        schema,
+        given,
+        check_nullability=options.check_nullability,
+        check_ordering=options.check_ordering,
+        case_sensitive=options.case_sensitive,
+    )

@@ -14,10 +14,11 @@ from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.split import SplitOptions
+from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.compat import expected_arrow_schema
 from iceberg_spark.spark.adapt.filters import to_predicate
+from iceberg_spark.spark.adapt.options import ReadOptions
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.datasource.messages import TaskGroup
 from iceberg_spark.spark.datasource.pinned import PinnedTable
@@ -29,16 +30,22 @@ class BatchReader(DataSourceReader):
     It is pickled into every task, so it holds the scan's common part once and no metadata.
     """
 
-    def __init__(self, table: PinnedTable, context: ScanContext, split: SplitOptions) -> None:
+    def __init__(self, table: PinnedTable, context: ScanContext, options: ReadOptions) -> None:
         self.table = table
         self.context = context
-        self.split = split
+        self.options = options
 
     def partitions(self) -> list[InputPartition]:
         """Return one partition for each balanced group of file scan tasks."""
         metadata = self.table.metadata()
         planned = plan(metadata, self.table.io(), self.context)
-        return [TaskGroup(group) for group in planned.groups(self.split)]
+        split = split_options(
+            metadata.properties,
+            split_size=self.options.split_size,
+            lookback=self.options.lookback,
+            open_file_cost=self.options.file_open_cost,
+        )
+        return [TaskGroup(group) for group in planned.groups(split)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a group as batches of exactly the frame's Arrow types."""

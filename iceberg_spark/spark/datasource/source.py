@@ -12,7 +12,6 @@ from pyspark.sql.types import StructType
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.request import scan_request
-from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.adapt.options import (
     FORMAT_NAME,
     ReadOptions,
@@ -46,14 +45,8 @@ class PyIcebergLiteSource(DataSource):
         options = read_options(self.options)
         table, context = self._pin(options)
         _check_user_schema(schema, to_spark(context.read_schema))
-        split = split_options(
-            table.metadata().properties,
-            split_size=options.split_size,
-            lookback=options.lookback,
-            open_file_cost=options.file_open_cost,
-        )
         kind = PushdownReader if options.pushdown else BatchReader
-        return kind(table, context, split)
+        return kind(table, context, options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer that appends to, overwrites, or creates the table."""
