@@ -12,9 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
-from iceberg_spark.expr.build import Predicate, as_unbound
+from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
@@ -22,8 +21,10 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import scan_request
-from iceberg_spark.spark.adapt.options import storage_options
-from iceberg_spark.spark.native.scan_frame import scan_frame, session_time_zone
+from iceberg_spark.scan.split import split_options
+from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.native.plan_frame import plan_frame
+from iceberg_spark.spark.native.session import needed_session, session_time_zone
 
 _NUMBERS = (
     "limit", "snapshot_id", "as_of_timestamp_ms", "start_snapshot_id", "end_snapshot_id",
@@ -52,6 +53,7 @@ class TableScan:
     case_sensitive: bool = True
     time_zone: str | None = None
     limit: int | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         for name in _NUMBERS:
@@ -93,9 +95,16 @@ class TableScan:
         """Return the rows as a `pandas.DataFrame`; all of them are held in memory."""
         return self.to_arrow().to_pandas()
 
-    def to_df(self, spark: SparkSession | None = None) -> DataFrame:
-        """Return the rows as a Spark frame of the given, or the active, session."""
-        frame = scan_frame(self.loaded.metadata_location, self._options(spark), spark)
+    def to_df(self, spark: SparkSession | None = None, engine: Engine | None = None) -> DataFrame:
+        """Return the rows as a Spark frame of the given, or the active, session.
+
+        Planned here, so the frame stays at its snapshot. `engine` as in `Table.scan`. Raises
+        InvalidInputError without a session, UnsupportedError for what the engine can't read.
+        """
+        session = needed_session(spark)
+        planned = plan(self.loaded.metadata, self.io, self._context(session))
+        split = split_options(self.loaded.metadata.properties)
+        frame = plan_frame(planned, session, engine=engine or self.engine, split=split)
         return frame if self.limit is None else frame.limit(self.limit)
 
     def count(self) -> int:
@@ -106,7 +115,7 @@ class TableScan:
             known = sum(batch.num_rows for batch in positions.to_arrow_batch_reader())
         return known if self.limit is None else min(known, self.limit)
 
-    def _context(self) -> ScanContext:
+    def _context(self, spark: SparkSession | None = None) -> ScanContext:
         return scan_request(
             self.loaded.metadata,
             row_filter=self.row_filter,
@@ -119,29 +128,9 @@ class TableScan:
             end_snapshot_id=self.end_snapshot_id,
             metadata_columns=self.metadata_columns,
             case_sensitive=self.case_sensitive,
-            time_zone=self.time_zone or session_time_zone(),
+            time_zone=self.time_zone or session_time_zone(spark),
             io_properties=self.io.properties,
         )
-
-    def _options(self, spark: SparkSession | None) -> dict[str, str]:
-        predicate = self.row_filter
-        values = {
-            "row-filter": predicate
-            if predicate is None or isinstance(predicate, str)
-            else to_text(as_unbound(predicate), None),
-            "columns": ",".join(self.selected_fields),
-            "snapshot-id": self.snapshot_id,
-            "branch": self.branch,
-            "tag": self.tag,
-            "as-of-timestamp": self.as_of_timestamp_ms,
-            "start-snapshot-id": self.start_snapshot_id,
-            "end-snapshot-id": self.end_snapshot_id,
-            "metadata-columns": ",".join(self.metadata_columns),
-            "case-sensitive": str(self.case_sensitive).lower(),
-            "time-zone": self.time_zone or session_time_zone(spark),
-            **storage_options(self.io.properties),
-        }
-        return {key: str(value) for key, value in values.items() if value is not None}
 
 
 def _first_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -114,13 +115,15 @@ class Table:
         case_sensitive: bool = True,
         time_zone: str | None = None,
         limit: int | None = None,
+        engine: Engine | None = None,
     ) -> TableScan:
         """Return a scan of the version as loaded.
 
         `row_filter` is a SQL predicate or a tree made with `col`; `selected_fields` are names,
         nested ones as "a.b". `start_snapshot_id` (exclusive) and `end_snapshot_id` (inclusive)
         read what was appended between two snapshots. `time_zone` is what a timestamp literal
-        without an offset means; the active session's when there is one.
+        without an offset means; the active session's when there is one. `engine` forces
+        `to_df` to read with "native" or "arrow"; None chooses per group of files.
         """
         return TableScan(
             self._loaded,
@@ -137,6 +140,7 @@ class Table:
             case_sensitive=case_sensitive,
             time_zone=time_zone,
             limit=limit,
+            engine=engine,
         )
 
     def transaction(self) -> TableTransaction:

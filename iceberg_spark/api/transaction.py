@@ -16,7 +16,7 @@ from iceberg_spark.errors import InvalidInputError, StorageError
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.native.scan_frame import session_time_zone
+from iceberg_spark.spark.native.session import session_time_zone
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.action import Action

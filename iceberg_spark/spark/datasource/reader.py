@@ -10,16 +10,12 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And
-from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.split import split_options
-from iceberg_spark.spark.adapt.batches import spark_batches
-from iceberg_spark.spark.adapt.compat import expected_arrow_schema
 from iceberg_spark.spark.adapt.filters import to_predicate
 from iceberg_spark.spark.adapt.options import ReadOptions
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.task_batches import task_batches
 from iceberg_spark.spark.datasource.messages import TaskGroup
 from iceberg_spark.spark.datasource.pinned import PinnedTable
 
@@ -51,11 +47,7 @@ class BatchReader(DataSourceReader):
         """Yield the rows of a group as batches of exactly the frame's Arrow types."""
         if not isinstance(partition, TaskGroup):  # what Spark sends when there is no partition
             return
-        io = FsspecIO(self.context.io_properties)
-        schema = self.context.read_schema
-        expected = expected_arrow_schema(to_spark(schema))
-        for task in partition.tasks:
-            yield from spark_batches(read_task(self.context, io, task), schema, expected)
+        yield from task_batches(self.context, partition.tasks)
 
 
 class PushdownReader(BatchReader):

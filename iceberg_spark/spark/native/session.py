@@ -1,31 +1,20 @@
-"""A planned scan as a Spark frame."""
+"""The SparkSession at hand, classic or Connect."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.adapt.options import FORMAT_NAME
-from iceberg_spark.spark.adapt.worker_python import check_worker_python
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
 
 
-def scan_frame(
-    path: str, options: Mapping[str, str], spark: SparkSession | None = None
-) -> DataFrame:
-    """Return the frame that the data source reads with these options.
-
-    Raises InvalidInputError when there is no session.
-    """
+def needed_session(spark: SparkSession | None = None) -> SparkSession:
+    """Return the given, or the active, session. Raises InvalidInputError when there is none."""
     session = spark if spark is not None else active_session()
     if session is None:
         raise InvalidInputError("There is no active SparkSession: pass one, to_df(spark)")
-    check_worker_python(session)
-    reader = session.read.format(FORMAT_NAME).options(**options)
-    return reader.load(path)
+    return session
 
 
 def active_session() -> SparkSession | None:

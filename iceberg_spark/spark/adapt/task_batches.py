@@ -1,0 +1,24 @@
+"""File scan tasks as the batches that Spark expects: what every Python reader of ours runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.batches import spark_batches
+from iceberg_spark.spark.adapt.compat import expected_arrow_schema
+from iceberg_spark.spark.adapt.types import to_spark
+
+
+def task_batches(context: ScanContext, tasks: Iterable[FileScanTask]) -> Iterator[pa.RecordBatch]:
+    """Yield the live rows of the tasks as batches of exactly the frame's Arrow types."""
+    io = FsspecIO(context.io_properties)
+    schema = context.read_schema
+    expected = expected_arrow_schema(to_spark(schema))
+    for task in tasks:
+        yield from spark_batches(read_task(context, io, task), schema, expected)
