@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from iceberg_spark.api.maintenance import Maintenance
+from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.row_source import RowSource
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
@@ -19,6 +21,8 @@ from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
+from iceberg_spark.transaction.action import Action
+from iceberg_spark.transaction.commit import commit
 
 
 class Table:
@@ -231,6 +235,18 @@ class Table:
     def update_properties(self) -> UpdateProperties:
         """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""
         return UpdateProperties(self.transaction())
+
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Return a builder of branches, tags and the current snapshot: `.create_tag(...)`, ..."""
+        return ManageSnapshots(self._land)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What keeps a table small: `t.maintenance.expire_snapshots()`, ..."""
+        return Maintenance(self._catalog, self._loaded, self._take)
+
+    def _land(self, actions: Sequence[Action]) -> None:
+        self._take(commit(self._catalog, self.identifier, actions, self._loaded))
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded

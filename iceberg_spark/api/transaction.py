@@ -10,6 +10,7 @@ from typing import Self
 from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
+from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import InvalidInputError, StorageError
@@ -192,6 +193,10 @@ class TableTransaction:
         """Set and remove table properties; `format-version` upgrades the table."""
         check_writable_version(updates)
         self._actions.append(UpdateProperties(updates, removals))
+
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Return a builder of branches and tags; its `commit` adds the changes here."""
+        return ManageSnapshots(self._actions.extend)
 
     @property
     def _io(self) -> FileIO:

@@ -10,6 +10,10 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 PARTITION_PREFIX = "partitions."
 PARTITIONS_INCLUDED = "partition-summaries-included"
 CHANGED_PARTITION_COUNT = "changed-partition-count"
+STAGED_WAP_ID = "wap.id"
+PUBLISHED_WAP_ID = "published-wap-id"
+SOURCE_SNAPSHOT_ID = "source-snapshot-id"
+REPLACE_PARTITIONS = "replace-partitions"
 _ADDED_ORDER = (
     "added-data-files", "deleted-data-files", "added-equality-delete-files",
     "removed-equality-delete-files", "added-position-delete-files",

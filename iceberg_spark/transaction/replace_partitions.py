@@ -13,6 +13,7 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
+from iceberg_spark.spec.summary import REPLACE_PARTITIONS
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflicts import (
     history_since,
@@ -81,7 +82,7 @@ class ReplacePartitions:
             data=(selection,),
             deletes=(selection,),
             operation=lambda _: Operation.OVERWRITE,
-            summary={"replace-partitions": "true"},
+            summary={REPLACE_PARTITIONS: "true"},
         )
         return self._change.prepare(base, io, wanted)
 

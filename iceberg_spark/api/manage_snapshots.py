@@ -1,0 +1,176 @@
+"""The builder that changes branches, tags and the current snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.spec.snapshot import SnapshotRefType
+from iceberg_spark.transaction import manage_snapshots as change
+from iceberg_spark.transaction.action import Action
+from iceberg_spark.transaction.cherry_pick import CherryPick
+
+_BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
+
+
+class ManageSnapshots:
+    """Collects changes of references and of the current snapshot; nothing happens before `commit`.
+
+    They are made in the order they are called, in one commit. Ages are ms. Names follow
+    PyIceberg, and Java where it has none.
+    """
+
+    __slots__ = ("_land", "_steps")
+
+    def __init__(self, land: Callable[[Sequence[Action]], None]) -> None:
+        self._land = land
+        self._steps: list[change.RefChange | CherryPick] = []
+
+    def create_branch(
+        self,
+        snapshot_id: int | None,
+        branch_name: str,
+        max_ref_age_ms: int | None = None,
+        max_snapshot_age_ms: int | None = None,
+        min_snapshots_to_keep: int | None = None,
+    ) -> Self:
+        """Create a branch at a snapshot; None means the current one."""
+        kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
+        number = None if snapshot_id is None else _number(snapshot_id, "snapshot_id")
+        return self._then(change.CreateRef(_BRANCH, _name(branch_name), number, kept))
+
+    def create_tag(
+        self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None
+    ) -> Self:
+        """Create a tag at a snapshot; None means the current one."""
+        number = None if snapshot_id is None else _number(snapshot_id, "snapshot_id")
+        kept = change.Retention(max_ref_age_ms)
+        return self._then(change.CreateRef(_TAG, _name(tag_name), number, kept))
+
+    def replace_branch(
+        self,
+        snapshot_id: int,
+        branch_name: str,
+        max_ref_age_ms: int | None = None,
+        max_snapshot_age_ms: int | None = None,
+        min_snapshots_to_keep: int | None = None,
+    ) -> Self:
+        """Point a branch to any snapshot; a retention that isn't given stays."""
+        kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
+        number = _number(snapshot_id, "snapshot_id")
+        return self._then(change.ReplaceRef(_BRANCH, _name(branch_name), number, kept))
+
+    def replace_tag(
+        self, snapshot_id: int, tag_name: str, max_ref_age_ms: int | None = None
+    ) -> Self:
+        """Point a tag to another snapshot; a retention that isn't given stays."""
+        kept = change.Retention(max_ref_age_ms)
+        number = _number(snapshot_id, "snapshot_id")
+        return self._then(change.ReplaceRef(_TAG, _name(tag_name), number, kept))
+
+    def remove_branch(self, branch_name: str) -> Self:
+        """Remove a branch; its snapshots stay until they expire."""
+        return self._then(change.RemoveRef(_BRANCH, _name(branch_name)))
+
+    def remove_tag(self, tag_name: str) -> Self:
+        """Remove a tag; its snapshot stays until it expires."""
+        return self._then(change.RemoveRef(_TAG, _name(tag_name)))
+
+    def rename_branch(self, old_name: str, new_name: str) -> Self:
+        """Rename a branch; its retention stays."""
+        return self._then(change.RenameBranch(_name(old_name), _name(new_name)))
+
+    def fast_forward(self, branch_name: str, to: str) -> Self:
+        """Move a branch on to the snapshot of another branch or tag that descends from its own.
+
+        A branch that isn't there is created, as Java does.
+        """
+        return self._then(change.FastForward(_name(branch_name), _name(to)))
+
+    def set_min_snapshots_to_keep(self, branch_name: str, min_snapshots_to_keep: int) -> Self:
+        """Set how many snapshots of a branch are kept at least."""
+        kept = change.Retention(
+            min_snapshots_to_keep=_number(min_snapshots_to_keep, "min_snapshots_to_keep")
+        )
+        return self._then(change.SetRetention(_name(branch_name), kept))
+
+    def set_max_snapshot_age_ms(self, branch_name: str, max_snapshot_age_ms: int) -> Self:
+        """Set how old snapshots of a branch get before they may expire."""
+        kept = change.Retention(
+            max_snapshot_age_ms=_number(max_snapshot_age_ms, "max_snapshot_age_ms")
+        )
+        return self._then(change.SetRetention(_name(branch_name), kept))
+
+    def set_max_ref_age_ms(self, name: str, max_ref_age_ms: int) -> Self:
+        """Set how old a branch or tag gets before it may expire."""
+        kept = change.Retention(_number(max_ref_age_ms, "max_ref_age_ms"))
+        return self._then(change.SetRetention(_name(name), kept))
+
+    def rollback_to_snapshot(self, snapshot_id: int) -> Self:
+        """Move main back to one of its own earlier snapshots."""
+        return self._then(change.RollbackToSnapshot(_number(snapshot_id, "snapshot_id")))
+
+    def rollback_to_timestamp(self, timestamp_ms: int) -> Self:
+        """Move main back to its newest snapshot before a time (ms since the epoch)."""
+        return self._then(change.RollbackToTimestamp(_number(timestamp_ms, "timestamp_ms")))
+
+    def set_current_snapshot(
+        self, snapshot_id: int | None = None, ref_name: str | None = None
+    ) -> Self:
+        """Move main to any snapshot, given by its id or by the name of a branch or tag."""
+        if (snapshot_id is None) == (ref_name is None):
+            raise InvalidInputError("set_current_snapshot takes either snapshot_id or ref_name")
+        if ref_name is not None:
+            return self._then(change.SetCurrentSnapshot(_name(ref_name)))
+        return self._then(change.SetCurrentSnapshot(_number(snapshot_id, "snapshot_id")))
+
+    def cherrypick(self, snapshot_id: int) -> Self:
+        """Repeat an append or dynamic overwrite on main, or move main on to a snapshot after it.
+
+        This publishes what was staged with `wap.id`.
+        """
+        return self._then(CherryPick(_number(snapshot_id, "snapshot_id")))
+
+    def commit(self) -> None:
+        """Commit the changes at once; in a transaction they wait for its commit."""
+        actions: list[Action] = []
+        pending: list[change.RefChange] = []
+        for step in self._steps:
+            if not isinstance(step, CherryPick):
+                pending.append(step)
+                continue
+            actions += [change.ManageSnapshots(pending), step]
+            pending = []
+        actions.append(change.ManageSnapshots(pending))
+        self._steps = []
+        self._land(actions)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.commit()
+
+    def _then(self, step: change.RefChange | CherryPick) -> Self:
+        self._steps.append(step)
+        return self
+
+
+def _name(value: str) -> str:
+    if not value or not isinstance(value, str):
+        raise InvalidTypeError(f"The name of a branch or tag must be text, not {value!r}")
+    return value
+
+
+def _number(value: int | None, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidTypeError(f"{name} must be an integer, not {value!r}")
+    return value
