@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from iceberg_spark.arrow.schema import child_fields, field_id, is_list, to_arrow
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.formats.bloom_filters import NO_BLOOM_FILTERS, BloomFilters, bloom_filters
 from iceberg_spark.formats.file_writer import WrittenFile
 from iceberg_spark.formats.metrics import MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
@@ -48,6 +49,7 @@ class ParquetOptions:
     level: int | None = None
     page_bytes: int = _PAGE_BYTES
     dictionary_bytes: int = _DICTIONARY_BYTES
+    blooms: BloomFilters = NO_BLOOM_FILTERS
 
 
 def parquet_options(properties: WriterProperties) -> ParquetOptions:
@@ -64,6 +66,7 @@ def parquet_options(properties: WriterProperties) -> ParquetOptions:
         level if codec in ("gzip", "brotli", "zstd") else None,
         properties.positive_int("parquet.page-size-bytes", _PAGE_BYTES),
         properties.positive_int("parquet.dict-size-bytes", _DICTIONARY_BYTES),
+        bloom_filters(properties),
     )
 
 
@@ -120,7 +123,7 @@ class ParquetFileWriter:
         if not table.num_rows:
             return
         if self._writer is None:
-            self._writer = self._open(dictionary_columns(table))
+            self._writer = self._open(dictionary_columns(table), _blooms(self._layout, table))
         self._metrics.add(table)
         if table.schema != self._layout.target:
             table = table.cast(self._layout.target)
@@ -129,7 +132,7 @@ class ParquetFileWriter:
     def close(self) -> WrittenFile:
         """Finish the file and close the sink."""
         if self._writer is None:
-            self._writer = self._open([])
+            self._writer = self._open([], {})
         self._writer.add_key_value_metadata(dict(self._layout.key_values))
         self._writer.close()
         size = self._sink.tell()
@@ -145,7 +148,7 @@ class ParquetFileWriter:
             with suppress(RuntimeError, pa.ArrowException):
                 self._writer.close()
 
-    def _open(self, dictionaries: list[str]) -> Any:
+    def _open(self, dictionaries: list[str], more: Mapping[str, Any]) -> Any:
         options = self._layout.options
         return pq.ParquetWriter(
             self._sink,
@@ -159,7 +162,26 @@ class ParquetFileWriter:
             store_schema=False,  # Arrow's own copy of the schema is of no use to Iceberg's readers
             store_decimal_as_integer=True,
             metadata_collector=self._footer,
+            **more,
         )
+
+
+def _blooms(layout: ParquetLayout, table: pa.Table) -> dict[str, Any]:
+    """Return pyarrow's argument for bloom filters, none where none are asked for."""
+    blooms = layout.options.blooms
+    if not blooms.columns:
+        return {}
+    paths = {path for one in table.schema for path in _leaf_paths(one.name, one.type)}
+    return {"bloom_filter_options": blooms.of_row_group(table.num_rows, paths)}
+
+
+def _leaf_paths(path: str, kind: pa.DataType) -> Iterator[str]:
+    """Yield the dotted names of leaves that are not in a list or map."""
+    if pa.types.is_struct(kind):
+        for child in kind:
+            yield from _leaf_paths(f"{path}.{child.name}", child.type)
+    elif not pa.types.is_nested(kind) and not pa.types.is_boolean(kind):
+        yield path
 
 
 def dictionary_columns(table: pa.Table) -> list[str]:
@@ -168,8 +190,8 @@ def dictionary_columns(table: pa.Table) -> list[str]:
     if table.num_rows < _LEAST_ROWS:
         return found
     sample = table.slice(0, _SAMPLE_ROWS)
-    for field, column in zip(sample.schema, sample.columns, strict=True):
-        for path, leaf in _leaf_arrays(field.name, column.combine_chunks()):
+    for one, column in zip(sample.schema, sample.columns, strict=True):
+        for path, leaf in _leaf_arrays(one.name, column.combine_chunks()):
             if pa.types.is_boolean(leaf.type):
                 continue
             values = leaf.drop_null()

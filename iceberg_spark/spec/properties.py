@@ -43,6 +43,7 @@ PARQUET_COMPRESSION = "write.parquet.compression-codec"
 PARQUET_COMPRESSION_LEVEL = "write.parquet.compression-level"  # default: the codec's own
 PARQUET_BLOOM_FILTER_MAX_BYTES = "write.parquet.bloom-filter-max-bytes"
 PARQUET_BLOOM_FILTER_COLUMN_PREFIX = "write.parquet.bloom-filter-enabled.column."
+PARQUET_BLOOM_FILTER_FPP_PREFIX = "write.parquet.bloom-filter-fpp.column."
 PARQUET_DICT_COLUMN_PREFIX = "write.parquet.dict-encoding-enabled.column."
 AVRO_COMPRESSION = "write.avro.compression-codec"
 AVRO_COMPRESSION_LEVEL = "write.avro.compression-level"

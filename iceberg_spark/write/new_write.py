@@ -24,6 +24,7 @@ from iceberg_spark.spec.types import (
 )
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import check_locations
+from iceberg_spark.write.open_file import data_shape
 
 _WRITABLE_VERSIONS = (1, 2)
 _FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
@@ -65,7 +66,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         target = names.int_property(given, names.WRITE_TARGET_FILE_SIZE_BYTES)
     if target <= 0:
         raise InvalidOptionError(f"target-file-size-bytes: {target} is not above 0")
-    return WriteContext(
+    context = WriteContext(
         table_location=metadata.location.rstrip("/"),
         format_version=metadata.format_version,
         schema=metadata.schema,
@@ -79,6 +80,8 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         properties=_needed(given, metadata),
         io_properties=dict(io_properties or {}),
     )
+    data_shape(context)  # raises for a bad codec, level or size before any task starts
+    return context
 
 
 def _check_table(metadata: TableMetadata) -> None:

@@ -130,3 +130,17 @@ def test_types_that_can_not_be_written_are_refused_by_column(kind) -> None:
 def test_properties_that_name_files_otherwise_are_refused(key: str, error: type) -> None:
     with pytest.raises(error, match=key):
         write_context(table(**{key: "x"}))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"write.parquet.compression-codec": "brotli7"},
+        {"write.parquet.compression-level": "99"},
+        {"write.parquet.page-size-bytes": "0"},
+        {"write.format.default": "orc", "write.orc.compression-codec": "x"},
+    ],
+)
+def test_bad_encoding_properties_are_refused_before_any_task_starts(given) -> None:
+    with pytest.raises(InvalidOptionError, match=list(given)[-1]):
+        write_context(table(**given))
