@@ -22,6 +22,7 @@ from iceberg_spark.spec.properties import (
 )
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.delete_files import DELETES
 
 _PROVIDER = "write.location-provider.impl"
 _REMOVED = (FOLDER_STORAGE_PATH, OBJECT_STORE_PATH)
@@ -68,12 +69,26 @@ def file_location(
     if not bool_property(properties, OBJECT_STORE_ENABLED):
         return location.join(folder, below, name)
     with_partitions = bool_property(properties, OBJECT_STORE_PARTITIONED_PATHS)
-    tail = f"{below}/{name}" if below and with_partitions else name
+    above = f"{below}/" if below and with_partitions else ""
+    tail = f"{above}{name}"
+    hashed = _hashed(f"{above}{_of_any_attempt(name, context.write_id)}")
     table = context.table_location.rstrip("/")
     if not folder.startswith(table):
-        return f"{folder}/{_hashed(tail)}/{'/'.join(table.split('/')[-2:])}/{tail}"
+        return f"{folder}/{hashed}/{'/'.join(table.split('/')[-2:])}/{tail}"
     between = "/" if with_partitions else "-"
-    return f"{folder}/{_hashed(tail)}{between}{tail}"
+    return f"{folder}/{hashed}{between}{tail}"
+
+
+def _of_any_attempt(name: str, write_id: str) -> str:
+    """Return what the names that all attempts of a task give to a file have in common.
+
+    So a task that was tried again leaves its first files in the folders of those that are kept,
+    where `remove_strays` finds them.
+    """
+    task, marker, number = name.partition(f"-{write_id}-")
+    if not marker:
+        return name
+    return f"{task.split('-')[0]}{marker}{DELETES if DELETES in number else number}"
 
 
 def _hashed(name: str) -> str:

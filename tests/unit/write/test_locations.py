@@ -83,6 +83,18 @@ def test_a_name_has_task_attempt_write_id_number_and_extension(kind: str) -> Non
     assert name == f"00012-3-wid-00004-deletes.{kind}"
 
 
+@pytest.mark.parametrize("end", ["", "-deletes"])
+def test_all_attempts_of_a_task_write_to_one_hash_folder(end: str) -> None:
+    names = [file_name(context(), TaskId(2, tried), 7, FileFormat.PARQUET, end) for tried in (0, 9)]
+    folders = {located(HASHED, SPEC, ("x",), name).rpartition("/")[0] for name in names}
+    assert len(folders) == 1
+
+
+def test_files_of_one_task_go_to_many_hash_folders() -> None:
+    names = [file_name(context(), TaskId(2), n, FileFormat.PARQUET, "") for n in range(20)]
+    assert len({located(HASHED, UNPARTITIONED, (), name).split("/")[6] for name in names}) > 3
+
+
 def put(folder: Path, *names: str) -> list[str]:
     for name in names:
         path = folder / name
@@ -110,6 +122,23 @@ def test_strays_of_this_write_are_removed_beside_the_kept_files(tmp_path: Path) 
         "data/p=1/0-0-other-1.parquet",
         "data/p=2/0-0-wid-1.parquet",
     }
+
+
+@pytest.mark.parametrize("partitioned", [True, False])
+def test_strays_of_a_task_tried_again_are_found_in_object_storage_layout(
+    tmp_path: Path, partitioned: bool
+) -> None:
+    layout = {**HASHED, "write.object-storage.partitioned-paths": str(partitioned).lower()}
+    at = context(str(tmp_path), **layout)
+    stray, kept = (
+        file_location(
+            at, SPEC, SCHEMA, ("x",), file_name(at, TaskId(0, tried), 1, FileFormat.PARQUET, "")
+        )
+        for tried in (4, 5)
+    )
+    put(Path("/"), stray, kept)
+    assert remove_strays(FsspecIO({}), at, [kept]) == (stray,)
+    assert Path(kept).exists()
 
 
 def test_an_abort_removes_all_files_of_the_write(tmp_path: Path) -> None:
