@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.arrow.file_fields import Path
+from iceberg_spark.arrow.key_columns import key_column
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.spill_folder import SpillFolder
 from iceberg_spark.read.delete_cache import DeleteCache
-from iceberg_spark.read.key_columns import key_column
 from iceberg_spark.read.key_set import HashedKeys, KeySet, Mask, NumberKeys, key_set
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.task import DeleteFile
-
-
-class SpillFolder:
-    """A folder of its own for sets that don't fit; it goes when nobody holds it any more."""
-
-    __slots__ = ("__weakref__", "_number", "path")
-
-    def __init__(self) -> None:
-        self.path = FilePath(tempfile.mkdtemp(prefix="iceberg-deletes-"))
-        self._number = 0
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-    def next(self, suffix: str) -> str:
-        """Return the path of a new file."""
-        self._number += 1
-        return str(self.path / f"{self._number}{suffix}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.row_hashes import Words, hash_rows, polars_frame
 from iceberg_spark.lazy import LazyModule
 
 pl = LazyModule("polars")
 
 Mask = npt.NDArray[np.bool_]
 Longs = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
-_SEED = 0x1CEB
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio: spreads neighbours
 _SLOTS_PER_KEY = 16
 
@@ -111,7 +110,7 @@ class HashedKeys:
         found = np.zeros(len(columns[0]), bool)
         if not len(self.hashes):
             return found
-        words = hash_rows(_frame(columns))
+        words = hash_rows(polars_frame(columns))
         places = self.probe.candidates(words) if self.probe else np.arange(len(words))
         at = np.searchsorted(self.hashes, words[places])
         for _ in range(self.repeats):
@@ -149,16 +148,6 @@ def key_set(columns: Sequence[pa.Array], *, fast: bool = True) -> KeySet:
     return _hashed_keys(columns, fast=fast)
 
 
-def hash_rows(frame: Any) -> Words:
-    """Return a 64-bit hash a row; equal rows have equal hashes within this process."""
-    words: Words = frame.hash_rows(_SEED).to_numpy()
-    return words
-
-
-def _frame(columns: Sequence[pa.Array]) -> Any:
-    return pl.DataFrame([pl.Series(str(i), pl.from_arrow(c)) for i, c in enumerate(columns)])
-
-
 def _number_keys(column: pa.Array, *, fast: bool) -> NumberKeys:
     values = np.unique(column.drop_null().to_numpy(zero_copy_only=False))
     has_null = column.null_count > 0
@@ -173,7 +162,7 @@ def _number_keys(column: pa.Array, *, fast: bool) -> NumberKeys:
 
 
 def _hashed_keys(columns: Sequence[pa.Array], *, fast: bool) -> HashedKeys:
-    distinct = _frame(columns).unique(maintain_order=False)
+    distinct = polars_frame(columns).unique(maintain_order=False)
     words = hash_rows(distinct)
     order = np.argsort(words, kind="stable")
     words = words[order]

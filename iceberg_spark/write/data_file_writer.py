@@ -6,9 +6,7 @@ batches are received: Arrow's kernels and encoders run without Python's lock.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable
 from itertools import count
 
 import pyarrow as pa
@@ -18,14 +16,13 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.write.chunks import chunks, overlap
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import OpenFile, data_shape
 from iceberg_spark.write.partitioned import Partition, group_rows
 from iceberg_spark.write.rolling_files import RollingFiles
 
-_CHUNK_BYTES = 32 * 1024 * 1024
-_CHUNKS_WAITING = 3
 _ROW_GROUP_BYTES = 128 * 1024 * 1024
 
 
@@ -40,41 +37,46 @@ def write_data_files(
     """
     writer = _TaskWriter(context, io, task)
     try:
-        _overlap(_chunks(batches, to_arrow(context.schema)), writer.write)
+        overlap(chunks(batches, to_arrow(context.schema)), writer.write)
         return writer.files.finish()
     except BaseException:
         writer.files.abort()
         raise
 
 
+def rolling_data_files(context: WriteContext, io: FileIO, task: TaskId) -> RollingFiles:
+    """Return what writes a task's data files, partition by partition."""
+    shape = data_shape(context)
+    numbers = count(1)
+
+    def open_file(partition: Partition) -> OpenFile:
+        name = file_name(context, task, next(numbers), shape.file_format, "")
+        path = file_location(context, context.spec, context.schema, partition, name)
+        return OpenFile(
+            io,
+            shape,
+            path,
+            partition=partition,
+            spec_id=context.spec.spec_id,
+            sort_order_id=context.sort_order_id,
+        )
+
+    row_group = WriterProperties(context.properties).positive_int(
+        "parquet.row-group-size-bytes", _ROW_GROUP_BYTES
+    )
+    return RollingFiles(
+        open_file, target_bytes=context.target_file_size_bytes, row_group_bytes=row_group
+    )
+
+
 class _TaskWriter:
     """Sends chunks to the files of their partitions."""
 
     def __init__(self, context: WriteContext, io: FileIO, task: TaskId) -> None:
-        shape = data_shape(context)
-        numbers = count(1)
-
-        def open_file(partition: Partition) -> OpenFile:
-            name = file_name(context, task, next(numbers), shape.file_format, "")
-            path = file_location(context, context.spec, context.schema, partition, name)
-            return OpenFile(
-                io,
-                shape,
-                path,
-                partition=partition,
-                spec_id=context.spec.spec_id,
-                sort_order_id=context.sort_order_id,
-            )
-
-        row_group = WriterProperties(context.properties).positive_int(
-            "parquet.row-group-size-bytes", _ROW_GROUP_BYTES
-        )
         self._context = context
         self._current: tuple[object, ...] | None = None
         self._finished: set[tuple[object, ...]] = set()
-        self.files = RollingFiles(
-            open_file, target_bytes=context.target_file_size_bytes, row_group_bytes=row_group
-        )
+        self.files = rolling_data_files(context, io, task)
 
     def write(self, rows: pa.Table) -> None:
         """Write a chunk."""
@@ -102,35 +104,3 @@ class _TaskWriter:
             self._finished.add(self._current)
             self.files.finish_partition(self._current)
         self._current = key
-
-
-def _chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Gather batches to tables of about 32 MB, so that work per table is worth its overhead."""
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        waiting.append(batch)
-        size += batch.nbytes
-        if size >= _CHUNK_BYTES:
-            yield pa.Table.from_batches(waiting, schema)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting, schema)
-
-
-def _overlap(chunks: Iterable[pa.Table], write: Callable[[pa.Table], None]) -> None:
-    """Write chunks in order on a second thread while the next are received; few may wait."""
-    running: deque[Future[None]] = deque()
-    with ThreadPoolExecutor(1, "iceberg-write") as pool:
-        try:
-            for chunk in chunks:
-                running.append(pool.submit(write, chunk))
-                while len(running) > _CHUNKS_WAITING:
-                    running.popleft().result()
-            while running:
-                running.popleft().result()
-        finally:
-            for future in running:
-                future.cancel()

@@ -88,6 +88,30 @@ def write_equality_deletes(
     `write.delete.target-file-size-bytes`. Raises UnsupportedError for a v1 table,
     InvalidInputError for keys that can't be. On any error what was written is deleted.
     """
+    files = rolling_equality_deletes(context, io, equality_ids=equality_ids, spec=spec, task=task)
+    target = to_arrow(equality_schema(context.schema, equality_ids))
+    try:
+        for batch in keys:
+            if batch.num_rows:
+                files.write((), partition, pa.Table.from_batches([batch], target))
+        return files.finish()
+    except BaseException:
+        files.abort()
+        raise
+
+
+def rolling_equality_deletes(
+    context: WriteContext,
+    io: FileIO,
+    *,
+    equality_ids: Collection[int],
+    spec: PartitionSpec,
+    task: TaskId,
+) -> RollingFiles:
+    """Return what writes a task's equality deletes under one spec, partition by partition.
+
+    Raises as `write_equality_deletes`; who uses it finishes or aborts it.
+    """
     check_takes_deletes(context)
     schema = equality_schema(context.schema, equality_ids)
     ids = tuple(sorted(equality_ids))
@@ -103,17 +127,8 @@ def write_equality_deletes(
         entry = {"partition": partition, "spec_id": spec.spec_id, "equality_ids": ids}
         return OpenFile(io, shape, path, sort_order_id=context.sort_order_id, **entry)
 
-    files = RollingFiles(
+    return RollingFiles(
         open_file,
         target_bytes=int_property(context.properties, DELETE_TARGET_FILE_SIZE_BYTES),
         row_group_bytes=_ROW_GROUP_BYTES,
     )
-    target = to_arrow(schema)
-    try:
-        for batch in keys:
-            if batch.num_rows:
-                files.write((), partition, pa.Table.from_batches([batch], target))
-        return files.finish()
-    except BaseException:
-        files.abort()
-        raise

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,9 +32,12 @@ from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import FileShape, OpenFile, file_shape
 from iceberg_spark.write.rolling_files import RollingFiles
 
+Positions = npt.NDArray[np.int64]
+
 SCHEMA = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 GRANULARITIES = ("file", "partition")
 _ROW_GROUP_BYTES = 32 * 1024 * 1024
+_SLICE_ROWS = 131_072
 _MODES = {DELETE_FILE_PATH_ID: FULL, DELETE_FILE_POS_ID: FULL}
 _numbers = count(1)  # of this process: a task may write deletes for many partitions
 
@@ -55,10 +60,36 @@ def write_position_deletes(
     `write.delete.target-file-size-bytes`. Raises UnsupportedError for a v1 table. On any error
     what was written is deleted.
     """
+    ordered = _sorted(deletes)
+    return write_positions(
+        context,
+        io,
+        _by_path(ordered),
+        spec=spec,
+        partition=partition,
+        task=task,
+        granularity=granularity,
+    )
+
+
+def write_positions(
+    context: WriteContext,
+    io: FileIO,
+    deletes: Iterable[tuple[str, Positions]],
+    *,
+    spec: PartitionSpec,
+    partition: tuple[Any, ...],
+    task: TaskId,
+    granularity: str = "file",
+) -> tuple[DataFile, ...]:
+    """Write the deletes of data files of one partition, given as positions for each path.
+
+    Paths come in ascending order, the positions of each sorted and distinct; they take 8 bytes a
+    row, the path is laid out in slices. Else as `write_position_deletes`.
+    """
     check_takes_deletes(context)
     if granularity not in GRANULARITIES:
         raise InvalidInputError(f"Delete granularity '{granularity}': use file or partition")
-    ordered = _sorted(deletes)
     shape = file_shape(
         context,
         DataFileContent.POSITION_DELETES,
@@ -69,12 +100,23 @@ def write_position_deletes(
     )
     writer = _rolling(context, io, shape, task, spec)
     try:
-        for index, rows in enumerate(_pieces(ordered, granularity)):
-            writer.write((index,), partition, rows)
+        for path, positions in deletes:
+            key = (path,) if granularity == "file" else ()
+            for rows in _slices(path, positions):
+                writer.write(key, partition, rows)
+            if granularity == "file" and len(positions):
+                writer.finish_partition(key)
         return tuple(_as_entry(file) for file in writer.finish())
     except BaseException:
         writer.abort()
         raise
+
+
+def _slices(path: str, positions: Positions) -> Iterator[pa.Table]:
+    for start in range(0, len(positions), _SLICE_ROWS):
+        part = positions[start : start + _SLICE_ROWS]
+        paths = pa.repeat(pa.scalar(path, pa.string()), len(part))
+        yield pa.table([paths, pa.array(part, pa.int64())], schema=to_arrow(SCHEMA))
 
 
 def _rolling(
@@ -111,15 +153,15 @@ def _repeats(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return np.asarray(same.to_numpy(), bool)
 
 
-def _pieces(ordered: pa.Table, granularity: str) -> list[pa.Table]:
-    if granularity == "partition" or not ordered.num_rows:
-        return [ordered] if ordered.num_rows else []
-    starts = np.flatnonzero(np.r_[True, ~_repeats(ordered.column(0))])
+def _by_path(ordered: pa.Table) -> Iterator[tuple[str, Positions]]:
+    """Yield the positions of each data file."""
+    if not ordered.num_rows:
+        return
+    paths, positions = ordered.column(0), ordered.column(1).to_numpy()
+    starts = np.flatnonzero(np.r_[True, ~_repeats(paths)])
     ends = np.r_[starts[1:], ordered.num_rows]
-    return [
-        ordered.slice(start, end - start)
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield paths[start].as_py(), positions[start:end]
 
 
 def _as_entry(file: DataFile) -> DataFile:

@@ -31,7 +31,7 @@ from iceberg_spark.spec.types import (
     StringType,
     StructType,
 )
-from iceberg_spark.write import data_file_writer, rolling_files
+from iceberg_spark.write import chunks, data_file_writer, rolling_files
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 
@@ -189,7 +189,7 @@ def test_a_row_group_ends_at_its_size(tmp_path: Path) -> None:
 
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bounds: files are closed and begun again, no row is lost or doubled."""
-    monkeypatch.setattr(data_file_writer, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
 
     def small(opener, **bounds):
         return rolling_files.RollingFiles(
