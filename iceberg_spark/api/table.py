@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
@@ -23,6 +24,7 @@ from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.commit import commit
+from iceberg_spark.transaction.row_change import ChangedRows
 
 
 class Table:
@@ -193,6 +195,30 @@ class Table:
                 allow_rewrite=allow_rewrite,
             )
 
+    def delete(
+        self,
+        delete_filter: str | Predicate | Unbound,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> ChangedRows:
+        """Delete the rows that match; false and null stay. Returns how many.
+
+        Files that hold nothing else are dropped by metadata alone; the others are rewritten or
+        get position deletes, as `write.delete.mode` says. With a session active any deterministic
+        Spark expression will do, without one those of `scan`. A ValidationException when rows
+        that concern it were committed meanwhile.
+        """
+        with self.transaction() as tx:
+            counts = tx.delete(
+                delete_filter,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                case_sensitive=case_sensitive,
+            )
+        return self._with_metrics(counts, branch)
+
     def dynamic_partition_overwrite(
         self,
         df: RowSource,
@@ -247,6 +273,11 @@ class Table:
 
     def _land(self, actions: Sequence[Action]) -> None:
         self._take(commit(self._catalog, self.identifier, actions, self._loaded))
+
+    def _with_metrics(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
+        changed = counts.inserted or counts.updated or counts.deleted
+        head = self.metadata.branch_head(branch) if changed else None
+        return counts if head is None else replace(counts, metrics=dict(head.summary))
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded

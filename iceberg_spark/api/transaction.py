@@ -7,6 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from iceberg_spark.api.change_rows import PlannedChange, RowVerb, delete_change
 from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
@@ -26,11 +27,13 @@ from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_co
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
+from iceberg_spark.transaction.row_change import ChangedRows, RowLevelMode
 from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
 from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.strays import remove_strays
 
 
 class TableTransaction:
@@ -140,6 +143,18 @@ class TableTransaction:
             )
         )
 
+    def delete(
+        self,
+        delete_filter: str | Predicate | Unbound,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> ChangedRows:
+        """Delete matching rows; see `Table.delete`."""
+        verb = self._verb("delete", branch, snapshot_properties, case_sensitive)
+        return self._changed(verb, lambda context: delete_change(verb, context, delete_filter))
+
     def dynamic_partition_overwrite(
         self,
         df: RowSource,
@@ -216,6 +231,38 @@ class TableTransaction:
 
     def _context(self) -> WriteContext:
         return write_context(self._staged(), io_properties=self._io.properties)
+
+    def _verb(
+        self,
+        name: str,
+        branch: str | None,
+        snapshot_properties: Mapping[str, str] | None,
+        case_sensitive: bool,
+    ) -> RowVerb:
+        metadata = self._staged()
+        return RowVerb(
+            metadata,
+            self._io,
+            RowLevelMode.of(metadata, name),
+            self._head(branch),
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            case_sensitive=case_sensitive,
+            time_zone=session_time_zone(),
+        )
+
+    def _changed(self, verb: RowVerb, make: Callable[[WriteContext], PlannedChange]) -> ChangedRows:
+        """Add a row-level change; what it wrote is removed when it fails."""
+        context = self._context()
+        try:
+            made = make(context)
+        except BaseException:
+            remove_strays(self._io, context, keep=(), aborted=True)
+            raise
+        if not made.change.is_empty:
+            self._noted((*made.change.added_data, *made.change.added_deletes))
+            self._actions.append(made.action(verb))
+        return made.change.counts
 
     def _write(self, rows: RowSource, case_sensitive: bool) -> tuple[DataFile, ...]:
         options = AlignOptions(case_sensitive=case_sensitive)

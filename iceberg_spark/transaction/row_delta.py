@@ -103,7 +103,8 @@ class RowDelta:
     def _operation(self, removed: Removed) -> Operation:
         if not self._deletes and not removed:
             return Operation.APPEND
-        return Operation.OVERWRITE if self._data or self._remove_data else Operation.DELETE
+        only_deletes = bool(self._deletes) and not self._data
+        return Operation.DELETE if only_deletes else Operation.OVERWRITE
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""

@@ -1,0 +1,108 @@
+"""Delete rows without Spark: files are read and written by this process, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from iceberg_spark.api.kept_rows import MatchedFiles
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.reserved import POS
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.transaction.file_deletes import DeletesWriter, Positions
+from iceberg_spark.transaction.row_change import ChangedRows, RowChange, RowLevelMode
+from iceberg_spark.transaction.target_files import Target, data_file
+from iceberg_spark.write.aligned import AlignOptions, aligned
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.data_file_writer import write_data_files
+
+Found = tuple[FileScanTask, Positions]
+
+
+def dropped(target: Target, io: FileIO) -> RowChange:
+    """Return the change that removes the files whose rows all match; none of them is opened."""
+    return RowChange(
+        removed_data=tuple(data_file(task) for task in target.proved),
+        counts=ChangedRows(deleted=sum(_live_rows(task, io) for task in target.proved)),
+    )
+
+
+def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode) -> RowChange:
+    """Delete the rows that match the target's filter; files without such a row stay as they are.
+
+    Memory holds the matching positions of a partition's files (merge-on-read) or of one file and
+    the batches being written (copy-on-write).
+    """
+    whole = dropped(target, io)
+    if mode.merge_on_read:
+        return _with_deletes(whole, target, io, context, mode)
+    return _rewritten(whole, target, io, context)
+
+
+def _live_rows(task: FileScanTask, io: FileIO) -> int:
+    by_position = [
+        each for each in task.delete_files if each.content is DataFileContent.POSITION_DELETES
+    ]
+    gone = deleted_positions(io, task.file_path, by_position, process_cache())
+    return task.record_count - (0 if gone is None else len(gone))
+
+
+def _matching(target: Target, io: FileIO, tasks: Iterable[FileScanTask]) -> Iterator[Found]:
+    """Yield the files that hold matching rows, with the positions of those, sorted."""
+    context = replace(target.context, read_schema=Schema(POS))
+    for task in tasks:
+        parts = [batch.column(0).to_numpy() for batch in read_task(context, io, task)]
+        if parts:
+            yield task, np.concatenate(parts)
+
+
+def _rewritten(whole: RowChange, target: Target, io: FileIO, context: WriteContext) -> RowChange:
+    found = _matching(target, io, target.plan)
+    counts = {task.file_path: len(positions) for task, positions in found}
+    touched = tuple(task for task in target.plan if task.file_path in counts)
+    partly = tuple(task for task in touched if counts[task.file_path] < task.record_count)
+    kept = MatchedFiles(target.context, partly).kept(io)
+    batches = aligned(context.schema, kept, AlignOptions())
+    return replace(
+        whole,
+        added_data=write_data_files(context, io, batches, TaskId()),
+        removed_data=(*whole.removed_data, *(data_file(task) for task in touched)),
+        counts=ChangedRows(deleted=whole.counts.deleted + sum(counts.values())),
+    )
+
+
+def _with_deletes(
+    whole: RowChange, target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode
+) -> RowChange:
+    writer = DeletesWriter(context, target.metadata.partition_specs, mode.granularity)
+
+    def group_of(task: FileScanTask) -> str:
+        lies = f"{task.spec_id} {task.partition!r}"
+        return lies if mode.granularity == "partition" else f"{lies} {task.file_path}"
+
+    written: list[DataFile] = []
+    replaced: list[DataFile] = []
+    referenced: list[str] = []
+    rows = whole.counts.deleted
+    for _, tasks in groupby(sorted(target.plan, key=group_of), key=group_of):
+        found = list(_matching(target, io, tasks))
+        new = writer.write(io, found, TaskId())
+        written += new.written
+        replaced += new.replaced
+        referenced += [task.file_path for task, _ in found]
+        rows += sum(len(positions) for _, positions in found)
+    return replace(
+        whole,
+        added_deletes=tuple(written),
+        removed_deletes=tuple(replaced),
+        referenced=tuple(referenced),
+        counts=ChangedRows(deleted=rows),
+    )

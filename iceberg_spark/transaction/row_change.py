@@ -1,0 +1,144 @@
+"""A row-level change ready to be committed: files in and out, and the action that lands them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import (
+    DELETE_GRANULARITY,
+    DELETE_ISOLATION_LEVEL,
+    DELETE_MODE,
+    MERGE_ISOLATION_LEVEL,
+    MERGE_MODE,
+    UPDATE_ISOLATION_LEVEL,
+    UPDATE_MODE,
+    text_property,
+)
+from iceberg_spark.transaction.overwrite_files import OverwriteFiles
+from iceberg_spark.transaction.planned import Planned
+from iceberg_spark.transaction.row_delta import RowDelta
+
+_KEYS = {
+    "delete": (DELETE_MODE, DELETE_ISOLATION_LEVEL),
+    "update": (UPDATE_MODE, UPDATE_ISOLATION_LEVEL),
+    "merge": (MERGE_MODE, MERGE_ISOLATION_LEVEL),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """How many rows a verb inserted, updated and deleted.
+
+    `metrics` is the summary of the snapshot that was committed (`added-position-deletes`, ...),
+    empty before the commit and where nothing had to be changed. Rows of a file that is dropped
+    by metadata alone count as deleted, also those that an equality delete hid.
+    """
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """The files that a change adds and removes; `referenced` are those with new deletes."""
+
+    added_data: tuple[DataFile, ...] = ()
+    removed_data: tuple[DataFile, ...] = ()
+    added_deletes: tuple[DataFile, ...] = ()
+    removed_deletes: tuple[DataFile, ...] = ()
+    referenced: tuple[str, ...] = ()
+    counts: ChangedRows = ChangedRows()
+
+    @property
+    def is_empty(self) -> bool:
+        """True when no row changes."""
+        return not (self.added_data or self.removed_data or self.added_deletes)
+
+
+@dataclass(frozen=True, slots=True)
+class RowLevelMode:
+    """How a verb changes rows (`write.<verb>.mode`, `.isolation-level`, delete granularity)."""
+
+    verb: str
+    merge_on_read: bool
+    serializable: bool
+    granularity: str
+
+    @classmethod
+    def of(cls, metadata: TableMetadata, verb: str) -> RowLevelMode:
+        """Return what a table says. Raises UnsupportedError for format version 1."""
+        if metadata.format_version == 1:
+            raise UnsupportedError(
+                f"Row-level changes of {metadata.location} need its format-version to be 2; it "
+                "has 1. Set the table property format-version to 2 first"
+            )
+        mode, isolation = _KEYS[verb]
+        given = metadata.properties
+        return cls(
+            verb,
+            text_property(given, mode).lower() == "merge-on-read",
+            text_property(given, isolation).lower() == "serializable",
+            text_property(given, DELETE_GRANULARITY).lower(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a change has read: the head of its branch, and the filter of the rows (None: all)."""
+
+    snapshot_id: int | None
+    row_filter: Unbound | None
+    branch: str | None = None
+    case_sensitive: bool = True
+    time_zone: str | None = None
+
+
+def row_change_action(
+    change: RowChange,
+    mode: RowLevelMode,
+    read: Read,
+    snapshot_properties: Mapping[str, str] | None = None,
+) -> OverwriteFiles | RowDelta:
+    """Return the action that lands a change, with the conflicts that it has to refuse.
+
+    Copy-on-write: rows added under the filter (serializable), and new deletes for the files that
+    are replaced (Java: SparkWrite.CopyOnWriteOperation). Merge-on-read: the same rows, the data
+    files that deletes point to, and for updates and merges deletes under the filter (Java:
+    SparkPositionDeltaWrite).
+    """
+    merge_on_read = bool(change.added_deletes)
+    planned = Planned(
+        read.snapshot_id,
+        row_filter=read.row_filter,
+        refuse_new_data=mode.serializable,
+        refuse_new_deletes=merge_on_read and mode.verb != "delete",
+        case_sensitive=read.case_sensitive,
+        time_zone=read.time_zone,
+    )
+    if not merge_on_read:
+        return OverwriteFiles(
+            change.added_data,
+            change.removed_data,
+            planned=planned,
+            branch=read.branch,
+            snapshot_properties=snapshot_properties,
+            case_sensitive=read.case_sensitive,
+            time_zone=read.time_zone,
+        )
+    return RowDelta(
+        change.added_data,
+        change.added_deletes,
+        remove_data=change.removed_data,
+        remove_deletes=change.removed_deletes,
+        referenced=change.referenced,
+        planned=planned,
+        branch=read.branch,
+        snapshot_properties=snapshot_properties,
+    )
