@@ -1,19 +1,25 @@
-"""Schemas as users give them: StructType, pyarrow.Schema, DDL text or Iceberg Schema."""
+"""Schemas and types as users give them: PySpark's, Arrow's, DDL text or Iceberg's."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
-from iceberg_spark.api.ddl import schema_from_ddl
+from iceberg_spark.api.ddl import schema_from_ddl, type_from_ddl
 from iceberg_spark.arrow.from_arrow import from_arrow
-from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.errors import IcebergError, InvalidTypeError
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.compatibility import V3_TYPES
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.type_text import parse_type
 
 SchemaInput: TypeAlias = StructType | pa.Schema | str | Schema
+TypeInput: TypeAlias = DataType | pa.DataType | str | t.IcebergType
+_ICEBERG = (*t.PRIMITIVES, t.VariantType, t.StructType, t.ListType, t.MapType)
+_NOT_IN_DDL = (t.FixedType, *V3_TYPES)
 
 
 def as_schema(given: SchemaInput) -> Schema:
@@ -36,3 +42,33 @@ def as_schema(given: SchemaInput) -> Schema:
                 "schema must be a StructType, a pyarrow.Schema, DDL text like "
                 f"'id bigint, ts timestamp', or an iceberg_spark Schema, not {type(given).__name__}"
             )
+
+
+def as_type(given: TypeInput, column: str) -> t.IcebergType:
+    """Return the Iceberg type of what the user gave for a column; ids are provisional.
+
+    Text is Spark's DDL ("bigint", "struct<a: int>"), or a name that only Iceberg has
+    ("fixed[16]"). Raises as `as_schema`.
+    """
+    match given:
+        case DataType():
+            return from_spark(StructType([StructField(column, given)])).fields[0].field_type
+        case pa.DataType():
+            return from_arrow(pa.schema([pa.field(column, given)])).fields[0].field_type
+        case str():
+            return _type_of_text(given)
+        case _ if isinstance(given, _ICEBERG):
+            return cast("t.IcebergType", given)
+        case _:
+            raise InvalidTypeError(
+                f"The type of column '{column}' must be DDL text like 'bigint', or a PySpark, "
+                f"pyarrow or Iceberg type, not {type(given).__name__}"
+            )
+
+
+def _type_of_text(text: str) -> t.IcebergType:
+    try:
+        kind = parse_type(text)
+    except IcebergError:
+        return type_from_ddl(text)
+    return kind if isinstance(kind, _NOT_IN_DDL) else type_from_ddl(text)

@@ -12,6 +12,7 @@ from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_properties import UpdateProperties
+from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -278,6 +279,16 @@ class Table:
         changed = counts.inserted or counts.updated or counts.deleted
         head = self.metadata.branch_head(branch) if changed else None
         return counts if head is None else replace(counts, metrics=dict(head.summary))
+
+    def update_schema(
+        self, allow_incompatible_changes: bool = False, case_sensitive: bool = True
+    ) -> UpdateSchema:
+        """Return a builder of column changes: add, rename, delete, move, widen, ...
+
+        `allow_incompatible_changes` lets columns become required, and required ones be added.
+        """
+        tx = TableTransaction(self._catalog, self._loaded, self._take, autocommit=True)
+        return tx.update_schema(allow_incompatible_changes, case_sensitive)
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded

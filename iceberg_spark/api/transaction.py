@@ -13,6 +13,7 @@ from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.row_source import RowSource, write_rows
+from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import InvalidInputError, StorageError
 from iceberg_spark.expr.build import Predicate, as_unbound
@@ -21,6 +22,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.native.session import session_time_zone
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_committed, staged
@@ -28,6 +30,7 @@ from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
 from iceberg_spark.transaction.row_change import ChangedRows, RowLevelMode
+from iceberg_spark.transaction.set_schema import SetSchema
 from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
 from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
@@ -41,14 +44,20 @@ class TableTransaction:
 
     Data files are written when a change is added and are removed again when nothing lands. Each
     change sees those before it: an overwrite also replaces matching rows that an earlier change
-    of the same transaction appended.
+    of the same transaction appended. With `autocommit` a builder's `commit` lands at once.
     """
 
-    __slots__ = ("_actions", "_base", "_catalog", "_new_files", "_stage", "_take")
+    __slots__ = ("_actions", "_autocommit", "_base", "_catalog", "_new_files", "_stage", "_take")
 
     def __init__(
-        self, catalog: Catalog, base: LoadedTable, take: Callable[[LoadedTable], None]
+        self,
+        catalog: Catalog,
+        base: LoadedTable,
+        take: Callable[[LoadedTable], None],
+        *,
+        autocommit: bool = False,
     ) -> None:
+        self._autocommit = autocommit
         self._catalog = catalog
         self._base = base
         self._take = take
@@ -213,6 +222,21 @@ class TableTransaction:
         """Return a builder of branches and tags; its `commit` adds the changes here."""
         return ManageSnapshots(self._actions.extend)
 
+    def update_schema(
+        self, allow_incompatible_changes: bool = False, case_sensitive: bool = True
+    ) -> UpdateSchema:
+        """Return a builder of column changes; see `Table.update_schema`."""
+
+        def add(schema: Schema, before: Schema) -> None:
+            self._change(SetSchema(schema, self._base.metadata, before=before))
+
+        return UpdateSchema(
+            self._staged(),
+            add,
+            allow_incompatible_changes=allow_incompatible_changes,
+            case_sensitive=case_sensitive,
+        )
+
     @property
     def _io(self) -> FileIO:
         return self._catalog.io(self._base.metadata.location)
@@ -223,6 +247,18 @@ class TableTransaction:
         metadata = staged(metadata, self._io, self._actions[applied:])
         self._stage = metadata, len(self._actions)
         return metadata
+
+    def _change(self, action: Action) -> None:
+        """Add a change of the table's definition, if it goes with those before it."""
+        self._actions.append(action)
+        if self._autocommit:
+            self.commit_transaction()
+            return
+        try:
+            self._staged()
+        except BaseException:
+            self._actions.remove(action)
+            raise
 
     def _head(self, branch: str | None) -> int | None:
         """Return the committed snapshot that a change of a branch is planned on."""

@@ -124,9 +124,10 @@ def _to_dict(one: MappedField) -> dict[str, Any]:
 
 def from_schema(schema: Schema) -> NameMapping:
     """Return the mapping where every field has its present name (Java: MappingUtil.create)."""
-    return NameMapping(tuple(_from_field(child) for child in schema.fields))
+    return NameMapping(tuple(from_field(child) for child in schema.fields))
 
 
-def _from_field(child: NestedField) -> MappedField:
-    below = tuple(_from_field(one) for one in child_fields(child.field_type))
+def from_field(child: NestedField) -> MappedField:
+    """Return the mapping where a field and all below it have their present names."""
+    below = tuple(from_field(one) for one in child_fields(child.field_type))
     return MappedField((child.name,), child.field_id, below)

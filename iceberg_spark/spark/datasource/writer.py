@@ -26,6 +26,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
+from iceberg_spark.spec.union_by_name import union_by_name
 from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema, TableUpdate
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.append import AppendFiles
@@ -33,7 +34,6 @@ from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
 from iceberg_spark.transaction.set_schema import SetSchema
-from iceberg_spark.transaction.union_by_name import union_by_name
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files

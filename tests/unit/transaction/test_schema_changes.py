@@ -5,9 +5,9 @@ import pytest
 from iceberg_spark.errors import InvalidSchemaError, ValidationException
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import StructType
+from iceberg_spark.spec.union_by_name import union_by_name
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.set_schema import SetSchema
-from iceberg_spark.transaction.union_by_name import union_by_name
 from tests.builders import field, list_of, map_of, schema, struct
 from tests.unit.transaction.tables import COLUMNS, file, live, make_table, reloaded, run
 
