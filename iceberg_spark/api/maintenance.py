@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
+from iceberg_spark.spark.procedures.unreachable_files import where_it_pays
+from iceberg_spark.transaction.expire_snapshots import Expiry
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Maintenance:
@@ -21,3 +31,79 @@ class Maintenance:
 
     def __repr__(self) -> str:
         return f"Maintenance of {self._loaded.identifier}"
+
+    def expire_snapshots(
+        self,
+        older_than: int | datetime | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Iterable[int] = (),
+        dry_run: bool = False,
+        *,
+        spark: SparkSession | None = None,
+    ) -> ExpireResult:
+        """Remove old snapshots and delete the files that nothing reaches any more.
+
+        `older_than` is ms since the epoch or a datetime with a zone; without it
+        `history.expire.max-snapshot-age-ms` (5 days) counts, without `retain_last`
+        `history.expire.min-snapshots-to-keep` (1). Branches and tags keep what their own
+        retention says. `snapshot_ids` go besides. A dry run changes nothing and lists the files.
+
+        With a session that is given, or active and the table large, Spark compares the files; else
+        this process does, holding some 200 bytes a file of the manifests that go.
+
+        Raises ValidationException where `gc.enabled` is false, NoSuchSnapshotError,
+        InvalidInputError for an id that a branch or tag points to.
+        """
+        expiry = Expiry(
+            int(time.time() * 1000), _ms(older_than), _count(retain_last), _ids(snapshot_ids)
+        )
+        loaded, result = expire_snapshots(
+            self._catalog,
+            self._loaded.identifier,
+            expiry,
+            dry_run=dry_run,
+            find_files=where_it_pays(spark),
+        )
+        if not dry_run:
+            self._loaded = loaded
+            self._take(loaded)
+        return result
+
+
+def _ms(older_than: int | datetime | None) -> int | None:
+    match older_than:
+        case None:
+            return None
+        case datetime():
+            if older_than.tzinfo is None:
+                raise InvalidInputError(
+                    f"older_than {older_than} has no time zone; give one, as "
+                    "datetime(..., tzinfo=UTC), or ms since the epoch"
+                )
+            return (older_than - _EPOCH) // timedelta(milliseconds=1)
+        case int() if not isinstance(older_than, bool):
+            return older_than
+        case _:
+            raise InvalidTypeError(
+                f"older_than must be ms since the epoch or a datetime, not {older_than!r}"
+            )
+
+
+def _count(retain_last: int | None) -> int | None:
+    if retain_last is None:
+        return None
+    if isinstance(retain_last, bool) or not isinstance(retain_last, int):
+        raise InvalidTypeError(f"retain_last must be an integer, not {retain_last!r}")
+    if retain_last < 1:
+        raise InvalidInputError(f"retain_last must be at least 1, not {retain_last}")
+    return retain_last
+
+
+def _ids(snapshot_ids: Iterable[int]) -> frozenset[int]:
+    if isinstance(snapshot_ids, int | str):
+        raise InvalidTypeError(f"snapshot_ids must be a list of ids, not {snapshot_ids!r}")
+    found = frozenset(snapshot_ids)
+    for each in found:
+        if isinstance(each, bool) or not isinstance(each, int):
+            raise InvalidTypeError(f"snapshot_ids must be integers, not {each!r}")
+    return found

@@ -49,11 +49,16 @@ def read_manifest_list(
     return tuple(_manifest_file(row, snapshot.manifest_list) for row in rows)
 
 
-def read_manifest_list_columns(io: FileIO, snapshot: Snapshot, metadata: TableMetadata) -> Table:
-    """Return the manifests of a snapshot as a table of LIST_SCHEMA, one row each."""
+def read_manifest_list_columns(
+    io: FileIO,
+    snapshot: Snapshot,
+    metadata: TableMetadata,
+    columns: Sequence[str] = tuple(LIST_SCHEMA.names),
+) -> Table:
+    """Return the manifests of a snapshot as a table, one row each, some columns of LIST_SCHEMA."""
     if snapshot.manifest_list is not None:
-        return _read(io, snapshot.manifest_list)
-    return manifest_list_table(read_manifest_list(io, snapshot, metadata))
+        return _read(io, snapshot.manifest_list, columns)
+    return manifest_list_table(read_manifest_list(io, snapshot, metadata)).select(columns)
 
 
 def manifest_list_table(manifests: Iterable[ManifestFile]) -> Table:
@@ -134,11 +139,16 @@ def _assigned(manifest: ManifestFile, snapshot: Snapshot, format_version: int) -
     )
 
 
-def _read(io: FileIO, location: str) -> Table:
-    found = read_avro_columns(io.read_bytes(location), location=location)
+def _read(io: FileIO, location: str, columns: Sequence[str] = tuple(LIST_SCHEMA.names)) -> Table:
+    found = read_avro_columns(
+        io.read_bytes(location),
+        location=location,
+        columns=frozenset(_LIST_IDS[name] for name in columns),
+    )
     by_id = {field_id(one): at for at, one in enumerate(found.schema)}
     arrays = []
-    for one in LIST_SCHEMA:
+    schema = pa.schema([LIST_SCHEMA.field(name) for name in columns])
+    for one in schema:
         at = by_id.get(_LIST_IDS[one.name])
         if at is None:
             arrays.append(_absent(one, found.num_rows, location))
@@ -148,7 +158,7 @@ def _read(io: FileIO, location: str) -> Table:
             arrays.append(_summaries(array, one.type))
         else:
             arrays.append(array.cast(one.type))
-    return pa.Table.from_arrays(arrays, schema=_nullable(LIST_SCHEMA))
+    return pa.Table.from_arrays(arrays, schema=_nullable(schema))
 
 
 def _absent(one: Any, rows: int, location: str) -> Any:

@@ -1,0 +1,1 @@
+"""Maintenance: which files a table no longer needs."""

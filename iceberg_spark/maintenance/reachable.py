@@ -1,0 +1,185 @@
+"""Which files only expired snapshots reach: a set difference over manifests, on columns.
+
+Source: Java's ReachableFileCleanup. A file is found by its path as metadata spells it, whatever
+manifest it moved to meanwhile, so nothing is concluded from counts or sequence numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.errors import NoSuchFileError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.cache import ManifestCache
+from iceberg_spark.manifest.manifest_list import read_manifest_list_columns
+from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.spec.data_file import ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.spec.types import StructType
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+MANIFESTS = pa.schema(
+    [
+        ("manifest_path", pa.string()),
+        ("manifest_length", pa.int64()),
+        ("added_files_count", pa.int32()),
+        ("existing_files_count", pa.int32()),
+    ]
+)
+"""What is kept of each manifest."""
+FILES = pa.schema([("file_path", pa.string()), ("content", pa.int32())])
+"""A live file of a manifest: its path and `DataFileContent`."""
+
+LOCAL_SPELLINGS = "file:/+"
+S3_SPELLINGS = "s3[an]://"
+_THREADS = 8
+_LISTS_AT_A_TIME = 64
+_PATHS_AT_A_TIME = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Distinct manifests (tables of MANIFESTS): those no kept snapshot has, and those kept."""
+
+    unreachable: Table
+    kept: Table
+
+    @property
+    def most_files(self) -> int:
+        """How many files the unreachable manifests may hold live, at most."""
+        counts = (self.unreachable.column(name) for name in MANIFESTS.names[2:])
+        return sum(pc.sum(pc.fill_null(count, 0)).as_py() or 0 for count in counts)
+
+
+def manifests_of(
+    io: FileIO, expired: Sequence[Snapshot], before: TableMetadata, after: TableMetadata
+) -> Manifests:
+    """Return the manifests that only the expired snapshots list, and those of the kept ones.
+
+    Memory: one row (some 200 bytes) a distinct manifest. A manifest list of an expired snapshot
+    that is gone already is left out; a missing one of a kept snapshot is a NoSuchFileError.
+    """
+    gone = _distinct(_lists(io, expired, before, missing_is_fine=True))
+    if not gone.num_rows:
+        return Manifests(gone, gone)
+    kept = _distinct(_lists(io, tuple(after.snapshots.values()), after, missing_is_fine=False))
+    listed = pc.is_in(gone.column("manifest_path"), value_set=_one(kept.column("manifest_path")))
+    return Manifests(gone.filter(pc.invert(listed)), kept)
+
+
+def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
+    """Return the live files (FILES, each path once) that no kept manifest has live.
+
+    Memory: the paths of the unreachable manifests' live files (some 200 bytes each), and a
+    million paths of kept ones at a time.
+    """
+    candidates = _distinct_files(live_files(io, manifests.unreachable))
+    keys = one_spelling(candidates.column("file_path"))
+    for batch in _portions(live_files(io, manifests.kept) if candidates.num_rows else ()):
+        stay = pc.invert(pc.is_in(keys, value_set=one_spelling(batch)))
+        candidates, keys = candidates.filter(stay), keys.filter(stay)
+        if not candidates.num_rows:
+            break
+    return candidates
+
+
+def one_spelling(paths: Any) -> Any:
+    """Return locations with one spelling of the scheme: a file may be added again by another."""
+    local = pc.replace_substring_regex(paths, f"^{LOCAL_SPELLINGS}", "/")
+    return pc.replace_substring_regex(local, f"^{S3_SPELLINGS}", "s3://")
+
+
+def live_files(io: FileIO, manifests: Table) -> Iterator[Table]:
+    """Yield the live files of manifests, a table of FILES for each, in no certain order."""
+    nothing_kept = ManifestCache(0)
+
+    def read(row: dict[str, Any]) -> Table:
+        manifest = ManifestFile(
+            row["manifest_path"], row["manifest_length"], 0, ManifestContent.DATA, 0, 0, 0
+        )
+        columns = ("status", *FILES.names)
+        found = read_manifest(io, manifest, StructType(), columns=columns, cache=nothing_kept)
+        status = found.column("status")
+        return found.filter(pc.not_equal(status, int(ManifestEntryStatus.DELETED))).select(
+            FILES.names
+        )
+
+    for portion in manifests.to_batches(max_chunksize=_LISTS_AT_A_TIME):
+        rows = portion.to_pylist()  # one row a manifest
+        yield from _each(read, [row for row in rows if _may_have_live_files(row)])
+
+
+def statistics_paths(metadata: TableMetadata) -> frozenset[str]:
+    """Return where the table's statistics and partition statistics files are."""
+    files = (*metadata.statistics, *metadata.partition_statistics)
+    return frozenset(str(file["statistics-path"]) for file in files)
+
+
+def _may_have_live_files(row: dict[str, Any]) -> bool:
+    return not row["added_files_count"] == row["existing_files_count"] == 0
+
+
+def _lists(
+    io: FileIO, snapshots: Sequence[Snapshot], metadata: TableMetadata, *, missing_is_fine: bool
+) -> Iterator[Table]:
+    """Yield the distinct manifests of some snapshots at a time."""
+
+    def read(snapshot: Snapshot) -> Table:
+        try:
+            return read_manifest_list_columns(io, snapshot, metadata, MANIFESTS.names)
+        except NoSuchFileError:
+            if missing_is_fine:
+                return MANIFESTS.empty_table()
+            raise
+
+    for start in range(0, len(snapshots), _LISTS_AT_A_TIME):
+        yield _distinct(_each(read, snapshots[start : start + _LISTS_AT_A_TIME]))
+
+
+def _each(read: Any, items: Sequence[Any]) -> Iterator[Table]:
+    """Read with some threads: decoding and stores leave the interpreter alone most of the time."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        yield from pool.map(read, items)
+
+
+def _distinct(tables: Iterable[Table]) -> Table:
+    every = pa.concat_tables([MANIFESTS.empty_table(), *(one.cast(MANIFESTS) for one in tables)])
+    return _first_of_each(every, "manifest_path", MANIFESTS)
+
+
+def _distinct_files(tables: Iterable[Table]) -> Table:
+    every = pa.concat_tables([FILES.empty_table(), *(one.cast(FILES) for one in tables)])
+    return _first_of_each(every, "file_path", FILES)
+
+
+def _first_of_each(table: Table, key: str, schema: Any) -> Table:
+    others = [name for name in schema.names if name != key]
+    found = table.group_by(key, use_threads=False).aggregate([(name, "first") for name in others])
+    return found.rename_columns({f"{name}_first": name for name in others}).select(schema.names)
+
+
+def _portions(tables: Iterable[Table]) -> Iterator[Any]:
+    """Yield paths, about a million at a time: the set that is looked up in is built anew each."""
+    held: list[Any] = []
+    count = 0
+    for table in tables:
+        held += table.column("file_path").chunks
+        count += table.num_rows
+        if count >= _PATHS_AT_A_TIME:
+            yield pa.concat_arrays(held)
+            held, count = [], 0
+    if count:
+        yield pa.concat_arrays(held)
+
+
+def _one(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

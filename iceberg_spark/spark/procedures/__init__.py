@@ -1,0 +1,1 @@
+"""Maintenance work as Spark jobs."""

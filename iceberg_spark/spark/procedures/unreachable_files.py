@@ -1,0 +1,85 @@
+"""Which files only expired snapshots reach, as a Spark job: for tables with very many files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, functions
+
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.maintenance.expire import FindFiles
+from iceberg_spark.maintenance.reachable import (
+    FILES,
+    LOCAL_SPELLINGS,
+    MANIFESTS,
+    S3_SPELLINGS,
+    Manifests,
+    live_files,
+    unreachable_files,
+)
+from iceberg_spark.spark.adapt.worker_python import check_worker_python
+from iceberg_spark.spark.native.session import active_session
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+MANY_FILES = 2_000_000
+"""From here on an active session is used: the paths are some 400 MB then."""
+
+_FILES_DDL = "file_path string, content int"
+_MANIFESTS_A_TASK = 32
+_ROWS_AT_A_TIME = 50_000
+
+
+def where_it_pays(spark: SparkSession | None) -> FindFiles:
+    """Return the search that uses a session that is given, or active and the table large."""
+
+    def find(io: FileIO, manifests: Manifests) -> Iterable[Table]:
+        session = spark
+        if session is None and manifests.most_files >= MANY_FILES:
+            session = active_session()
+        if session is None:
+            return (unreachable_files(io, manifests),)
+        return unreachable_by_spark(session, io, manifests)
+
+    return find
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadLive:
+    """What every task runs: manifests in, their live files out."""
+
+    properties: Mapping[str, str]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        io = FsspecIO(self.properties)
+        for batch in batches:
+            for files in live_files(io, pa.Table.from_batches([batch], MANIFESTS)):
+                yield from files.cast(FILES).to_batches()
+
+
+def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) -> Iterator[Table]:
+    """Yield the files that only unreachable manifests hold; the driver holds 50,000 at a time."""
+    check_worker_python(spark)
+    gone = _live(spark, io, manifests.unreachable).dropDuplicates(["file_path"])
+    used = _live(spark, io, manifests.kept).select(_key().alias("key"))
+    left = gone.withColumn("key", _key()).join(used, "key", "left_anti")
+    rows = left.select("file_path", "content").toLocalIterator()
+    while portion := tuple(islice(rows, _ROWS_AT_A_TIME)):
+        paths, contents = zip(*portion, strict=True)
+        yield pa.table([pa.array(paths, pa.string()), pa.array(contents, pa.int32())], FILES.names)
+
+
+def _key() -> Column:
+    local = functions.regexp_replace("file_path", f"^{LOCAL_SPELLINGS}", "/")
+    return functions.regexp_replace(local, f"^{S3_SPELLINGS}", "s3://")
+
+
+def _live(spark: SparkSession, io: FileIO, manifests: Table) -> DataFrame:
+    frame = spark.createDataFrame(manifests)
+    tasks = max(1, -(-manifests.num_rows // _MANIFESTS_A_TASK))
+    return frame.repartition(tasks).mapInArrow(_ReadLive(io.properties), _FILES_DDL)
