@@ -13,6 +13,8 @@ from iceberg_spark.api.show import table_html, table_text
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_properties import UpdateProperties
 from iceberg_spark.api.update_schema import UpdateSchema
+from iceberg_spark.api.update_sort_order import UpdateSortOrder
+from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -287,8 +289,21 @@ class Table:
 
         `allow_incompatible_changes` lets columns become required, and required ones be added.
         """
-        tx = TableTransaction(self._catalog, self._loaded, self._take, autocommit=True)
-        return tx.update_schema(allow_incompatible_changes, case_sensitive)
+        return self._each_alone().update_schema(allow_incompatible_changes, case_sensitive)
+
+    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
+        """Return a builder of partition changes: `.add_field("days(ts)")`, `.remove_field(...)`."""
+        return self._each_alone().update_spec(case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+        """Return a builder of a new sort order: `.asc("ts").desc("id", null_order="nulls first")`.
+
+        Rows that are written from then on are sorted so, a task's rows at a time.
+        """
+        return self._each_alone().update_sort_order(case_sensitive)
+
+    def _each_alone(self) -> TableTransaction:
+        return TableTransaction(self._catalog, self._loaded, self._take, autocommit=True)
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded

@@ -14,6 +14,8 @@ from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.api.update_schema import UpdateSchema
+from iceberg_spark.api.update_sort_order import UpdateSortOrder
+from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import InvalidInputError, StorageError
 from iceberg_spark.expr.build import Predicate, as_unbound
@@ -22,6 +24,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.native.session import session_time_zone
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.append import AppendFiles
@@ -31,6 +34,8 @@ from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
 from iceberg_spark.transaction.row_change import ChangedRows, RowLevelMode
 from iceberg_spark.transaction.set_schema import SetSchema
+from iceberg_spark.transaction.set_sort_order import SetSortOrder
+from iceberg_spark.transaction.set_spec import SetSpec
 from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
 from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
@@ -234,6 +239,22 @@ class TableTransaction:
             self._staged(),
             add,
             allow_incompatible_changes=allow_incompatible_changes,
+            case_sensitive=case_sensitive,
+        )
+
+    def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:
+        """Return a builder of partition field changes; see `Table.update_spec`."""
+
+        def add(spec: PartitionSpec, before: PartitionSpec, default: bool) -> None:
+            self._change(SetSpec(spec, self._base.metadata, before=before, default=default))
+
+        return UpdateSpec(self._staged(), add, case_sensitive=case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+        """Return a builder of a new sort order; see `Table.update_sort_order`."""
+        return UpdateSortOrder(
+            self._staged(),
+            lambda order: self._change(SetSortOrder(order)),
             case_sensitive=case_sensitive,
         )
 

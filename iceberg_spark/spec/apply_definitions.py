@@ -10,7 +10,7 @@ from iceberg_spark.errors import InvalidSchemaError, ValidationException
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_state import ApplyState
 from iceberg_spark.spec.compatibility import (
-    check_new_spec,
+    check_added_spec,
     check_order,
     check_schema,
     has_sequential_ids,
@@ -110,7 +110,7 @@ def add_spec(state: ApplyState, spec: PartitionSpec) -> ApplyState:
     known = next((one for one in metadata.partition_specs.values() if same_spec(one, spec)), None)
     if known is not None:
         return replace(state, last_spec_id=known.spec_id)
-    check_new_spec(spec, _current_schema(metadata))
+    check_added_spec(spec, _current_schema(metadata))
     if metadata.format_version == 1 and not has_sequential_ids(spec):
         raise ValidationException(f"Format v1 needs partition field ids 1000, 1001, ...: {spec}")
     number = max(metadata.partition_specs, default=-1) + 1

@@ -18,6 +18,7 @@ from iceberg_spark.spec.transforms import (
     HourTransform,
     IdentityTransform,
     MonthTransform,
+    Transform,
     UnknownTransform,
     VoidTransform,
     YearTransform,
@@ -86,17 +87,52 @@ def _check_source(part: PartitionField | SortField, schema: Schema, what: str) -
 
 
 def check_new_spec(spec: PartitionSpec, schema: Schema) -> None:
-    """Check a spec that is about to be made, its names too.
+    """Check the spec of a table that is about to be created.
 
-    Names are given, unique, and no column's name unless the field is that column's identity; a
-    source has at most one time transform, and no (source, transform) comes twice. Raises
+    Beyond `check_added_spec`: a field has a column's name only when it is that column's identity;
+    a source has at most one time transform, and no (source, transform) comes twice. Raises
     InvalidSchemaError. Source: Java's PartitionSpec.Builder.
     """
+    _check_fields(spec, schema)
+    seen: set[tuple[tuple[int, ...], str]] = set()
+    for part in spec.fields:
+        if schema.find_id(part.name) is not None and not isinstance(
+            part.transform, IdentityTransform | VoidTransform
+        ):
+            raise InvalidSchemaError(
+                f"Partition field '{part.name}' ({part.transform}) has the name of a column; "
+                "give it another name"
+            )
+        kind = "time" if is_time_transform(part.transform) else str(part.transform)
+        if (part.source_ids, kind) in seen and not isinstance(part.transform, VoidTransform):
+            raise InvalidSchemaError(
+                f"Partition field '{part.name}' ({part.transform}) is redundant: column "
+                f"'{schema.find_column_name(part.source_id)}' has one like it"
+            )
+        seen.add((part.source_ids, kind))
+    _check_collisions(spec, schema)
+
+
+def is_time_transform(transform: Transform) -> bool:
+    """Tell whether a transform gives years, months, days or hours."""
+    return isinstance(transform, _TIME_TRANSFORMS)
+
+
+def check_added_spec(spec: PartitionSpec, schema: Schema) -> None:
+    """Check a spec that is about to be added to a table, its names too.
+
+    Ids and names are unique, names are given, and none is that of another column than the
+    field's source. Raises InvalidSchemaError. Source: Java's PartitionSpec.Builder.add.
+    """
+    _check_fields(spec, schema)
+    _check_collisions(spec, schema)
+
+
+def _check_fields(spec: PartitionSpec, schema: Schema) -> None:
     check_spec(spec, schema)
     if len({part.field_id for part in spec.fields}) < len(spec.fields):
         raise InvalidSchemaError(f"Two partition fields have the same id: {spec}")
     names: set[str] = set()
-    seen: set[tuple[tuple[int, ...], str]] = set()
     for part in spec.fields:
         if isinstance(part.transform, UnknownTransform):
             raise InvalidSchemaError(f"Unknown transform '{part.transform}' can't be written")
@@ -105,29 +141,16 @@ def check_new_spec(spec: PartitionSpec, schema: Schema) -> None:
         if part.name in names:
             raise InvalidSchemaError(f"Two partition fields are named '{part.name}'")
         names.add(part.name)
-        _check_collision(part, schema)
-        kind = "time" if isinstance(part.transform, _TIME_TRANSFORMS) else str(part.transform)
-        if (part.source_ids, kind) in seen and not isinstance(part.transform, VoidTransform):
+
+
+def _check_collisions(spec: PartitionSpec, schema: Schema) -> None:
+    for part in spec.fields:
+        column = schema.find_id(part.name)
+        if column not in (None, part.source_id) and not isinstance(part.transform, VoidTransform):
             raise InvalidSchemaError(
-                f"Partition field '{part.name}' ({part.transform}) is redundant: column "
-                f"'{schema.find_column_name(part.source_id)}' has one like it"
+                f"Partition field '{part.name}' ({part.transform}) has the name of another "
+                "column; give it another name"
             )
-        seen.add((part.source_ids, kind))
-
-
-def _check_collision(part: PartitionField, schema: Schema) -> None:
-    column = schema.find_id(part.name)
-    if column is None or isinstance(part.transform, VoidTransform):
-        return
-    if not isinstance(part.transform, IdentityTransform):
-        raise InvalidSchemaError(
-            f"Partition field '{part.name}' ({part.transform}) has the name of a column; "
-            "give it another name"
-        )
-    if column != part.source_id:
-        raise InvalidSchemaError(
-            f"The identity partition field '{part.name}' has the name of another column"
-        )
 
 
 def has_sequential_ids(spec: PartitionSpec) -> bool:

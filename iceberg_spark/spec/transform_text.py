@@ -188,17 +188,27 @@ def parse_partition_field(
     (`ts_day`, `id_bucket`, `s_trunc`). Raises InvalidSchemaError naming the text. The rules for
     a whole spec are `parse_partition_spec`'s.
     """
+    source_id, transform, name = parse_term(text, schema, case_sensitive)
+    default = f"{schema.find_column_name(source_id)}{_SUFFIXES[type(transform)]}"
+    return PartitionField((source_id,), field_id, transform, name or default)
+
+
+def parse_term(
+    text: str, schema: Schema, case_sensitive: bool = True
+) -> tuple[int, Transform, str | None]:
+    """Return the source column's id, the transform and the name (None: not given) of a field.
+
+    Forms and errors as `parse_partition_field`.
+    """
     tokens = _tokens(text)
     transform, column = _term(tokens, text)
-    source_id = schema.find_field(column, case_sensitive).field_id
-    full_name = schema.find_column_name(source_id) or column
-    name = f"{full_name}{_SUFFIXES[type(transform)]}"
+    name = None
     if len(tokens) == 2 and tokens[0].text.lower() == "as" and not tokens[1].is_mark:
         name = tokens.pop().text
         tokens.pop()
     if tokens:
         raise InvalidSchemaError(f"Can't read '{text}' from '{tokens[0].text}' on")
-    return PartitionField((source_id,), field_id, transform, name)
+    return schema.find_field(column, case_sensitive).field_id, transform, name
 
 
 def parse_partition_spec(

@@ -166,7 +166,7 @@ def test_the_case_of_names_counts_unless_it_is_not_to():
 
 
 def test_a_change_of_the_schema_made_meanwhile_is_a_conflict():
-    table, other = make(), None
+    table = make()
     other = ice.load_table(table.location())
     other.update_schema().add_column("theirs", "int").commit()
     with pytest.raises(ValidationException, match="was changed by another commit"):
