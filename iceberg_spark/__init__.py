@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 _HOME = {
     "api.catalog": ("TableCatalog", "load_catalog"),
+    "api.enable": ("disable", "enable"),
     "api.load": ("create_table", "load_table"),
     "api.register": ("register",),
     "api.scan": ("TableScan",),
@@ -32,7 +33,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - by what a user needs first
-    "load_table", "create_table", "load_catalog", "register",
+    "load_table", "create_table", "load_catalog", "enable", "disable", "register",
     "Table", "TableScan", "TableTransaction", "TableCatalog", "col",
     "Schema", "NestedField", "BooleanType", "IntegerType", "LongType", "FloatType", "DoubleType",
     "DecimalType", "DateType", "TimeType", "TimestampType", "TimestamptzType", "StringType",

@@ -1,5 +1,7 @@
 from iceberg_spark.api.catalog import TableCatalog as TableCatalog
 from iceberg_spark.api.catalog import load_catalog as load_catalog
+from iceberg_spark.api.enable import disable as disable
+from iceberg_spark.api.enable import enable as enable
 from iceberg_spark.api.load import create_table as create_table
 from iceberg_spark.api.load import load_table as load_table
 from iceberg_spark.api.register import register as register

@@ -76,6 +76,7 @@ class WriteOptions:
     partition_by: tuple[str, ...] = ()
     sort_order: tuple[str, ...] = ()
     format_version: int | None = None
+    distribution_mode: str | None = None
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_properties: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
@@ -107,10 +108,14 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     )
 
 
-def write_options(options: Mapping[str, str]) -> WriteOptions:
-    """Parse the options of a save. Raises InvalidOptionError naming the option and the fix."""
+def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOptions:
+    """Parse the options of a save; `plain` is the source's own, that can't shuffle rows.
+
+    Raises InvalidOptionError naming the option and the fix.
+    """
     given = _known(options, WRITE_OPTIONS, WRITE_PREFIXES)
-    _refuse_what_a_plain_source_cannot(given)
+    if plain:
+        _refuse_what_a_plain_source_cannot(given)
     return WriteOptions(
         path=_path(options),
         write_format=_one_of(given, "write-format", ("parquet", "orc", "avro")),
@@ -126,6 +131,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         partition_by=split_list(given.get("partition-by", "")),
         sort_order=split_list(given.get("sort-order", "")),
         format_version=_positive(given, "format-version"),
+        distribution_mode=_one_of(given, "distribution-mode", ("none", "hash", "range")),
         snapshot_properties=_under(options, "snapshot-property."),
         table_properties=_under(options, "table-property."),
         storage=_with_prefix(options, STORAGE_PREFIXES),
@@ -175,7 +181,8 @@ def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
     if mode != "none":
         raise InvalidOptionError(
             f"Option 'distribution-mode' = '{mode}': Spark lets a Python source ask for no "
-            "distribution. Use table.append(df), or df.repartition(...) before the write"
+            "distribution. Use table.append(df), iceberg_spark.enable(spark), or "
+            "df.repartition(...) before the write"
         )
     if given.get("write-mode", "append").lower() != "append" or "equality-fields" in given:
         raise InvalidOptionError(

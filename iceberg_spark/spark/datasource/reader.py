@@ -12,9 +12,9 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.adapt.filters import to_predicate
 from iceberg_spark.spark.adapt.options import ReadOptions
+from iceberg_spark.spark.adapt.requested_scan import requested_split
 from iceberg_spark.spark.adapt.task_batches import task_batches
 from iceberg_spark.spark.datasource.messages import TaskGroup
 from iceberg_spark.spark.datasource.pinned import PinnedTable
@@ -35,12 +35,7 @@ class BatchReader(DataSourceReader):
         """Return one partition for each balanced group of file scan tasks."""
         metadata = self.table.metadata()
         planned = plan(metadata, self.table.io(), self.context)
-        split = split_options(
-            metadata.properties,
-            split_size=self.options.split_size,
-            lookback=self.options.lookback,
-            open_file_cost=self.options.file_open_cost,
-        )
+        split = requested_split(self.options, metadata)
         return [TaskGroup(group) for group in planned.groups(split)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:

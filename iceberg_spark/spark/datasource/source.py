@@ -11,13 +11,13 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spark.adapt.options import (
     FORMAT_NAME,
     ReadOptions,
     read_options,
     write_options,
 )
+from iceberg_spark.spark.adapt.requested_scan import requested_scan
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.datasource.pinned import PinnedTable, load
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
@@ -55,23 +55,7 @@ class PyIcebergLiteSource(DataSource):
     def _pin(self, options: ReadOptions) -> tuple[PinnedTable, ScanContext]:
         if self._pinned is None:
             table, loaded = load(options.path, options.storage)
-            context = scan_request(
-                loaded.metadata,
-                row_filter=options.row_filter,
-                selected_fields=options.columns,
-                snapshot_id=options.snapshot_id,
-                version_as_of=options.version_as_of,
-                as_of_timestamp_ms=options.as_of_timestamp_ms,
-                branch=options.branch,
-                tag=options.tag,
-                start_snapshot_id=options.start_snapshot_id,
-                end_snapshot_id=options.end_snapshot_id,
-                metadata_columns=options.metadata_columns,
-                case_sensitive=options.case_sensitive,
-                time_zone=options.time_zone,
-                batch_rows=options.batch_size,
-                io_properties=table.storage,
-            )
+            context = requested_scan(options, loaded.metadata, table.storage)
             self._pinned = (table, context)
         return self._pinned
 

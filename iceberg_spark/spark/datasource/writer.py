@@ -24,6 +24,7 @@ from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.union_by_name import union_by_name
@@ -146,10 +147,17 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
         compression_level=options.compression_level,
         fanout=options.fanout_enabled,
         io_properties=io.properties,
+        properties_override=_overrides(options),
     )
     check_columns(context.schema, to_arrow(given), align_options(options))
     target = Target(options.path, creation, merged_on, dict(options.storage))
     return BatchWriter(target, context, options, overwrite)
+
+
+def _overrides(options: WriteOptions) -> dict[str, str]:
+    """Return the table properties that this write's options replace."""
+    mode = options.distribution_mode
+    return {} if mode is None else {WRITE_DISTRIBUTION_MODE: mode}
 
 
 def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:

@@ -1,0 +1,111 @@
+"""PySpark's `DataFrameReader` of an enabled session: our format is read by the native engine."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from iceberg_spark.catalog.config import configured
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.options import read_options
+from iceberg_spark.spark.adapt.requested_scan import requested_scan, requested_split
+from iceberg_spark.spark.datasource.pinned import load
+from iceberg_spark.spark.native.plan_frame import plan_frame
+from iceberg_spark.spark.native.session import session_time_zone
+
+METADATA_MARK = "#"
+
+
+class ReaderHook:
+    """Notes what is asked and passes it on; `load` and `table` answer where it is ours."""
+
+    _asked: Asked
+    _session: SparkSession
+
+    def begin(self, session: SparkSession) -> None:
+        """Start noting; called once, when the session makes the reader."""
+        self._asked = Asked()
+        self._session = session
+
+    @property
+    def _own(self) -> Any:
+        """PySpark's own reader; `Any`, for it is the classic or the Connect one."""
+        return super()
+
+    def format(self, source: str) -> Self:
+        """Note the format."""
+        self._asked.source = source
+        self._own.format(source)
+        return self
+
+    def schema(self, schema: StructType | str) -> Self:
+        """Leave a load with a schema of the user's to the source, which checks it."""
+        self._asked.other = True
+        self._own.schema(schema)
+        return self
+
+    def option(self, key: str, value: Any) -> Self:
+        """Note an option."""
+        self._asked.add({key: value})
+        self._own.option(key, value)
+        return self
+
+    def options(self, **options: Any) -> Self:
+        """Note options."""
+        self._asked.add(options)
+        self._own.options(**options)
+        return self
+
+    def load(
+        self,
+        path: str | list[str] | None = None,
+        format: str | None = None,
+        schema: StructType | str | None = None,
+        **options: Any,
+    ) -> DataFrame:
+        """Return the native frame of a table, PySpark's own for everything else."""
+        if format is not None:
+            self.format(format)
+        if schema is not None:
+            self.schema(schema)
+        self.options(**options)
+        table = self._asked.place(path)
+        if not self._asked.is_ours(self._session) or table is None or METADATA_MARK in table:
+            frame: DataFrame = self._own.load(path)
+            return frame
+        return native_frame(table, self._asked.options, self._session)
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
+        """Return the native frame where the identifier is of a catalog of ours."""
+        catalog, dot, rest = tableName.partition(".")
+        if "." in rest and dot and _is_ours(catalog, self._session):
+            return native_frame(tableName, self._asked.options, self._session)
+        frame: DataFrame = self._own.table(tableName)
+        return frame
+
+
+def native_frame(table: str, options: dict[str, str], session: SparkSession) -> DataFrame:
+    """Return a table's rows as the options of a load ask, planned here and now.
+
+    Raises what the data source raises for the same options.
+    """
+    zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
+    parsed = read_options({**zone, **options, "path": table})
+    pinned, loaded = load(parsed.path, parsed.storage)
+    context = requested_scan(parsed, loaded.metadata, pinned.storage)
+    planned = plan(loaded.metadata, pinned.io(), context)
+    return plan_frame(planned, session, split=requested_split(parsed, loaded.metadata))
+
+
+def _zone(session: SparkSession) -> dict[str, str]:
+    zone = session_time_zone(session)
+    return {} if zone is None else {"time-zone": zone}
+
+
+def _is_ours(catalog: str, session: SparkSession) -> bool:
+    """Return whether a catalog is configured for us, and Spark has none of its name."""
+    taken = session.conf.get(f"spark.sql.catalog.{catalog}", None)
+    return taken is None and bool(configured(catalog))

@@ -1,0 +1,82 @@
+"""`df.write.format("pyiceberg-lite")` of an enabled session: all of Spark's save modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from iceberg_spark.api.row_source import write_rows
+from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
+from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.options import WriteOptions, write_options
+from iceberg_spark.spark.datasource.messages import FilesWritten
+from iceberg_spark.spark.datasource.writer import align_options, plan_write
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.transforms import IdentityTransform
+
+_ERROR = ("error", "errorifexists", "default")
+
+
+def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
+    """Write a frame to a table, which is made where there is none; one commit.
+
+    Raises TableAlreadyExistsError in Spark's default mode, InvalidOptionError for `partitionBy`
+    columns other than the table's, and what the data source raises for the same options.
+    """
+    mode = (asked.mode or "error").lower()
+    given = {**asked.options, "path": table}
+    if asked.partition_by:
+        _check_said_once(given)
+        given["partition-by"] = ",".join(_quoted(name) for name in asked.partition_by)
+    options = write_options(given, plain=False)
+    catalog, identifier = resolve(options.path, options.storage)
+    if catalog.table_exists(identifier):
+        if mode == "ignore":
+            return
+        if mode in _ERROR:
+            raise TableAlreadyExistsError(
+                f"Table {table} exists already: save with mode('append'), 'overwrite' or 'ignore'"
+            )
+        if asked.partition_by:
+            _check_partitioning(catalog.load(identifier).metadata, asked.partition_by)
+    _write(frame, options, overwrite=mode == "overwrite")
+
+
+def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
+    writer = plan_write(options, frame.schema, overwrite=overwrite)
+    context = writer.context
+    catalog, _ = resolve(options.path, options.storage)
+    io = catalog.io(context.table_location)
+    files = write_rows(frame, context, io, align_options(options))
+    writer.commit([FilesWritten(files)])
+
+
+def _check_said_once(given: dict[str, str]) -> None:
+    if any(key.lower() == "partition-by" for key in given):
+        raise InvalidOptionError(
+            "Say either partitionBy(...) or option('partition-by', ...), not both; only the "
+            "option takes transforms such as days(ts)"
+        )
+
+
+def _quoted(name: str) -> str:
+    quoted = name.replace("`", "``")
+    return name if name.isidentifier() else f"`{quoted}`"
+
+
+def _check_partitioning(metadata: TableMetadata, names: Sequence[str]) -> None:
+    """Refuse columns that are not what the table is partitioned by (Java: the same)."""
+    spec, schema = metadata.spec, metadata.schema
+    found = [
+        schema.find_column_name(part.source_id)
+        if isinstance(part.transform, IdentityTransform)
+        else str(part.transform)
+        for part in spec.fields
+    ]
+    if [str(name).lower() for name in found] != [name.lower() for name in names]:
+        raise InvalidOptionError(
+            f"partitionBy({', '.join(names)}): the table is partitioned by "
+            f"{', '.join(map(str, found)) or 'nothing'}; leave partitionBy out to append to it"
+        )

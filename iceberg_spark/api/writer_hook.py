@@ -1,0 +1,97 @@
+"""PySpark's `DataFrameWriter` of an enabled session: our format is written by the native engine."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pyspark.sql import DataFrame
+
+from iceberg_spark.api.save_frame import save_frame
+from iceberg_spark.spark.adapt.asked import Asked
+
+
+class WriterHook:
+    """Notes what is asked and passes it on; `save` writes where it is ours."""
+
+    _asked: Asked
+    _frame: DataFrame
+
+    def begin(self, frame: DataFrame) -> None:
+        """Start noting; called once, when the frame makes the writer."""
+        self._asked = Asked()
+        self._frame = frame
+
+    @property
+    def _own(self) -> Any:
+        """PySpark's own writer; `Any`, for it is the classic or the Connect one."""
+        return super()
+
+    def format(self, source: str) -> Self:
+        """Note the format."""
+        self._asked.source = source
+        self._own.format(source)
+        return self
+
+    def mode(self, saveMode: str | None) -> Self:  # noqa: N803 - PySpark's name
+        """Note the save mode."""
+        if saveMode:
+            self._asked.mode = saveMode
+        self._own.mode(saveMode)
+        return self
+
+    def option(self, key: str, value: Any) -> Self:
+        """Note an option."""
+        self._asked.add({key: value})
+        self._own.option(key, value)
+        return self
+
+    def options(self, **options: Any) -> Self:
+        """Note options."""
+        self._asked.add(options)
+        self._own.options(**options)
+        return self
+
+    def partitionBy(self, *cols: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Note the columns to partition a new table by."""
+        several = len(cols) == 1 and isinstance(cols[0], list | tuple)
+        self._asked.partition_by = tuple(cols[0] if several else cols)
+        self._own.partitionBy(*cols)
+        return self
+
+    def bucketBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Leave Spark's buckets to Spark, which refuses them for our format."""
+        self._asked.other = True
+        self._own.bucketBy(*arguments)
+        return self
+
+    def sortBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Leave the order inside Spark's buckets to Spark."""
+        self._asked.other = True
+        self._own.sortBy(*arguments)
+        return self
+
+    def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Leave Spark's clustering to Spark."""
+        self._asked.other = True
+        self._own.clusterBy(*arguments)
+        return self
+
+    def save(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803 - PySpark's name
+        **options: Any,
+    ) -> None:
+        """Write to a table of ours, and leave everything else to PySpark."""
+        self.mode(mode).options(**options)
+        if partitionBy is not None:
+            self.partitionBy(partitionBy)
+        if format is not None:
+            self.format(format)
+        table = self._asked.place(path)
+        if not self._asked.is_ours(self._frame.sparkSession) or table is None:
+            self._own.save(path)
+        else:
+            save_frame(self._frame, table, self._asked)

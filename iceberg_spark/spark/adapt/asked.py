@@ -1,0 +1,39 @@
+"""What a user asked of PySpark's reader or writer: the classic ones keep it in the JVM only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.adapt.options import FORMAT_NAME
+
+
+@dataclass(slots=True)
+class Asked:
+    """Format, options and the like, as the builder's calls come in."""
+
+    source: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    mode: str | None = None
+    partition_by: tuple[str, ...] = ()
+    other: bool = False  # something that only PySpark's own reader or writer understands
+
+    def is_ours(self, session: SparkSession) -> bool:
+        """Return whether our format, and nothing that it can't take, was asked for."""
+        source = self.source or session.conf.get("spark.sql.sources.default", "")
+        return str(source).lower() == FORMAT_NAME and not self.other
+
+    def add(self, options: Mapping[str, object]) -> None:
+        """Take options as Spark does: booleans in lower case, None means not given."""
+        for key, value in options.items():
+            if value is not None:
+                text = str(value)
+                self.options[key] = text.lower() if isinstance(value, bool) else text
+
+    def place(self, path: object) -> str | None:
+        """Return the table, from the argument or option `path`; None where it isn't one text."""
+        if path is not None:
+            return path if isinstance(path, str) and "path" not in self.options else None
+        return self.options.get("path")
