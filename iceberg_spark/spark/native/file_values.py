@@ -1,0 +1,70 @@
+"""Values that belong to a file, joined to the rows that Spark read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
+
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.io.location import normalise
+from iceberg_spark.spark.native.dirty_files import FileKey
+
+_FILE = "__iceberg_file"
+_KNOWN = "__iceberg_known"
+
+
+def with_file_values(
+    frame: DataFrame, file_key: FileKey, files: pa.Table, values: pa.Table
+) -> DataFrame:
+    """Return the frame with the columns of `values`, one row of them for each row of `files`.
+
+    The frame comes from one relation over `files` (columns `file_path`, as metadata spells it,
+    and `file_size_in_bytes`), so that it has `_metadata`. Reading raises where a row comes from
+    a file that isn't among them, rather than to guess. The driver sends the values to every
+    task: some bytes a file.
+    """
+    if file_key == "file_size":
+        keys = files.column("file_size_in_bytes").combine_chunks()
+        rows = values.append_column(_FILE, keys)
+    else:
+        paths, places = _spellings(frame, files.column("file_path").to_pylist())
+        rows = values.take(places).append_column(_FILE, pa.array(paths, pa.string()))
+    rows = rows.append_column(_KNOWN, pa.array([True] * len(rows), pa.bool_()))
+    known = F.broadcast(frame.sparkSession.createDataFrame(rows))
+    file = F.col(f"_metadata.{file_key}")
+    joined = frame.withColumn(f"{_FILE}_of_row", file).join(
+        known, F.col(f"{_FILE}_of_row") == F.col(_FILE), "left_outer"
+    )
+    message = (
+        "A data file was read whose size or path differs from what the table's metadata says, so "
+        "that its deletes can't be told; read with engine='arrow'"
+    )
+    checked = F.when(F.col(_KNOWN).isNull(), F.raise_error(F.lit(message)).cast("boolean"))
+    return joined.where(checked.otherwise(F.lit(True)))
+
+
+def _spellings(frame: DataFrame, paths: Sequence[str]) -> tuple[list[str], Any]:
+    """Return what Spark may call the files, and for each name the place of its file.
+
+    Spark's names are percent-encoded and local ones start with `file:/`; a name in a delete file
+    or a manifest is whatever its writer wrote, never encoded.
+    """
+    place_of = {normalise(path): place for place, path in enumerate(paths)}
+    found: dict[str, int] = {}
+    for name in frame.inputFiles():
+        place = place_of.get(normalise(unquote(name)))
+        if place is None:
+            raise CorruptFileError(f"Spark reads {name}, which the plan does not have")
+        for spelling in _both(name):
+            found[spelling] = place
+    return list(found), pa.array(list(found.values()), pa.int64())
+
+
+def _both(name: str) -> tuple[str, ...]:
+    local = "file:" + name.removeprefix("file://") if name.startswith("file:///") else name
+    return tuple(dict.fromkeys((name, local)))

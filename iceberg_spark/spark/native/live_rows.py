@@ -1,0 +1,202 @@
+"""Deletes applied to what Spark's own reader read: bitmaps by position, anti-joins by key.
+
+Rules: specification, "Scan Planning"; Java: `DeleteFilter`. Nothing depends on the order of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
+
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.native.dirty_files import DirtyFiles, KeyDeletes
+from iceberg_spark.spark.native.file_values import with_file_values
+from iceberg_spark.spark.native.key_rows import (
+    SCOPE,
+    SEQUENCE,
+    key_columns,
+    local_keys,
+    spark_keys,
+)
+from iceberg_spark.spark.native.position_words import bit_words, position_words
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.reserved import DELETED
+
+LOCAL_KEYS = 20_000
+"""Up to so many keys travel with the plan; more of them are read by tasks."""
+BITMAP_KEYS = 2_000_000
+"""Up to so many integral keys are read by the driver, some 20 ms for 500,000 ..."""
+BITMAP_BYTES_PER_KEY = 16
+"""... and made into bits where these take no more bytes a key than a hash table would."""
+BROADCAST_BYTES = 64 * 1024 * 1024
+"""Key sets up to so many bytes, estimated, are sent to every executor; larger ones are shuffled
+and sorted with the rows, which spills to disk."""
+
+_HASHED_ROW_BYTES = 40  # of a row in Spark's hash table beside its keys, about
+_WORDS, _FILE_SEQUENCE, _FILE_SCOPE = "__iceberg_words", "__iceberg_sequence", "__iceberg_scope"
+_POSITION = "__iceberg_position"
+
+
+def key_name(field_id: int) -> str:
+    """Return under which name a frame holds an equality column."""
+    return f"__iceberg_key_{field_id}"
+
+
+def live_rows(frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO) -> DataFrame:
+    """Return the rows that no delete deletes, or all of them with `_deleted`.
+
+    `frame` is one relation over the group's files, filtered as the scan wants; it holds the
+    group's key columns as `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones
+    NULL where a parent is). More columns than it had are left, to be selected away. Where the scan
+    reads `_deleted`, that column is added. The driver reads position deletes and small
+    key sets now; `dirty_files` and the limits here bound them.
+    """
+    keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
+    rows = _Rows(_with_files(frame, dirty, plan, io), keep)
+    if dirty.has_positions:
+        rows = rows.without(_bit(F.col(_WORDS), F.col(_POSITION), 0))
+    for number, deletes in enumerate(dirty.equality):
+        rows = _without_keys(rows, deletes, number, plan, io)
+    if not keep:
+        return rows.frame
+    marks = F.lit(False) if rows.deleted is None else rows.deleted
+    return rows.frame.withColumn(DELETED.name, marks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows so far; where deleted ones are kept, `deleted` says which they are."""
+
+    frame: DataFrame
+    keep_deleted: bool
+    deleted: Column | None = None  # none so far
+
+    def without(self, gone: Column) -> _Rows:
+        """Drop, or mark, the rows for which `gone` is true (NULL means false)."""
+        gone = F.coalesce(gone, F.lit(False))
+        if not self.keep_deleted:
+            return _Rows(self.frame.where(~gone), False)
+        return _Rows(self.frame, True, gone if self.deleted is None else self.deleted | gone)
+
+    def without_matches(self, keys: DataFrame, condition: Column, marker: str) -> _Rows:
+        """Drop, or mark, the rows that a row of `keys` matches; at most one may where kept."""
+        if not self.keep_deleted:
+            return _Rows(self.frame.join(keys, condition, "left_anti"), False)
+        marked = keys.withColumn(marker, F.lit(True))
+        joined = self.frame.join(marked, condition, "left_outer")
+        return _Rows(joined, True, self.deleted).without(F.col(marker))
+
+
+def _with_files(frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO) -> DataFrame:
+    """Add what differs from file to file, where it counts."""
+    if not dirty.needs_file:
+        return frame
+    files = plan.files.take(pa.array(dirty.rows))
+    values = {}
+    if dirty.has_positions:
+        frame = frame.withColumn(_POSITION, F.col("_metadata.row_index"))
+        values[_WORDS] = position_words(io, [plan[row] for row in dirty.rows.tolist()])
+    if any(deletes.by_sequence for deletes in dirty.equality):
+        values[_FILE_SEQUENCE] = files.column("data_sequence_number")
+    if any(deletes.by_scope for deletes in dirty.equality):
+        values[_FILE_SCOPE] = pa.array(dirty.scopes)
+    return with_file_values(frame, dirty.file_key, files, pa.table(values))
+
+
+def _bit(words: Column, number: Column, first_word: int) -> Column:
+    """Return whether a bit is set; NULL or false for one outside of the words."""
+    place = (F.shiftright(number, 6) - F.lit(first_word)).try_cast("int")
+    return F.getbit(F.get(words, place), number.bitwiseAND(F.lit(63)).cast("int")) == 1
+
+
+def _without_keys(
+    rows: _Rows, deletes: KeyDeletes, number: int, plan: ScanPlan, io: FileIO
+) -> _Rows:
+    spark = rows.frame.sparkSession
+    if deletes.record_count > (BITMAP_KEYS if _is_countable(deletes) else LOCAL_KEYS):
+        return _without_joined(rows, deletes, number, spark_keys(plan.context, deletes, spark))
+    table = local_keys(plan.context, io, deletes)
+    rows, table = _without_null_key(rows, deletes, table)
+    found = _bits(table.column(0)) if _is_countable(deletes) and table.num_rows else None
+    if found is not None:
+        first_word, words = found
+        bits = spark.createDataFrame(pa.table({"words": words})).scalar()
+        return rows.without(_bit(bits, _countable(deletes), first_word))
+    nulls = tuple(table.column(place).null_count > 0 for place in range(len(deletes.keys)))
+    known = replace(deletes, may_be_null=nulls)
+    if table.num_rows > LOCAL_KEYS:
+        return _without_joined(rows, known, number, spark_keys(plan.context, known, spark))
+    return _without_joined(rows, known, number, spark.createDataFrame(table))
+
+
+def _is_countable(deletes: KeyDeletes) -> bool:
+    """Return whether a key can be the number of a bit."""
+    alone = len(deletes.keys) == 1 and not deletes.by_sequence and not deletes.by_scope
+    return alone and isinstance(deletes.keys[0].kind, t.IntegerType | t.LongType | t.DateType)
+
+
+def _countable(deletes: KeyDeletes) -> Column:
+    (leaf,) = deletes.keys
+    key = F.col(key_name(leaf.field_id))
+    return (F.unix_date(key) if isinstance(leaf.kind, t.DateType) else key).cast("bigint")
+
+
+def _bits(keys: Any) -> tuple[int, Any] | None:
+    """Return the number of the first word and one list of words, None where too few are set."""
+    column = keys.combine_chunks()
+    column = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
+    numbers = np.sort(column.to_numpy()).astype(np.int64)
+    first_word = int(numbers[0]) >> 6
+    if 8 * ((int(numbers[-1]) >> 6) - first_word) > BITMAP_BYTES_PER_KEY * len(numbers) + 4096:
+        return None
+    return first_word, pa.array([bit_words(numbers, first_word << 6)], pa.list_(pa.int64()))
+
+
+def _without_null_key(rows: _Rows, deletes: KeyDeletes, table: pa.Table) -> tuple[_Rows, pa.Table]:
+    """Delete by a NULL key of one column without a join: `=` joins quicker than `<=>`."""
+    if len(deletes.keys) > 1 or deletes.by_scope or table.column(0).null_count == 0:
+        return rows, table
+    gone = F.col(key_name(deletes.keys[0].field_id)).isNull()
+    missing = table.column(0).is_null()
+    if deletes.by_sequence:
+        newest = table.filter(missing).column(SEQUENCE)[0].as_py()
+        gone &= F.col(_FILE_SEQUENCE) < F.lit(newest)
+    return rows.without(gone), table.filter(pc.invert(missing))
+
+
+def _without_joined(rows: _Rows, deletes: KeyDeletes, number: int, keys: DataFrame) -> _Rows:
+    """Delete by a join with the keys, NULL equal to NULL."""
+    names = key_columns(deletes)
+    sequences = {file.data_sequence_number for file in deletes.files}
+    if deletes.by_sequence and (len(sequences) > 1 or rows.keep_deleted):
+        keys = keys.groupBy(*names).agg(F.max(SEQUENCE).alias(SEQUENCE))
+    elif rows.keep_deleted:
+        keys = keys.select(*names).distinct()
+    names = [*names, SEQUENCE] if deletes.by_sequence else names
+    prefix = f"__iceberg_deleted_{number}_"
+    keys = keys.select(*(F.col(name).alias(prefix + name) for name in names))
+    conditions = []
+    for name, leaf, may_be_null in zip(names, deletes.keys, deletes.may_be_null, strict=False):
+        row, key = F.col(key_name(leaf.field_id)), F.col(prefix + name)
+        conditions.append(row.eqNullSafe(key) if may_be_null else row == key)
+    if deletes.by_scope:
+        conditions.append(F.col(_FILE_SCOPE) == F.col(prefix + SCOPE))
+    if deletes.by_sequence:
+        conditions.append(F.col(prefix + SEQUENCE) > F.col(_FILE_SEQUENCE))
+    hinted = F.broadcast(keys) if _size(deletes) <= BROADCAST_BYTES else keys.hint("merge")
+    return rows.without_matches(hinted, reduce(and_, conditions), prefix + "marker")
+
+
+def _size(deletes: KeyDeletes) -> int:
+    """Estimate the bytes of a hash table: files are compressed, rows have their overhead."""
+    stored = sum(file.file_size_in_bytes for file in deletes.files)
+    return 4 * stored + _HASHED_ROW_BYTES * deletes.record_count
