@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/reading.md", "docs/writing.md", "docs/evolution.md")
+PAGES = (
+    "README.md",
+    "docs/reading.md",
+    "docs/writing.md",
+    "docs/evolution.md",
+    "docs/metadata-tables.md",
+)
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

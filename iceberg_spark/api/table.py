@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from iceberg_spark.api.inspect import Inspect
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.row_source import RowSource
@@ -67,6 +68,11 @@ class Table:
     def io(self) -> FileIO:
         """The storage of the table's files."""
         return self._catalog.io(self.location())
+
+    @property
+    def inspect(self) -> Inspect:
+        """The metadata tables: `t.inspect.snapshots()`, `t.inspect.files()`, ..."""
+        return Inspect(self._loaded, self.io)
 
     def schema(self) -> Schema:
         """Return the current schema."""

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import validity
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.values import from_bytes
@@ -30,9 +31,13 @@ _WIDE: Mapping[type, tuple[str, int, str | None]] = {
     t.TimeType: ("<i8", 8, None),
     t.TimestampType: ("<i8", 8, None),
     t.TimestamptzType: ("<i8", 8, None),
+    t.TimestampNanoType: ("<i8", 8, None),
+    t.TimestamptzNanoType: ("<i8", 8, None),
     t.FloatType: ("<f4", 4, None),
     t.DoubleType: ("<f8", 8, "<f4"),
 }
+
+_DECIMAL_BYTES = 16
 
 
 def to_scalar(kind: t.IcebergType, value: Any) -> pa.Scalar:
@@ -73,13 +78,15 @@ def from_array(kind: t.IcebergType, array: pa.Array) -> list[Any]:
             return list(array.to_pylist())
 
 
-def bounds_array(kind: t.IcebergType, bounds: pa.Array) -> pa.Array:
+def bounds_array(kind: t.IcebergType, bounds: pa.Array, *, keep_nan: bool = False) -> pa.Array:
     """Return a binary array of bounds (single-value binary) as a typed array.
 
     Bounds written before a promotion have 4 bytes for a long or double; NaN bounds become
-    null, they bound nothing. Source: specification, "Schema Evolution" and "Bound
-    serialization".
+    null, they bound nothing, unless they are kept to be shown. Source: specification, "Schema
+    Evolution" and "Bound serialization".
     """
+    if isinstance(kind, t.DecimalType):
+        return _decimals(kind, bounds)
     wide = _WIDE.get(type(kind))
     target = to_arrow_type(kind)
     if wide is None:
@@ -94,7 +101,7 @@ def bounds_array(kind: t.IcebergType, bounds: pa.Array) -> pa.Array:
         short = _numbers(bounds, lengths, 4, narrow)
         values = np.where(pc.fill_null(pc.equal(lengths, 4), fill_value=False), short, values)
     missing = bounds.is_null().to_numpy(zero_copy_only=False)
-    if values.dtype.kind == "f":
+    if values.dtype.kind == "f" and not keep_nan:
         missing = missing | np.isnan(values)
     made = pa.array(values.astype(dtype), mask=missing)
     return made if made.type == target else made.cast(target)
@@ -106,6 +113,24 @@ def _numbers(bounds: pa.Array, lengths: pa.Array, width: int, dtype: str) -> Any
     same = pc.fill_null(pc.equal(lengths, width), fill_value=False)
     fixed = pc.if_else(same, bounds.cast(pa.binary()), other).cast(pa.binary(width))
     return np.frombuffer(fixed.buffers()[1], dtype)[fixed.offset : fixed.offset + len(fixed)]
+
+
+def _decimals(kind: t.DecimalType, bounds: pa.Array) -> pa.Array:
+    """Return unscaled big-endian two's complement numbers of any width up to 16 bytes."""
+    lengths = pc.binary_length(bounds)
+    sizes = pc.unique(pc.drop_null(lengths)).to_pylist()
+    if not all(0 < size <= _DECIMAL_BYTES for size in sizes):
+        return _slow_bounds(kind, bounds)
+    wide = np.zeros((len(bounds), _DECIMAL_BYTES), np.uint8)
+    for size in sizes:
+        rows = pc.fill_null(pc.equal(lengths, size), fill_value=False)
+        plain = bounds.filter(rows).cast(pa.binary()).cast(pa.binary(size))
+        digits = np.frombuffer(plain.buffers()[1], np.uint8).reshape(-1, size)[: len(plain)]
+        signed = np.where(digits[:, :1] & 0x80, np.uint8(0xFF), np.uint8(0))
+        big = np.concatenate([np.repeat(signed, _DECIMAL_BYTES - size, axis=1), digits], axis=1)
+        wide[rows.to_numpy(zero_copy_only=False)] = big[:, ::-1]
+    buffers = [validity(bounds), pa.py_buffer(wide.tobytes())]
+    return pa.Array.from_buffers(to_arrow_type(kind), len(bounds), buffers)
 
 
 def _slow_bounds(kind: t.IcebergType, bounds: pa.Array) -> pa.Array:

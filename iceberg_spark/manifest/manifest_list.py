@@ -44,9 +44,13 @@ def read_manifest_list(
     if snapshot.manifest_list is None:
         paths = snapshot.manifests or ()
         return tuple(manifest_file_from_manifest(io, path, snapshot, metadata) for path in paths)
-    table = _read(io, snapshot.manifest_list)
+    return manifest_files(_read(io, snapshot.manifest_list), snapshot.manifest_list)
+
+
+def manifest_files(table: Table, location: str) -> tuple[ManifestFile, ...]:
+    """Return rows of a table of LIST_SCHEMA as values; `location` is the list's, for messages."""
     rows = table.to_pylist()  # one row per manifest: thousands at most
-    return tuple(_manifest_file(row, snapshot.manifest_list) for row in rows)
+    return tuple(_manifest_file(row, location) for row in rows)
 
 
 def read_manifest_list_columns(

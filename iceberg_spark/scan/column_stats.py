@@ -31,10 +31,35 @@ def map_values(maps: Any, keys: Iterable[int]) -> dict[int, Any]:
     if isinstance(maps, pa.ChunkedArray):
         maps = maps.combine_chunks()
     pairs = pc.list_flatten(maps)
-    parents = pc.list_parent_indices(maps).to_numpy()
     found = pc.struct_field(pairs, "key").to_numpy(zero_copy_only=False)
     values = pc.struct_field(pairs, "value")
+    width = _common_width(found, len(maps), maps.null_count)
+    if width:
+        places = {int(key): at for at, key in enumerate(found[:width])}
+        return {
+            key: _every(values, places[key], width)
+            if key in places
+            else pa.nulls(len(maps), values.type)
+            for key in keys
+        }
+    parents = pc.list_parent_indices(maps).to_numpy()
     return {key: _scatter(values, parents, found == key, len(maps)) for key in keys}
+
+
+def _common_width(keys: Any, rows: int, null_rows: int) -> int:
+    """Return how many keys each map has if all have the same ones in the same order, else 0.
+
+    Most writers give all files of a manifest the same columns.
+    """
+    width, rest = divmod(len(keys), rows) if rows else (0, 0)
+    if not width or rest or null_rows or len(set(keys[:width].tolist())) < width:
+        return 0
+    return width if bool(np.all(keys.reshape(rows, width) == keys[:width])) else 0
+
+
+def _every(values: Any, first: int, step: int) -> Any:
+    """Return each `step`-th value from `first` on."""
+    return values.take(pa.array(np.arange(first, len(values), step)))
 
 
 def _scatter(values: Any, parents: Any, hit: Any, rows: int) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -12,6 +13,9 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.types import StructType
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 READERS = 4
 """Threads that read and decode; more would only add memory, since the decoders release the GIL."""
@@ -29,14 +33,19 @@ def entry_tables(
         kind = partition_types[manifest.partition_spec_id]
         return read_manifest(io, manifest, kind, columns=columns)
 
-    if len(manifests) < 2:
-        yield from map(read, manifests)
+    yield from read_ahead(read, manifests)
+
+
+def read_ahead(read: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
+    """Yield what `read` makes of each item, in order; some are made ahead in threads."""
+    if len(items) < 2:
+        yield from map(read, items)
         return
     with ThreadPoolExecutor(READERS, thread_name_prefix="manifest") as pool:
-        ahead: deque[Future[pa.Table]] = deque()
+        ahead: deque[Future[Made]] = deque()
         try:
-            for manifest in manifests:
-                ahead.append(pool.submit(read, manifest))
+            for item in items:
+                ahead.append(pool.submit(read, item))
                 if len(ahead) > READERS:
                     yield ahead.popleft().result()
             while ahead:

@@ -56,14 +56,20 @@ def snapshot_at(metadata: TableMetadata, timestamp_ms: int) -> Snapshot:
 
     Raises NoSuchSnapshotError when the log starts later or the snapshot has expired.
     """
-    before = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= timestamp_ms]
-    if not before:
+    found = snapshot_id_at(metadata, timestamp_ms)
+    if found is None:
         raise NoSuchSnapshotError(
             f"{metadata.location} has no snapshot as of {timestamp_ms} "
             f"({_time(timestamp_ms)}){_first(metadata)}"
         )
+    return metadata.snapshot(found)
+
+
+def snapshot_id_at(metadata: TableMetadata, timestamp_ms: int) -> int | None:
+    """Return the id in the snapshot log for a time, expired or not; None before the first."""
+    before = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= timestamp_ms]
     # of several at the same ms the first counts, as in Java
-    return metadata.snapshot(max(before, key=lambda entry: entry.timestamp_ms).snapshot_id)
+    return max(before, key=lambda entry: entry.timestamp_ms).snapshot_id if before else None
 
 
 def _first(metadata: TableMetadata) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.errors import NoSuchFileError, UnsupportedError
+from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.metadata import TableMetadata
@@ -38,17 +38,22 @@ class PinnedTable:
             return load(self.path, self.storage)[1].metadata
 
 
-def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTable]:
-    """Load the newest version of a table and pin it.
+def split_name(path: str) -> tuple[str, str | None]:
+    """Return the table and the metadata table's name of "T#name"; None where T alone is given.
 
-    Raises NoSuchTableError; UnsupportedError for a metadata table ("location#snapshots").
+    A folder's name may hold a "#": a name has no slash.
     """
-    table, mark, name = path.partition("#")
-    if mark:
-        raise UnsupportedError(
-            f"Metadata tables such as '{name}' can't be read yet; load('{table}') reads the table"
-        )
-    catalog, identifier = resolve(path, storage)
+    table, mark, name = path.rpartition("#")
+    return (table, name) if mark and table and "/" not in name else (path, None)
+
+
+def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTable]:
+    """Load the newest version of a table, or of that of a metadata table, and pin it.
+
+    Raises NoSuchTableError.
+    """
+    table, _ = split_name(path)
+    catalog, identifier = resolve(table, storage)
     loaded = catalog.load(identifier)
     properties = dict(catalog.io(loaded.metadata.location).properties)
-    return PinnedTable(path, loaded.metadata_location, properties), loaded
+    return PinnedTable(table, loaded.metadata_location, properties), loaded

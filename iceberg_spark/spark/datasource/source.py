@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spark.adapt.options import (
     FORMAT_NAME,
@@ -19,7 +19,12 @@ from iceberg_spark.spark.adapt.options import (
 )
 from iceberg_spark.spark.adapt.requested_scan import requested_scan
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.datasource.pinned import PinnedTable, load
+from iceberg_spark.spark.datasource.inspect_reader import (
+    InspectReader,
+    PinnedInspection,
+    pin_inspection,
+)
+from iceberg_spark.spark.datasource.pinned import PinnedTable, load, split_name
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
 from iceberg_spark.spark.datasource.writer import plan_write
 
@@ -30,6 +35,7 @@ class PyIcebergLiteSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._pinned: tuple[PinnedTable, ScanContext] | None = None
+        self._inspected: tuple[PinnedInspection, StructType] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -38,11 +44,19 @@ class PyIcebergLiteSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the frame's type, and pin the snapshot that the plan will use."""
-        return to_spark(self._pin(read_options(self.options))[1].read_schema)
+        options = read_options(self.options)
+        inspected = self._inspect(options)
+        if inspected is not None:
+            return inspected[1]
+        return to_spark(self._pin(options)[1].read_schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the pinned snapshot."""
         options = read_options(self.options)
+        inspected = self._inspect(options)
+        if inspected is not None:
+            _check_user_schema(schema, inspected[1])
+            return InspectReader(inspected[0])
         table, context = self._pin(options)
         _check_user_schema(schema, to_spark(context.read_schema))
         kind = PushdownReader if options.pushdown else BatchReader
@@ -50,7 +64,20 @@ class PyIcebergLiteSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer that appends to, overwrites, or creates the table."""
-        return plan_write(write_options(self.options), schema, overwrite=overwrite)
+        options = write_options(self.options)
+        name = split_name(options.path)[1]
+        if name is not None:
+            raise UnsupportedError(
+                f"'{options.path}' is a metadata table, '{name}': it can be read but not written"
+            )
+        return plan_write(options, schema, overwrite=overwrite)
+
+    def _inspect(self, options: ReadOptions) -> tuple[PinnedInspection, StructType] | None:
+        """Return the metadata table that the path names, None for a table of rows."""
+        name = split_name(options.path)[1]
+        if name is not None and self._inspected is None:
+            self._inspected = pin_inspection(options, name)
+        return self._inspected
 
     def _pin(self, options: ReadOptions) -> tuple[PinnedTable, ScanContext]:
         if self._pinned is None:

@@ -72,3 +72,19 @@ def test_nested_values():
     assert to_scalar(kind, value).as_py() == {"u": UUID(int=1).bytes, "l": [1, None]}
     mapped = map_of(1, "string", 2, "uuid")
     assert to_scalar(mapped, {"a": UUID(int=2)}).as_py() == [("a", UUID(int=2).bytes)]
+
+
+def test_a_nan_bound_is_kept_where_it_is_to_be_shown():
+    bounds = pa.array([packing.pack("<d", float("nan")), None, packing.pack("<d", 1.0)])
+    shown = bounds_array(type_of("double"), bounds, keep_nan=True).to_pylist()
+    assert shown[0] != shown[0] and shown[1:] == [None, 1.0]
+
+
+def test_decimal_bounds_have_as_many_bytes_as_they_need():
+    numbers = [0, -1, 127, 128, -129, 10**9, -(10**20), None]
+    encoded = pa.array(
+        [None if n is None else n.to_bytes(n.bit_length() // 8 + 1, signed=True) for n in numbers],
+        pa.binary(),
+    )
+    found = bounds_array(type_of("decimal(38, 2)"), encoded)
+    assert found.to_pylist() == [None if n is None else Decimal(n).scaleb(-2) for n in numbers]

@@ -4,11 +4,9 @@ import pickle
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.datasource.pinned import load
+from iceberg_spark.spark.datasource.pinned import load, split_name
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
 
 
@@ -31,6 +29,18 @@ def test_metadata_that_was_removed_since_falls_back_to_the_newest(tmp_path: Path
     assert pinned.metadata().current_snapshot is not None
 
 
-def test_a_metadata_table_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match="'snapshots'"):
-        load(f"{tmp_path}/t#snapshots", {})
+def test_a_metadata_table_is_named_after_the_last_hash_of_the_path() -> None:
+    assert split_name("/w/t#files") == ("/w/t", "files")
+    assert split_name("/w/a#b/t") == ("/w/a#b/t", None)
+    assert split_name("/w/a#b/t#refs") == ("/w/a#b/t", "refs")
+
+
+def test_a_metadata_table_shows_the_snapshot_of_the_load(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    table.append(pa.table({"id": [1]}))
+    source = PyIcebergLiteSource({"path": f"{tmp_path}/t#files"})
+    frame = source.schema()
+    table.append(pa.table({"id": [2, 3]}))
+    reader = pickle.loads(pickle.dumps(source)).reader(schema=frame)
+    (group,) = reader.partitions()
+    assert sum(batch.num_rows for batch in reader.read(group)) == 1

@@ -1,0 +1,162 @@
+"""Metadata tables of a table as Arrow tables: `t.inspect.snapshots()`, `t.inspect.files()`, ...
+
+Names of the methods are PyIceberg's and Java's, columns and types are Java's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.inspect.names import MetadataTable
+from iceberg_spark.inspect.request import inspection, parts, read_parts
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.scan.snapshot_choice import SnapshotChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """What a table's metadata says, as Arrow tables that are held in memory whole.
+
+    Methods with `snapshot_id` show the newest snapshot of main, or the one that is named by its
+    id, by `ref` (a branch or tag) or by a time (`as_of_timestamp_ms`, ms since the epoch);
+    their columns are those of the table as it is now. An unknown one is a NoSuchSnapshotError.
+    For more rows than memory holds, or work on a cluster, load "T#files" with Spark.
+    """
+
+    loaded: LoadedTable
+    io: FileIO
+
+    def __repr__(self) -> str:
+        names = "\n".join(f"  {name}()" for name in MetadataTable)
+        return f"Metadata tables of {self.loaded.identifier}\n{names}"
+
+    def history(self) -> pa.Table:
+        """Return which snapshot became current when."""
+        return self._table(MetadataTable.HISTORY)
+
+    def metadata_log_entries(self) -> pa.Table:
+        """Return the metadata files that are still listed, the current one last."""
+        return self._table(MetadataTable.METADATA_LOG_ENTRIES)
+
+    def snapshots(self) -> pa.Table:
+        """Return all snapshots with operation and summary."""
+        return self._table(MetadataTable.SNAPSHOTS)
+
+    def refs(self) -> pa.Table:
+        """Return branches and tags with their retention."""
+        return self._table(MetadataTable.REFS)
+
+    def manifests(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.Table:
+        """Return the manifests of a snapshot with counts and partition bounds."""
+        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
+        return self._table(MetadataTable.MANIFESTS, choice)
+
+    def partitions(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.Table:
+        """Return files and rows of each partition of a snapshot."""
+        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
+        return self._table(MetadataTable.PARTITIONS, choice)
+
+    def entries(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.Table:
+        """Return the entries of a snapshot's manifests, those of deleted files too."""
+        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
+        return self._table(MetadataTable.ENTRIES, choice)
+
+    def files(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.Table:
+        """Return the data and delete files of a snapshot with their metrics."""
+        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
+        return self._table(MetadataTable.FILES, choice)
+
+    def data_files(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.Table:
+        """Return the data files of a snapshot with their metrics."""
+        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
+        return self._table(MetadataTable.DATA_FILES, choice)
+
+    def delete_files(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.Table:
+        """Return the delete files of a snapshot with their metrics."""
+        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
+        return self._table(MetadataTable.DELETE_FILES, choice)
+
+    def position_deletes(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        ref: str | None = None,
+        as_of_timestamp_ms: int | None = None,
+    ) -> pa.Table:
+        """Return the rows of a snapshot's position delete files, which are read for it.
+
+        Raises UnsupportedError for deletion vectors (format version 3).
+        """
+        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
+        return self._table(MetadataTable.POSITION_DELETES, choice)
+
+    def all_manifests(self) -> pa.Table:
+        """Return the manifests of each snapshot; one that several have is there for each."""
+        return self._table(MetadataTable.ALL_MANIFESTS)
+
+    def all_entries(self) -> pa.Table:
+        """Return the entries of the manifests of all snapshots, each manifest once."""
+        return self._table(MetadataTable.ALL_ENTRIES)
+
+    def all_files(self) -> pa.Table:
+        """Return the live files of the manifests of all snapshots, each manifest once.
+
+        A file that several manifests list is there several times.
+        """
+        return self._table(MetadataTable.ALL_FILES)
+
+    def all_data_files(self) -> pa.Table:
+        """Return the data files of `all_files`."""
+        return self._table(MetadataTable.ALL_DATA_FILES)
+
+    def all_delete_files(self) -> pa.Table:
+        """Return the delete files of `all_files`."""
+        return self._table(MetadataTable.ALL_DELETE_FILES)
+
+    def _table(self, name: MetadataTable, choice: SnapshotChoice | None = None) -> pa.Table:
+        metadata = self.loaded.metadata
+        request = inspection(metadata, name, choice)
+        some = parts(request, metadata, self.io)
+        found = [to_arrow(request.read_schema).empty_table()]
+        found += read_parts(request, self.loaded, self.io, some)
+        return pa.concat_tables(found)

@@ -1,0 +1,118 @@
+"""Files and entries of one manifest as rows: `files`, `entries` and their kin.
+
+Source: Java's BaseFilesTable and BaseEntriesTable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import concat, map_list, struct_of
+from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
+from iceberg_spark.inspect.partition_column import coerced
+from iceberg_spark.inspect.readable_metrics import maps_of, readable_metrics
+from iceberg_spark.inspect.schemas import DATA_FILE, PARTITION, READABLE_METRICS, SPEC_ID
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.spec.data_file import ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import ListType, MapType, NestedField, StructType
+
+_NAME_IN_MANIFESTS = {"sequence_number": "data_sequence_number"}
+_STATUS = "status"
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRequest:
+    """What all manifests of one read have in common.
+
+    `read_schema` is a files or an entries table cut down to what is asked for; its partition
+    fields and those of `partition_types` (by spec id) have partition field ids. `metric_ids`
+    are the field ids of the columns that have readable metrics, by full name.
+    """
+
+    read_schema: Schema
+    partition_types: Mapping[int, StructType]
+    metric_ids: Mapping[str, int]
+    deleted_too: bool = False
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of a manifest that have to be decoded."""
+        return frozenset({_STATUS, *_needed(self.read_schema.fields)})
+
+
+def file_rows(io: FileIO, manifest: ManifestFile, request: FilesRequest) -> pa.Table:
+    """Return the entries of a manifest as a table of exactly `request.read_schema`.
+
+    Without `deleted_too` the deleted entries are left out. Raises NoSuchFileError,
+    CorruptFileError naming the manifest.
+    """
+    kind = request.partition_types[manifest.partition_spec_id]
+    entries = read_manifest(io, manifest, kind, columns=request.columns)
+    if not request.deleted_too:
+        live = pc.not_equal(entries.column(_STATUS), ManifestEntryStatus.DELETED.value)
+        if not pc.all(live, min_count=0).as_py():
+            entries = entries.filter(live)
+    rows = _Rows(entries, manifest.partition_spec_id, request.metric_ids)
+    arrays = [rows.column(field) for field in request.read_schema.fields]
+    schema = to_arrow(request.read_schema)
+    if arrays:
+        return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_struct_array(struct_of(entries.num_rows, (), pa.struct([])))
+
+
+def _needed(fields: Iterable[NestedField]) -> Iterable[str]:
+    for field in fields:
+        kind = field.field_type
+        if field.name == READABLE_METRICS and isinstance(kind, StructType):
+            yield from maps_of(kind)
+        elif field.name == DATA_FILE and isinstance(kind, StructType):
+            yield from _needed(kind.fields)
+        elif field.name != SPEC_ID:
+            yield _NAME_IN_MANIFESTS.get(field.name, field.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    entries: pa.Table
+    spec_id: int
+    metric_ids: Mapping[str, int]
+
+    def column(self, field: NestedField) -> Any:
+        kind, rows = field.field_type, self.entries.num_rows
+        match field.name, kind:
+            case "spec_id", _:
+                return pa.repeat(pa.scalar(self.spec_id, pa.int32()), rows)
+            case "data_file", StructType(fields=fields):
+                return struct_of(rows, [self.column(one) for one in fields], to_arrow_type(kind))
+            case "readable_metrics", StructType():
+                return readable_metrics(self.entries, kind, self.metric_ids)
+            case "partition", StructType():
+                return coerced(concat(self.entries.column(PARTITION)), kind)
+            case _:
+                name = _NAME_IN_MANIFESTS.get(field.name, field.name)
+                return _relabelled(concat(self.entries.column(name)), field)
+
+
+def _relabelled(array: Any, field: NestedField) -> Any:
+    """Return lists and pairs of a manifest as lists and maps of the wanted type; no copy."""
+    kind = to_arrow_type(field.field_type)
+    if not len(array):
+        return pa.array([], kind)
+    match field.field_type:
+        case MapType():
+            pair = pa.struct([kind.key_field, kind.item_field])
+            return map_list(
+                array, lambda p: struct_of(len(p), [p.field(0), p.field(1)], pair), kind
+            )
+        case ListType():
+            return map_list(array, lambda values: values, kind)
+        case _:
+            return array

@@ -1,0 +1,87 @@
+"""The metadata tables by name, as Iceberg's Spark runtime calls them."""
+
+from __future__ import annotations
+
+import difflib
+from enum import StrEnum
+
+from iceberg_spark.errors import InvalidInputError
+
+
+class MetadataTable(StrEnum):
+    """A metadata table: `t.inspect.<name>()` and `load("T#<name>")`."""
+
+    HISTORY = "history"
+    METADATA_LOG_ENTRIES = "metadata_log_entries"
+    SNAPSHOTS = "snapshots"
+    REFS = "refs"
+    MANIFESTS = "manifests"
+    PARTITIONS = "partitions"
+    ENTRIES = "entries"
+    FILES = "files"
+    DATA_FILES = "data_files"
+    DELETE_FILES = "delete_files"
+    POSITION_DELETES = "position_deletes"
+    ALL_MANIFESTS = "all_manifests"
+    ALL_ENTRIES = "all_entries"
+    ALL_FILES = "all_files"
+    ALL_DATA_FILES = "all_data_files"
+    ALL_DELETE_FILES = "all_delete_files"
+
+    @property
+    def is_of_one_snapshot(self) -> bool:
+        """True when the table shows one snapshot, which a reader may choose."""
+        return self in _OF_ONE_SNAPSHOT
+
+    @property
+    def has_files(self) -> bool:
+        """True when each row is a file, or (entries) an entry that holds one."""
+        return self in _FILES or self.has_entries
+
+    @property
+    def has_entries(self) -> bool:
+        """True when each row is a manifest entry, deleted ones too."""
+        return self in (MetadataTable.ENTRIES, MetadataTable.ALL_ENTRIES)
+
+    @property
+    def is_of_all_snapshots(self) -> bool:
+        """True for the tables over the manifests of every snapshot."""
+        return self.value.startswith("all_")
+
+
+_FILES = frozenset(
+    {
+        MetadataTable.FILES,
+        MetadataTable.DATA_FILES,
+        MetadataTable.DELETE_FILES,
+        MetadataTable.ALL_FILES,
+        MetadataTable.ALL_DATA_FILES,
+        MetadataTable.ALL_DELETE_FILES,
+    }
+)
+_OF_ONE_SNAPSHOT = frozenset(
+    {
+        MetadataTable.MANIFESTS,
+        MetadataTable.PARTITIONS,
+        MetadataTable.ENTRIES,
+        MetadataTable.FILES,
+        MetadataTable.DATA_FILES,
+        MetadataTable.DELETE_FILES,
+        MetadataTable.POSITION_DELETES,
+    }
+)
+
+
+def metadata_table(name: str) -> MetadataTable:
+    """Return a metadata table by name, in any case.
+
+    Raises InvalidInputError naming the nearest one.
+    """
+    known = [str(one) for one in MetadataTable]
+    lower = name.strip().lower()
+    if lower in known:
+        return MetadataTable(lower)
+    close = difflib.get_close_matches(lower, known, n=1, cutoff=0.0)[0]
+    raise InvalidInputError(
+        f"No metadata table '{name}'; did you mean '{close}'? There are: {', '.join(known)}"
+    )

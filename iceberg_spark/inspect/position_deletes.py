@@ -1,0 +1,157 @@
+"""`position_deletes`: the rows of position delete files.
+
+Source: Java's PositionDeletesTable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import batch_of, struct_of
+from iceberg_spark.arrow.file_fields import Path
+from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
+from iceberg_spark.arrow.values import to_array
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.inspect.schemas import PARTITION, SPEC_ID
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.entries import data_files
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.read.projected_rows import projected_rows
+from iceberg_spark.scan.entry_tables import entry_tables
+from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.spec.types import StructType
+
+_COLUMNS = (
+    "status", "content", "file_path", "file_format", "partition", "record_count",
+    "file_size_in_bytes", "data_sequence_number", "referenced_data_file",
+)  # fmt: skip
+_NAMES: Mapping[Path, int] = {
+    (reserved.DELETE_FILE_PATH.name,): reserved.DELETE_FILE_PATH_ID,
+    (reserved.DELETE_FILE_POS.name,): reserved.DELETE_FILE_POS_ID,
+    ("row",): reserved.DELETE_FILE_ROW_ID,
+}
+"""For files without field ids."""
+_OF_FILE = (PARTITION, SPEC_ID, "delete_file_path", "content_offset", "content_size_in_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class PositionDeleteFile:
+    """A position delete file and its partition: canonical values by partition field id."""
+
+    file: DeleteFile
+    partition: Mapping[int, Any]
+
+
+def position_delete_files(
+    metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None
+) -> list[PositionDeleteFile]:
+    """Return the live position delete files of a snapshot; one value each is held."""
+    if snapshot is None:
+        return []
+    former = metadata.schemas.values()
+    kinds = {
+        spec_id: partition_type(spec, metadata.schema, former)
+        for spec_id, spec in metadata.partition_specs.items()
+    }
+    manifests = [
+        one
+        for one in read_manifest_list(io, snapshot, metadata)
+        if one.content is ManifestContent.DELETES and one.may_have_live_files
+    ]
+    found = []
+    tables = entry_tables(io, manifests, kinds, _COLUMNS)
+    for manifest, entries in zip(manifests, tables, strict=True):
+        kind = kinds[manifest.partition_spec_id]
+        for file in data_files(_live(entries), manifest.partition_spec_id, kind):
+            ids = (one.field_id for one in kind.fields)
+            found.append(
+                PositionDeleteFile(_delete_file(file), dict(zip(ids, file.partition, strict=True)))
+            )
+    return found
+
+
+def _live(entries: pa.Table) -> pa.Table:
+    live = pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value)
+    of_kind = pc.equal(entries.column("content"), DataFileContent.POSITION_DELETES.value)
+    return entries.filter(pc.and_(live, of_kind))
+
+
+def _delete_file(file: DataFile) -> DeleteFile:
+    return DeleteFile(
+        content=file.content,
+        file_path=file.file_path,
+        file_format=file.file_format,
+        file_size_in_bytes=file.file_size_in_bytes,
+        record_count=file.record_count,
+        data_sequence_number=0,
+        spec_id=file.spec_id,
+        referenced_data_file=file.referenced_data_file,
+    )
+
+
+def deleted_rows(
+    io: FileIO, delete: PositionDeleteFile, read_schema: Schema, partition_ids: Mapping[str, int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a delete file as batches of exactly `read_schema`.
+
+    `partition_ids` are the partition field ids by name. A file that does not keep the deleted
+    rows has a null `row`. Raises NoSuchFileError, CorruptFileError naming the file,
+    UnsupportedError for deletion vectors.
+    """
+    file = delete.file
+    if file.file_format is FileFormat.PUFFIN:
+        raise UnsupportedError(
+            f"{file.file_path} is a Puffin file: position_deletes can't show deletion vectors "
+            "(format version 3) yet; delete_files lists them"
+        )
+    schema = to_arrow(read_schema)
+    own = [one for one in read_schema.fields if one.name not in _OF_FILE]
+    constants = _constants(delete, read_schema, partition_ids)
+    wanted = own or [reserved.DELETE_FILE_POS]  # something has to be read to count the rows
+    for batch in projected_rows(io, file, wanted, _NAMES):
+        rows = batch.num_rows
+        arrays = [
+            pa.repeat(constants[one.name], rows)
+            if one.name in constants
+            else batch.column(one.name)
+            for one in read_schema.fields
+        ]
+        yield batch_of(rows, arrays, schema)
+
+
+def _constants(
+    delete: PositionDeleteFile, read_schema: Schema, partition_ids: Mapping[str, int]
+) -> dict[str, pa.Scalar]:
+    file = delete.file
+    found = {
+        SPEC_ID: pa.scalar(file.spec_id, pa.int32()),
+        "delete_file_path": pa.scalar(file.file_path, pa.string()),
+        "content_offset": pa.scalar(None, pa.int64()),
+        "content_size_in_bytes": pa.scalar(None, pa.int64()),
+    }
+    for field in read_schema.fields:
+        if field.name == PARTITION and isinstance(field.field_type, StructType):
+            found[PARTITION] = _tuple(delete.partition, field.field_type, partition_ids)
+    return found
+
+
+def _tuple(
+    values: Mapping[int, Any], kind: StructType, partition_ids: Mapping[str, int]
+) -> pa.Scalar:
+    """Return the partition as one struct; fields that the file's spec lacks are null."""
+    children = [
+        to_array(one.field_type, [values.get(partition_ids[one.name])]) for one in kind.fields
+    ]
+    return struct_of(1, children, to_arrow_type(kind))[0]

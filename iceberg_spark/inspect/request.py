@@ -1,0 +1,244 @@
+"""A read of a metadata table: what it shows, what it is cut into, and the rows of each part.
+
+The parts are independent, so that they can be read one after the other or by Spark's tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.arrays import concat, map_list, map_struct, struct_of
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.build import Predicate, as_unbound
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Unbound
+from iceberg_spark.expr.row_filter import row_filter as mask_of
+from iceberg_spark.inspect.files import FilesRequest, file_rows
+from iceberg_spark.inspect.history import history, metadata_log_entries
+from iceberg_spark.inspect.manifest_choice import chosen_manifests
+from iceberg_spark.inspect.manifests import all_manifests, manifests
+from iceberg_spark.inspect.names import MetadataTable
+from iceberg_spark.inspect.partitions import partitions
+from iceberg_spark.inspect.position_deletes import (
+    PositionDeleteFile,
+    deleted_rows,
+    position_delete_files,
+)
+from iceberg_spark.inspect.schemas import (
+    metadata_table_schema,
+    metric_columns,
+    partition_struct,
+)
+from iceberg_spark.inspect.snapshots import refs, snapshots
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.scan.entry_tables import read_ahead
+from iceberg_spark.scan.projection import project
+from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
+from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.spec.types import StructType
+
+SNAPSHOTS_IN_A_PART = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A pinned read of one metadata table.
+
+    `schema` has all columns, `read_schema` those asked for in the table's order. `snapshot_id`
+    is None for an empty table and for tables that show all snapshots.
+    """
+
+    name: MetadataTable
+    schema: Schema
+    read_schema: Schema
+    snapshot_id: int | None
+    partition_types: Mapping[int, StructType]
+    partition_ids: Mapping[str, int]
+    metric_ids: Mapping[str, int]
+    row_filter: Bound = ALWAYS_TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTable:
+    """All rows, made from the metadata at once."""
+
+
+Part: TypeAlias = WholeTable | Snapshot | ManifestFile | PositionDeleteFile
+"""What one row set is made of; for `all_manifests` a snapshot, for files a manifest."""
+
+
+def inspection(
+    metadata: TableMetadata,
+    name: MetadataTable,
+    choice: SnapshotChoice | None = None,
+    *,
+    row_filter: str | Predicate | Unbound | None = None,
+    selected_fields: Sequence[str] | None = None,
+    case_sensitive: bool = True,
+    time_zone: str | None = None,
+) -> Inspection:
+    """Return the pinned read that the arguments describe.
+
+    Columns and predicate name the metadata table's own columns; the columns are always those of
+    the table as it is now, also for an older snapshot. Raises InvalidOptionError for a snapshot
+    of a table that shows all, NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError.
+    """
+    schema = metadata_table_schema(name, metadata)
+    former = metadata.schemas.values()
+    predicate: Bound = ALWAYS_TRUE
+    if row_filter is not None:
+        predicate = bind(
+            schema, as_unbound(row_filter), case_sensitive=case_sensitive, time_zone=time_zone
+        )
+    return Inspection(
+        name=name,
+        schema=schema,
+        read_schema=project(schema, selected_fields, case_sensitive=case_sensitive).schema,
+        snapshot_id=_snapshot_id(metadata, name, choice or SnapshotChoice()),
+        partition_types={
+            spec_id: partition_type(spec, metadata.schema, former)
+            for spec_id, spec in metadata.partition_specs.items()
+        },
+        partition_ids={one.name: one.field_id for one in partition_struct(metadata).fields},
+        metric_ids={one.name: one.field_id for one in metric_columns(metadata.schema)},
+        row_filter=predicate,
+    )
+
+
+def parts(request: Inspection, metadata: TableMetadata, io: FileIO) -> list[Part]:
+    """Return what the read is cut into; a list entry for each, no rows.
+
+    For the `all_*` tables over files memory holds the manifests of all snapshots, each once.
+    """
+    snapshot = _snapshot(request, metadata)
+    match request.name:
+        case MetadataTable.ALL_MANIFESTS:
+            return list(metadata.snapshots.values())
+        case MetadataTable.POSITION_DELETES:
+            return list(position_delete_files(metadata, io, snapshot))
+        case name if name.has_files:
+            return list(chosen_manifests(metadata, io, name, snapshot))
+        case _:
+            return [WholeTable()]
+
+
+def read_parts(
+    request: Inspection, loaded: LoadedTable, io: FileIO, some: Sequence[Part]
+) -> Iterator[pa.Table]:
+    """Yield the rows of parts as tables of exactly `request.read_schema`.
+
+    Memory holds the rows of one manifest, of one batch of a delete file, of 64 manifest lists,
+    or of a whole small table at a time.
+    """
+    target = to_arrow(request.read_schema)
+    if request.row_filter == ALWAYS_TRUE:
+        for table in _tables(request, loaded, io, some, request.read_schema):
+            yield cut_down(table, target)
+        return
+    mask = mask_of(request.row_filter, _paths(request.schema))
+    for table in _tables(request, loaded, io, some, request.schema):
+        yield cut_down(table.filter(mask(table)), target)
+
+
+def _tables(
+    request: Inspection, loaded: LoadedTable, io: FileIO, some: Sequence[Part], schema: Schema
+) -> Iterator[pa.Table]:
+    """Yield the rows of parts, with at least the columns of `schema`."""
+    metadata = loaded.metadata
+    files = FilesRequest(
+        schema, request.partition_types, request.metric_ids, request.name.has_entries
+    )
+    listed = [part for part in some if isinstance(part, Snapshot)]
+    for start in range(0, len(listed), SNAPSHOTS_IN_A_PART):
+        yield all_manifests(metadata, io, listed[start : start + SNAPSHOTS_IN_A_PART])
+    manifests_to_read = [part for part in some if isinstance(part, ManifestFile)]
+    yield from read_ahead(lambda one: file_rows(io, one, files), manifests_to_read)
+    for part in some:
+        match part:
+            case WholeTable():
+                yield _whole(request, loaded, io)
+            case PositionDeleteFile():
+                for batch in deleted_rows(io, part, schema, request.partition_ids):
+                    yield pa.Table.from_batches([batch])
+            case Snapshot() | ManifestFile():
+                pass  # read above
+            case _:
+                assert_never(part)
+
+
+def _whole(request: Inspection, loaded: LoadedTable, io: FileIO) -> pa.Table:
+    metadata = loaded.metadata
+    snapshot = _snapshot(request, metadata)
+    match request.name:
+        case MetadataTable.HISTORY:
+            return history(metadata)
+        case MetadataTable.METADATA_LOG_ENTRIES:
+            return metadata_log_entries(metadata, loaded.metadata_location)
+        case MetadataTable.SNAPSHOTS:
+            return snapshots(metadata)
+        case MetadataTable.REFS:
+            return refs(metadata)
+        case MetadataTable.MANIFESTS:
+            return manifests(metadata, io, snapshot)
+        case MetadataTable.PARTITIONS:
+            return partitions(metadata, io, snapshot)
+        case _:
+            raise InvalidInputError(f"Metadata table '{request.name}' is not read as a whole")
+
+
+def cut_down(table: pa.Table, target: pa.Schema) -> pa.Table:
+    """Return the columns of `target` by name, structs with the fields that it has."""
+    if table.schema.names == target.names and table.schema.types == target.types:
+        return table
+    columns = [_cut(concat(table.column(one.name)), one.type) for one in target]
+    if columns:
+        return pa.Table.from_arrays(columns, schema=target)
+    return pa.Table.from_struct_array(struct_of(table.num_rows, (), pa.struct([])))
+
+
+def _cut(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if array.type == kind:
+        return array
+    if pa.types.is_struct(kind):
+        children = [
+            _cut(array.field(array.type.get_field_index(one.name)), one.type) for one in kind
+        ]
+        return map_struct(array, children, kind)
+    if pa.types.is_list(kind):
+        return map_list(array, lambda values: _cut(values, kind.value_type), kind)
+    return array
+
+
+def _paths(schema: Schema) -> dict[int, tuple[str, ...]]:
+    """Return the names that lead to each field, outermost first."""
+    return {
+        field_id: tuple(schema.find_field(one).name for one in schema.path_ids(field_id))
+        for field_id in schema.field_ids
+    }
+
+
+def _snapshot(request: Inspection, metadata: TableMetadata) -> Snapshot | None:
+    return None if request.snapshot_id is None else metadata.snapshot(request.snapshot_id)
+
+
+def _snapshot_id(
+    metadata: TableMetadata, name: MetadataTable, choice: SnapshotChoice
+) -> int | None:
+    if name.is_of_one_snapshot:
+        return choose_snapshot(metadata, choice).snapshot_id
+    if choice != SnapshotChoice():
+        raise InvalidOptionError(
+            f"Metadata table '{name}' shows all snapshots: leave out the snapshot, branch, tag "
+            "or time, and filter its rows"
+        )
+    return None

@@ -1,0 +1,249 @@
+"""The columns of each metadata table: Java's names, types and nullability.
+
+Field ids are Java's too where it has fixed ones; they only have to be unique.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from iceberg_spark.inspect.names import MetadataTable
+from iceberg_spark.manifest.schemas import data_file_struct
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition_type import union_partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    PRIMITIVES,
+    BinaryType,
+    BooleanType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
+
+PARTITION = "partition"
+READABLE_METRICS = "readable_metrics"
+SPEC_ID = "spec_id"
+DATA_FILE = "data_file"
+COUNT_METRICS = ("column_size", "value_count", "null_value_count", "nan_value_count")
+BOUND_METRICS = ("lower_bound", "upper_bound")
+_CONTENT_OFFSET_ID = 2_147_483_641
+_CONTENT_SIZE_ID = 2_147_483_640
+
+_INT, _LONG, _STRING, _TIME = IntegerType(), LongType(), StringType(), TimestamptzType()
+
+
+def _required(field_id: int, name: str, kind: IcebergType) -> NestedField:
+    return NestedField(field_id, name, kind, required=True)
+
+
+def _optional(field_id: int, name: str, kind: IcebergType) -> NestedField:
+    return NestedField(field_id, name, kind)
+
+
+HISTORY = Schema(
+    _required(1, "made_current_at", _TIME),
+    _required(2, "snapshot_id", _LONG),
+    _optional(3, "parent_id", _LONG),
+    _required(4, "is_current_ancestor", BooleanType()),
+)
+METADATA_LOG_ENTRIES = Schema(
+    _required(1, "timestamp", _TIME),
+    _required(2, "file", _STRING),
+    _optional(3, "latest_snapshot_id", _LONG),
+    _optional(4, "latest_schema_id", _INT),
+    _optional(5, "latest_sequence_number", _LONG),
+)
+SNAPSHOTS = Schema(
+    _required(1, "committed_at", _TIME),
+    _required(2, "snapshot_id", _LONG),
+    _optional(3, "parent_id", _LONG),
+    _optional(4, "operation", _STRING),
+    _optional(5, "manifest_list", _STRING),
+    _optional(6, "summary", MapType(7, _STRING, 8, _STRING, value_required=True)),
+)
+REFS = Schema(
+    _required(1, "name", _STRING),
+    _required(2, "type", _STRING),
+    _required(3, "snapshot_id", _LONG),
+    _optional(4, "max_reference_age_in_ms", _LONG),
+    _optional(5, "min_snapshots_to_keep", _INT),
+    _optional(6, "max_snapshot_age_in_ms", _LONG),
+)
+
+
+def _manifest_fields(*, all_snapshots: bool) -> tuple[NestedField, ...]:
+    """Return the columns that `manifests` and `all_manifests` share; the latter requires fewer."""
+    kind = _optional if all_snapshots else _required
+    nan = _required if all_snapshots else _optional
+    summary = StructType(
+        _required(10, "contains_null", BooleanType()),
+        nan(11, "contains_nan", BooleanType()),
+        _optional(12, "lower_bound", _STRING),
+        _optional(13, "upper_bound", _STRING),
+    )
+    return (
+        _required(14, "content", _INT),
+        _required(1, "path", _STRING),
+        _required(2, "length", _LONG),
+        kind(3, "partition_spec_id", _INT),
+        kind(4, "added_snapshot_id", _LONG),
+        kind(5, "added_data_files_count", _INT),
+        kind(6, "existing_data_files_count", _INT),
+        kind(7, "deleted_data_files_count", _INT),
+        _required(15, "added_delete_files_count", _INT),
+        _required(16, "existing_delete_files_count", _INT),
+        _required(17, "deleted_delete_files_count", _INT),
+        kind(8, "partition_summaries", ListType(9, summary, element_required=True)),
+    )
+
+
+MANIFESTS = Schema(*_manifest_fields(all_snapshots=False))
+ALL_MANIFESTS = Schema(
+    *_manifest_fields(all_snapshots=True),
+    _required(18, "reference_snapshot_id", _LONG),
+    _optional(19, "key_metadata", BinaryType()),
+)
+
+_FIXED: Mapping[MetadataTable, Schema] = {
+    MetadataTable.HISTORY: HISTORY,
+    MetadataTable.METADATA_LOG_ENTRIES: METADATA_LOG_ENTRIES,
+    MetadataTable.SNAPSHOTS: SNAPSHOTS,
+    MetadataTable.REFS: REFS,
+    MetadataTable.MANIFESTS: MANIFESTS,
+    MetadataTable.ALL_MANIFESTS: ALL_MANIFESTS,
+}
+
+
+def metadata_table_schema(name: MetadataTable, metadata: TableMetadata) -> Schema:
+    """Return the columns that a metadata table of this table has."""
+    if name in _FIXED:
+        return _FIXED[name]
+    partition = partition_struct(metadata)
+    match name:
+        case MetadataTable.PARTITIONS:
+            return _partitions(partition)
+        case MetadataTable.POSITION_DELETES:
+            return _position_deletes(metadata, partition)
+        case _ if name.has_entries:
+            return _with_metrics(_entry_fields(partition), metadata.schema)
+        case _:
+            return _with_metrics(_file_fields(partition), metadata.schema)
+
+
+def partition_struct(metadata: TableMetadata) -> StructType:
+    """Return the partition fields of all specs whose source column the table still has.
+
+    Source: Java's Partitioning.partitionType.
+    """
+    specs = metadata.partition_specs.values()
+    sources = {part.field_id: part.source_ids for spec in specs for part in spec.fields}
+    every = union_partition_type(specs, metadata.schema, metadata.schemas.values())
+    return StructType(
+        *(
+            one
+            for one in every.fields
+            if any(metadata.schema.get(source) is not None for source in sources[one.field_id])
+        )
+    )
+
+
+def metric_columns(schema: Schema) -> tuple[NestedField, ...]:
+    """Return the columns that have metrics, named by their full names and ordered by them.
+
+    Source: Java's MetricsUtil.readableMetricsSchema. Geometry has bounds of another form and is
+    left out.
+    """
+    found = [
+        replace(schema.find_field(field_id), name=schema.find_column_name(field_id) or "")
+        for field_id in schema.field_ids
+    ]
+    named = [
+        one
+        for one in found
+        if isinstance(one.field_type, PRIMITIVES)
+        and not isinstance(one.field_type, GeometryType | GeographyType)
+    ]
+    return tuple(sorted(named, key=lambda one: one.name.encode("utf-16-be")))  # Java's order
+
+
+def _with_metrics(fields: tuple[NestedField, ...], table: Schema) -> Schema:
+    ids = itertools.count(Schema(*fields).highest_field_id + 1)
+    metrics = StructType(*(_metrics_of(one, ids) for one in metric_columns(table)))
+    return Schema(*fields, _optional(next(ids), READABLE_METRICS, metrics))
+
+
+def _metrics_of(column: NestedField, ids: Iterator[int]) -> NestedField:
+    counts = [_optional(next(ids), name, _LONG) for name in COUNT_METRICS]
+    bounds = [_optional(next(ids), name, column.field_type) for name in BOUND_METRICS]
+    return _optional(next(ids), column.name, StructType(*counts, *bounds))
+
+
+def _file_fields(partition: StructType) -> tuple[NestedField, ...]:
+    made: list[NestedField] = []
+    for one in data_file_struct(partition, 3).fields:
+        if one.name == PARTITION and not partition.fields:
+            continue  # an empty struct is none
+        made.append(replace(one, required=False) if one.name == "content" else one)
+        if one.name == "file_format":
+            made.append(_optional(141, SPEC_ID, _INT))
+    return tuple(made)
+
+
+def _entry_fields(partition: StructType) -> tuple[NestedField, ...]:
+    return (
+        _required(0, "status", _INT),
+        _optional(1, "snapshot_id", _LONG),
+        _optional(3, "sequence_number", _LONG),
+        _optional(4, "file_sequence_number", _LONG),
+        _required(2, DATA_FILE, StructType(*_file_fields(partition))),
+    )
+
+
+def _partitions(partition: StructType) -> Schema:
+    counts = (
+        _required(2, "record_count", _LONG),
+        _required(3, "file_count", _INT),
+        _required(11, "total_data_file_size_in_bytes", _LONG),
+        _required(5, "position_delete_record_count", _LONG),
+        _required(6, "position_delete_file_count", _INT),
+        _required(7, "equality_delete_record_count", _LONG),
+        _required(8, "equality_delete_file_count", _INT),
+        _optional(9, "last_updated_at", _TIME),
+        _optional(10, "last_updated_snapshot_id", _LONG),
+    )
+    if not partition.fields:
+        return Schema(*counts)
+    return Schema(_required(1, PARTITION, partition), _required(4, SPEC_ID, _INT), *counts)
+
+
+def _position_deletes(metadata: TableMetadata, partition: StructType) -> Schema:
+    """Return the rows of position delete files; partition fields get ids that no column has."""
+    used = {one for schema in metadata.schemas.values() for one in schema.field_ids}
+    free = (number for number in itertools.count(1) if number not in used)
+    renumbered = StructType(*(replace(one, field_id=next(free)) for one in partition.fields))
+    fields = [
+        reserved.DELETE_FILE_PATH,
+        reserved.DELETE_FILE_POS,
+        reserved.delete_row_field(metadata.schema.as_struct()),
+        _required(reserved.PARTITION_ID, PARTITION, renumbered),
+        _required(reserved.SPEC_ID_ID, SPEC_ID, _INT),
+        _required(reserved.FILE_ID, "delete_file_path", _STRING),
+    ]
+    if not partition.fields:
+        del fields[3]
+    if metadata.format_version > 2:
+        fields.append(_optional(_CONTENT_OFFSET_ID, "content_offset", _LONG))
+        fields.append(_optional(_CONTENT_SIZE_ID, "content_size_in_bytes", _LONG))
+    return Schema(*fields)
