@@ -1,69 +1,47 @@
-"""The row-level verbs: where their work is done, and what they conflict with."""
+"""The row-level verbs: on Spark where a session is active, else in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from iceberg_spark.api.delete_rows import delete_rows, dropped
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.api.delete_rows import delete_rows
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.row_change import Read, RowChange, RowLevelMode, row_change_action
-from iceberg_spark.transaction.row_delta import RowDelta
-from iceberg_spark.transaction.target_files import TargetOptions, target_files
+from iceberg_spark.io.location import scheme
+from iceberg_spark.spark.native.session import active_session
+from iceberg_spark.spark.row_level.conditions import text_of, usable_filter
+from iceberg_spark.spark.row_level.delete import delete_on_spark
+from iceberg_spark.transaction.row_change import PlannedChange, RowVerb, dropped
+from iceberg_spark.transaction.target_files import Target, target_files
 from iceberg_spark.write.context import WriteContext
 
-
-@dataclass(frozen=True, slots=True)
-class RowVerb:
-    """One call of a row-level verb: the table it sees and the keywords that all verbs take.
-
-    `snapshot_id` is the committed head of the branch; `metadata` may be ahead of it by what the
-    same transaction did before.
-    """
-
-    metadata: TableMetadata
-    io: FileIO
-    mode: RowLevelMode
-    snapshot_id: int | None
-    branch: str | None
-    snapshot_properties: Mapping[str, str] | None
-    case_sensitive: bool
-    time_zone: str | None
-
-    @property
-    def target_options(self) -> TargetOptions:
-        """How the rows to change are looked for."""
-        return TargetOptions(self.branch, self.case_sensitive, self.time_zone)
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedChange:
-    """A change and the filter of the rows that it read (None: any)."""
-
-    change: RowChange
-    row_filter: Unbound | None
-
-    def action(self, verb: RowVerb) -> OverwriteFiles | RowDelta:
-        """Return the action that lands the change."""
-        read = Read(
-            verb.snapshot_id, self.row_filter, verb.branch, verb.case_sensitive, verb.time_zone
-        )
-        return row_change_action(self.change, verb.mode, read, verb.snapshot_properties)
+IN_PROCESS_BYTES = 32 * 1024 * 1024
+"""Up to so many bytes of data files are looked at by this process though Spark is there: its
+tasks would cost more than the work."""
+IN_PROCESS_FILES = 64
 
 
 def delete_change(
     verb: RowVerb, context: WriteContext, delete_filter: str | Predicate | Unbound
 ) -> PlannedChange:
-    """Return the change that deletes the rows which match."""
-    if delete_filter is None:
-        raise InvalidInputError("delete_filter must be a predicate; 'true' means all rows")
+    """Return the change that deletes the rows which match.
+
+    Spark does it where a session is active, unless the core knows all of the condition and there
+    is little to do, or the files are in this process's memory.
+    """
+    spark = active_session()
+    condition = text_of(delete_filter, "delete_filter")
+    if spark is not None and not usable_filter(verb, condition)[1]:
+        return delete_on_spark(verb, context, condition, spark)
     predicate = as_unbound(delete_filter)
     target = target_files(verb.metadata, verb.io, predicate, verb.target_options, prove=True)
     if not len(target.plan):
         return PlannedChange(dropped(target, verb.io), predicate)
+    if spark is not None and not _is_little(verb, target):
+        return delete_on_spark(verb, context, condition, spark)
     return PlannedChange(delete_rows(target, verb.io, context, verb.mode), predicate)
+
+
+def _is_little(verb: RowVerb, target: Target) -> bool:
+    if scheme(verb.metadata.location) == "memory":
+        return True
+    sizes = target.plan.files.column("file_size_in_bytes").to_pylist()
+    return len(sizes) <= IN_PROCESS_FILES and sum(sizes) <= IN_PROCESS_BYTES

@@ -10,29 +10,19 @@ import numpy as np
 
 from iceberg_spark.api.kept_rows import MatchedFiles
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.delete_cache import process_cache
-from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import POS
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.transaction.file_deletes import DeletesWriter, Positions
-from iceberg_spark.transaction.row_change import ChangedRows, RowChange, RowLevelMode
+from iceberg_spark.transaction.row_change import ChangedRows, RowChange, RowLevelMode, dropped
 from iceberg_spark.transaction.target_files import Target, data_file
 from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 
 Found = tuple[FileScanTask, Positions]
-
-
-def dropped(target: Target, io: FileIO) -> RowChange:
-    """Return the change that removes the files whose rows all match; none of them is opened."""
-    return RowChange(
-        removed_data=tuple(data_file(task) for task in target.proved),
-        counts=ChangedRows(deleted=sum(_live_rows(task, io) for task in target.proved)),
-    )
 
 
 def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode) -> RowChange:
@@ -45,14 +35,6 @@ def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLeve
     if mode.merge_on_read:
         return _with_deletes(whole, target, io, context, mode)
     return _rewritten(whole, target, io, context)
-
-
-def _live_rows(task: FileScanTask, io: FileIO) -> int:
-    by_position = [
-        each for each in task.delete_files if each.content is DataFileContent.POSITION_DELETES
-    ]
-    gone = deleted_positions(io, task.file_path, by_position, process_cache())
-    return task.record_count - (0 if gone is None else len(gone))
 
 
 def _matching(target: Target, io: FileIO, tasks: Iterable[FileScanTask]) -> Iterator[Found]:

@@ -228,6 +228,30 @@ class Table:
             )
         return self._with_metrics(counts, branch)
 
+    def update(
+        self,
+        updates: Mapping[str, str],
+        where: str | Predicate | Unbound = "true",
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> ChangedRows:
+        """Set columns of the rows that match to SQL expressions: `{"v": "v + 1"}`.
+
+        Runs on Spark. Values are stored as Spark's ANSI assignment says (an overflow is an
+        InvalidInputError); a row whose partition changes moves. `write.update.mode` says how.
+        """
+        with self.transaction() as tx:
+            counts = tx.update(
+                updates,
+                where,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                case_sensitive=case_sensitive,
+            )
+        return self._with_metrics(counts, branch)
+
     def dynamic_partition_overwrite(
         self,
         df: RowSource,

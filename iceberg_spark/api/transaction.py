@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from iceberg_spark.api.change_rows import PlannedChange, RowVerb, delete_change
+from iceberg_spark.api.change_rows import delete_change
 from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
@@ -17,11 +17,18 @@ from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.errors import InvalidInputError, StorageError
+from iceberg_spark.errors import (
+    InvalidExpressionError,
+    InvalidInputError,
+    InvalidSchemaError,
+    InvalidTypeError,
+    StorageError,
+)
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.native.session import session_time_zone
+from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
+from iceberg_spark.spark.row_level.update import update_on_spark
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
@@ -32,7 +39,13 @@ from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_co
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
-from iceberg_spark.transaction.row_change import ChangedRows, RowLevelMode
+from iceberg_spark.transaction.row_change import (
+    ChangedRows,
+    PlannedChange,
+    RowLevelMode,
+    RowVerb,
+    row_change_action,
+)
 from iceberg_spark.transaction.set_schema import SetSchema
 from iceberg_spark.transaction.set_sort_order import SetSortOrder
 from iceberg_spark.transaction.set_spec import SetSpec
@@ -41,7 +54,7 @@ from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.strays import remove_strays
+from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 
 class TableTransaction:
@@ -168,6 +181,22 @@ class TableTransaction:
         """Delete matching rows; see `Table.delete`."""
         verb = self._verb("delete", branch, snapshot_properties, case_sensitive)
         return self._changed(verb, lambda context: delete_change(verb, context, delete_filter))
+
+    def update(
+        self,
+        updates: Mapping[str, str],
+        where: str | Predicate | Unbound = "true",
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> ChangedRows:
+        """Change columns of matching rows; see `Table.update`."""
+        verb = self._verb("update", branch, snapshot_properties, case_sensitive)
+        spark = needed_session()
+        return self._changed(
+            verb, lambda context: update_on_spark(verb, context, updates, where, spark)
+        )
 
     def dynamic_partition_overwrite(
         self,
@@ -313,12 +342,17 @@ class TableTransaction:
         context = self._context()
         try:
             made = make(context)
-        except BaseException:
-            remove_strays(self._io, context, keep=(), aborted=True)
+        except (InvalidExpressionError, InvalidSchemaError, InvalidTypeError):
+            remove_strays(self._io, context, keep=(), aborted=True)  # no task was cut off
             raise
+        except BaseException:
+            remove_aborted(self._io, context)
+            raise
+        new = self._noted((*made.change.added_data, *made.change.added_deletes))
+        if active_session() is not None:
+            remove_strays(self._io, context, [file.file_path for file in new])
         if not made.change.is_empty:
-            self._noted((*made.change.added_data, *made.change.added_deletes))
-            self._actions.append(made.action(verb))
+            self._actions.append(row_change_action(verb, made))
         return made.change.counts
 
     def _write(self, rows: RowSource, case_sensitive: bool) -> tuple[DataFile, ...]:

@@ -36,7 +36,7 @@ ALLOWED = (
 )
 
 
-class _Spark4(Spark):
+class Spark4(Spark):
     """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
 
     class Tokenizer(Spark.Tokenizer):
@@ -82,7 +82,7 @@ def parse_predicate(sql: str) -> Unbound:
     AND, OR, NOT, true and false.
     """
     try:
-        return _predicate(sqlglot.parse_one(sql, dialect=_Spark4))
+        return predicate_of(sqlglot.parse_one(sql, dialect=Spark4))
     except SqlglotError as cause:
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidExpressionError(f"Predicate '{sql}' can't be parsed: {reason}") from cause
@@ -102,17 +102,18 @@ def _check_args(node: Node) -> None:
         raise _refuse(node)
 
 
-def _predicate(node: Node) -> Unbound:
+def predicate_of(node: Node) -> Unbound:
+    """Return a parsed expression as a predicate. Raises InvalidExpressionError."""
     _check_args(node)
     match node:
         case exp.Paren():
-            return _predicate(node.this)
+            return predicate_of(node.this)
         case exp.And():
-            return And(tuple(_predicate(child) for child in node.flatten()))
+            return And(tuple(predicate_of(child) for child in node.flatten()))
         case exp.Or():
-            return Or(tuple(_predicate(child) for child in node.flatten()))
+            return Or(tuple(predicate_of(child) for child in node.flatten()))
         case exp.Not():
-            return Not(_predicate(node.this))
+            return Not(predicate_of(node.this))
         case exp.Boolean():
             return Constant(bool(node.this))
         case exp.Column() | exp.Dot():

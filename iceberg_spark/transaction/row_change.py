@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import (
     DELETE_GRANULARITY,
@@ -22,6 +26,7 @@ from iceberg_spark.spec.properties import (
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.row_delta import RowDelta
+from iceberg_spark.transaction.target_files import Target, TargetOptions, data_file
 
 _KEYS = {
     "delete": (DELETE_MODE, DELETE_ISOLATION_LEVEL),
@@ -90,22 +95,37 @@ class RowLevelMode:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """What a change has read: the head of its branch, and the filter of the rows (None: all)."""
+class RowVerb:
+    """One call of a row-level verb: the table it sees and the keywords that all verbs take.
 
+    `snapshot_id` is the committed head of the branch; `metadata` may be ahead of it by what the
+    same transaction did before.
+    """
+
+    metadata: TableMetadata
+    io: FileIO
+    mode: RowLevelMode
     snapshot_id: int | None
-    row_filter: Unbound | None
     branch: str | None = None
+    snapshot_properties: Mapping[str, str] | None = None
     case_sensitive: bool = True
     time_zone: str | None = None
 
+    @property
+    def target_options(self) -> TargetOptions:
+        """How the rows to change are looked for."""
+        return TargetOptions(self.branch, self.case_sensitive, self.time_zone)
 
-def row_change_action(
-    change: RowChange,
-    mode: RowLevelMode,
-    read: Read,
-    snapshot_properties: Mapping[str, str] | None = None,
-) -> OverwriteFiles | RowDelta:
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """A change and the filter of the rows that it read (None: any)."""
+
+    change: RowChange
+    row_filter: Unbound | None
+
+
+def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> OverwriteFiles | RowDelta:
     """Return the action that lands a change, with the conflicts that it has to refuse.
 
     Copy-on-write: rows added under the filter (serializable), and new deletes for the files that
@@ -113,24 +133,25 @@ def row_change_action(
     files that deletes point to, and for updates and merges deletes under the filter (Java:
     SparkPositionDeltaWrite).
     """
+    change, mode = planned_change.change, verb.mode
     merge_on_read = bool(change.added_deletes)
     planned = Planned(
-        read.snapshot_id,
-        row_filter=read.row_filter,
+        verb.snapshot_id,
+        row_filter=planned_change.row_filter,
         refuse_new_data=mode.serializable,
         refuse_new_deletes=merge_on_read and mode.verb != "delete",
-        case_sensitive=read.case_sensitive,
-        time_zone=read.time_zone,
+        case_sensitive=verb.case_sensitive,
+        time_zone=verb.time_zone,
     )
     if not merge_on_read:
         return OverwriteFiles(
             change.added_data,
             change.removed_data,
             planned=planned,
-            branch=read.branch,
-            snapshot_properties=snapshot_properties,
-            case_sensitive=read.case_sensitive,
-            time_zone=read.time_zone,
+            branch=verb.branch,
+            snapshot_properties=verb.snapshot_properties,
+            case_sensitive=verb.case_sensitive,
+            time_zone=verb.time_zone,
         )
     return RowDelta(
         change.added_data,
@@ -139,6 +160,22 @@ def row_change_action(
         remove_deletes=change.removed_deletes,
         referenced=change.referenced,
         planned=planned,
-        branch=read.branch,
-        snapshot_properties=snapshot_properties,
+        branch=verb.branch,
+        snapshot_properties=verb.snapshot_properties,
     )
+
+
+def dropped(target: Target, io: FileIO) -> RowChange:
+    """Return the change that removes the files whose rows all match; none of them is opened."""
+    return RowChange(
+        removed_data=tuple(data_file(task) for task in target.proved),
+        counts=ChangedRows(deleted=sum(_live_rows(task, io) for task in target.proved)),
+    )
+
+
+def _live_rows(task: FileScanTask, io: FileIO) -> int:
+    by_position = [
+        each for each in task.delete_files if each.content is DataFileContent.POSITION_DELETES
+    ]
+    gone = deleted_positions(io, task.file_path, by_position, process_cache())
+    return task.record_count - (0 if gone is None else len(gone))

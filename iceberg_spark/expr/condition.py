@@ -1,0 +1,32 @@
+"""The door to `parse_condition`, which loads the SQL parser when it is first used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.lazy import LazyModule
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """A conjunct `column = other`: a column of one table, and SQL over the other table only."""
+
+    column: str
+    other: str
+    null_safe: bool
+
+
+_parse = LazyModule("iceberg_spark.expr.parse_condition")
+
+
+def conjuncts(sql: str, alias: str | None = None) -> tuple[tuple[Unbound, ...], bool]:
+    """Return the conjuncts that are predicates, see `parse_condition.conjuncts`."""
+    found: tuple[tuple[Unbound, ...], bool] = _parse.conjuncts(sql, alias)
+    return found
+
+
+def equalities(sql: str, alias: str, other: str) -> tuple[Equality, ...]:
+    """Return the equalities of two tables, see `parse_condition.equalities`."""
+    found: tuple[Equality, ...] = _parse.equalities(sql, alias, other)
+    return found

@@ -1,0 +1,89 @@
+"""What the core can use of a condition that Spark evaluates: for pruning and for conflicts.
+
+A condition is any SQL expression; the conjuncts that are predicates of one table are found here,
+and nothing is said about the others.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.expr.condition import Equality
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.expr.parse import Node, Spark4, predicate_of
+
+
+def conjuncts(sql: str, alias: str | None = None) -> tuple[tuple[Unbound, ...], bool]:
+    """Return the conjuncts that are predicates, and whether those are all of them.
+
+    With an `alias` columns are spelled `alias.column`; conjuncts with other columns are left out.
+    """
+    found: list[Unbound] = []
+    parts = _parts(sql)
+    for part in parts:
+        try:
+            found.append(predicate_of(part if alias is None else _of_table(part, alias)))
+        except InvalidExpressionError:
+            continue
+    return tuple(found), bool(parts) and len(found) == len(parts)
+
+
+def equalities(sql: str, alias: str, other: str) -> tuple[Equality, ...]:
+    """Return the conjuncts that equate a column of `alias` with an expression over `other`."""
+    found = []
+    for part in _parts(sql):
+        if not isinstance(part, exp.EQ | exp.NullSafeEQ):
+            continue
+        for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
+            columns = list(theirs.find_all(exp.Column))
+            if not columns or any(_path(column)[0] != other for column in columns):
+                continue
+            try:
+                column = ".".join(_path(_of_table(mine, alias)))
+            except InvalidExpressionError:
+                continue
+            safe = isinstance(part, exp.NullSafeEQ)
+            found.append(Equality(column, theirs.sql(dialect=Spark4), safe))
+    return tuple(found)
+
+
+def _parts(sql: str) -> list[Node]:
+    """Return the conjuncts of a condition, none of one that can't be parsed."""
+    try:
+        return _flat(sqlglot.parse_one(sql, dialect=Spark4))
+    except (SqlglotError, RecursionError):
+        return []
+
+
+def _flat(node: Node) -> list[Node]:
+    match node:
+        case exp.Paren():
+            return _flat(node.this)
+        case exp.And():
+            return [*_flat(node.this), *_flat(node.expression)]
+        case _:
+            return [node]
+
+
+def _path(column: Node) -> list[str]:
+    if not isinstance(column, exp.Column):
+        raise InvalidExpressionError(f"'{column.sql('spark')}' is no column")
+    return [part.name for part in column.parts]
+
+
+def _of_table(node: Node, alias: str) -> Node:
+    """Return a copy whose columns have lost their table. Raises where one is of another."""
+
+    def without(each: Node) -> Node:
+        if not isinstance(each, exp.Column):
+            return each
+        first, *rest = _path(each)
+        if first != alias or not rest or len(rest) > 3:
+            raise InvalidExpressionError(f"'{each.sql('spark')}' is not a column of {alias}")
+        names = [exp.to_identifier(name, quoted=True) for name in reversed(rest)]
+        return exp.Column(**dict(zip(("this", "table", "db"), names, strict=False)))
+
+    return node.copy().transform(without)

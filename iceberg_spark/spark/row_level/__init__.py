@@ -1,0 +1,1 @@
+"""Row-level changes on Spark: its joins and expressions, our files and commits."""

@@ -1,0 +1,125 @@
+"""DELETE on Spark: any deterministic expression, copy-on-write and merge-on-read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from iceberg_spark.expr.build import Predicate
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spark.row_level.conditions import (
+    check_condition,
+    columns_in,
+    spark_errors,
+    text_of,
+    usable_filter,
+)
+from iceberg_spark.spark.row_level.position_deletes import write_deletes
+from iceberg_spark.spark.row_level.target_frames import empty_frame, place_columns, rows_frame
+from iceberg_spark.spark.row_level.touched_files import rows_by_file
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.transaction.file_deletes import DeletesWriter
+from iceberg_spark.transaction.row_change import (
+    ChangedRows,
+    PlannedChange,
+    RowChange,
+    RowVerb,
+    dropped,
+)
+from iceberg_spark.transaction.target_files import (
+    Target,
+    all_rows,
+    data_file,
+    only_files,
+    target_files,
+)
+from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.context import WriteContext
+
+
+def delete_on_spark(
+    verb: RowVerb,
+    context: WriteContext,
+    delete_filter: str | Predicate | Unbound,
+    spark: SparkSession,
+) -> PlannedChange:
+    """Return the change that deletes the rows for which the condition is true.
+
+    Files that the part of the condition known to the core proves to match whole are not opened.
+    Raises InvalidExpressionError.
+    """
+    condition = text_of(delete_filter, "delete_filter")
+    check_condition(empty_frame(context.schema, spark), condition, "delete_filter")
+    row_filter, exact = usable_filter(verb, condition)
+    target = target_files(verb.metadata, verb.io, row_filter, verb.target_options, prove=exact)
+    whole = dropped(target, verb.io)
+    if not len(target.plan):
+        return PlannedChange(whole, row_filter)
+    with spark_errors(f"delete_filter '{condition}'"):
+        change = _changed(verb, context, target, condition, spark)
+    return PlannedChange(_both(whole, change), row_filter)
+
+
+def _both(whole: RowChange, rest: RowChange) -> RowChange:
+    deleted = whole.counts.deleted + rest.counts.deleted
+    return replace(
+        rest,
+        removed_data=(*whole.removed_data, *rest.removed_data),
+        counts=ChangedRows(deleted=deleted),
+    )
+
+
+def _changed(
+    verb: RowVerb, context: WriteContext, target: Target, condition: str, spark: SparkSession
+) -> RowChange:
+    if verb.mode.merge_on_read:
+        rows = matching(verb, target, condition, spark, place_columns(verb.mode.granularity))
+        writer = DeletesWriter(context, verb.metadata.partition_specs, verb.mode.granularity)
+        new = write_deletes(rows, tuple(target.plan), writer)
+        return RowChange(
+            added_deletes=tuple(new.files),
+            removed_deletes=tuple(new.replaced),
+            referenced=tuple(new.referenced),
+            counts=ChangedRows(deleted=new.deleted),
+        )
+    counts = rows_by_file(matching(verb, target, condition, spark, ("_file",)))
+    touched = tuple(task for task in only_files(target.plan, counts))
+    partly = [task.file_path for task in touched if counts[task.file_path] < task.record_count]
+    return RowChange(
+        added_data=_kept(verb, context, target, partly, condition, spark),
+        removed_data=tuple(data_file(task) for task in touched),
+        counts=ChangedRows(deleted=sum(counts.values())),
+    )
+
+
+def _kept(
+    verb: RowVerb,
+    context: WriteContext,
+    target: Target,
+    paths: list[str],
+    condition: str,
+    spark: SparkSession,
+) -> tuple[DataFile, ...]:
+    if not paths:
+        return ()
+    rows = rows_frame(verb.metadata, all_rows(only_files(target.plan, paths)), spark)
+    stays = rows.where(~sf.coalesce(sf.expr(condition), sf.lit(False)))
+    return write_frame(stays, context, AlignOptions())
+
+
+def matching(
+    verb: RowVerb,
+    target: Target,
+    condition: str,
+    spark: SparkSession,
+    metadata_columns: tuple[str, ...],
+) -> DataFrame:
+    """Return where the matching rows lie; only the columns of the condition are read."""
+    columns = columns_in(target.context.table_schema, [condition])
+    rows = rows_frame(
+        verb.metadata, target.plan, spark, columns=columns, metadata_columns=metadata_columns
+    )
+    return rows.where(sf.expr(condition)).select(*metadata_columns)

@@ -1,0 +1,194 @@
+"""Position deletes written by Spark's tasks: rows that are gone, by file and position.
+
+Spark brings the rows of a data file (or of a partition, as the granularity says) to one task,
+sorted; that is all that is shuffled. A task holds the positions of one such group.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+from pyspark.sql import DataFrame
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.task import task_id
+from iceberg_spark.spark.row_level.target_frames import FILE, POS
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.transaction.file_deletes import DeletesWriter, Positions
+
+ACTION, SOURCE_ROW = "__action", "__source_row"
+KEEP, UPDATE, DELETE = 0, 1, 2
+"""What happens to a row of the target; `KEEP` rows are looked at, and stay."""
+_NO_POSITIONS: Positions = np.zeros(0, np.int64)
+
+
+@dataclass(slots=True)
+class Written:
+    """What tasks wrote: files in and out, data files aimed at, rows by action.
+
+    `source_rows` are the rows of a merge's source that met a row (one bit each, roughly), and
+    `source_hits` how often they did. `twice` is the place of a row that came more than once.
+    """
+
+    files: list[DataFile] = field(default_factory=list)
+    replaced: list[DataFile] = field(default_factory=list)
+    referenced: list[str] = field(default_factory=list)
+    updated: int = 0
+    deleted: int = 0
+    source_rows: BitMap64 = field(default_factory=BitMap64)
+    source_hits: int = 0
+    twice: tuple[str, int] | None = None
+
+    def add(self, other: Written) -> None:
+        """Count another task's work in."""
+        self.files += other.files
+        self.replaced += other.replaced
+        self.referenced += other.referenced
+        self.updated += other.updated
+        self.deleted += other.deleted
+        self.source_rows |= other.source_rows
+        self.source_hits += other.source_hits
+        self.twice = self.twice or other.twice
+
+
+def write_deletes(
+    rows: DataFrame, targets: Sequence[FileScanTask], writer: DeletesWriter, *, unique: bool = True
+) -> Written:
+    """Write the position deletes of the rows of a frame with the columns `_file` and `_pos`.
+
+    For granularity "partition" it needs `_spec_id` and `_partition` as well. `__action` says what
+    happens to a row (without it: deleted), `__source_row` which row of a merge's source met it.
+    With `unique` a row that comes twice raises InvalidInputError, without it counts once.
+    `targets` are the data files that may occur; they travel with the function.
+    """
+    named = {task.file_path: task for task in targets}
+    known = zlib.compress(pickle.dumps(named, pickle.HIGHEST_PROTOCOL))
+    groups = ["_spec_id", "_partition"] if writer.granularity == "partition" else []
+    kept = [each for each in (FILE, POS, ACTION, SOURCE_ROW) if each in rows.columns]
+    together = rows.repartition(*(groups or [FILE]))
+    # By the bytes of the path, as readers expect, and so does Spark sort text.
+    ordered = together.sortWithinPartitions(*groups, FILE, POS).select(*kept)
+    work = _DeletesTask(writer, known, unique)
+    total = Written()
+    for row in ordered.mapInArrow(work, "written binary").collect():
+        # Bytes that our own tasks made a moment ago.
+        total.add(pickle.loads(bytes(row.written)))  # noqa: S301
+    if total.twice is not None:
+        raise twice_error(*total.twice)
+    return total
+
+
+def twice_error(path: str, position: int) -> InvalidInputError:
+    """Return the error of a target row that more than one source row matches."""
+    return InvalidInputError(
+        f"The row at position {position} of {path} is matched by more than one row of the source: "
+        "make the source's keys unique, or ON more precise"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _DeletesTask:
+    """What each task runs; pickled with the plan."""
+
+    writer: DeletesWriter
+    targets: bytes
+    unique: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Our own bytes again.
+        targets = pickle.loads(zlib.decompress(self.targets))  # noqa: S301
+        io = FsspecIO(self.writer.context.io_properties)
+        done = Written()
+        for group in self._groups(_files(batches), targets):
+            self._write(io, group, done)
+            if done.twice is not None:
+                break
+        yield pa.record_batch({"written": pa.array([pickle.dumps(done)], pa.binary())})
+
+    def _groups(
+        self, files: Iterator[tuple[str, pa.Table]], targets: dict[str, FileScanTask]
+    ) -> Iterator[list[tuple[FileScanTask, pa.Table]]]:
+        """Yield the files that one call of the writer takes: one, or those of a partition."""
+        group: list[tuple[FileScanTask, pa.Table]] = []
+        for path, rows in files:
+            target = targets[path]
+            if group and not self._together(group[0][0], target):
+                yield group
+                group = []
+            group.append((target, rows))
+        if group:
+            yield group
+
+    def _together(self, one: FileScanTask, other: FileScanTask) -> bool:
+        same = one.spec_id == other.spec_id and one.partition == other.partition
+        return same and self.writer.granularity == "partition"
+
+    def _write(self, io: FileIO, group: list[tuple[FileScanTask, pa.Table]], done: Written) -> None:
+        found: list[tuple[FileScanTask, Positions]] = []
+        for target, rows in group:
+            gone = _gone(rows, target.file_path, done, unique=self.unique)
+            if len(gone):
+                found.append((target, gone))
+        if not found or done.twice is not None:
+            return
+        new = self.writer.write(io, found, task_id())
+        done.files += new.written
+        done.replaced += new.replaced
+        done.referenced += [target.file_path for target, _ in found]
+
+
+def _gone(rows: pa.Table, path: str, done: Written, *, unique: bool) -> Positions:
+    """Return the positions of a file that go, and count them."""
+    positions: Positions = rows.column(POS).to_numpy()
+    first = np.ones(len(positions), bool)
+    first[1:] = positions[1:] != positions[:-1]
+    if unique and not first.all():
+        done.twice = path, int(positions[int(np.flatnonzero(~first)[0])])
+        return _NO_POSITIONS
+    if SOURCE_ROW in rows.column_names:
+        numbers = rows.column(SOURCE_ROW).to_numpy()
+        done.source_rows |= BitMap64(numbers.astype(np.uint64))
+        done.source_hits += len(numbers)
+    if ACTION not in rows.column_names:
+        done.deleted += int(first.sum())
+        return np.compress(first, positions)
+    action = rows.column(ACTION).to_numpy()
+    done.updated += int((first & (action == UPDATE)).sum())
+    done.deleted += int((first & (action == DELETE)).sum())
+    return np.compress(first & (action != KEEP), positions)
+
+
+def _files(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of one data file after another from sorted batches."""
+    path: str | None = None
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        for name, part in _runs(batch):
+            if path is not None and name != path:
+                yield path, pa.Table.from_batches(held)
+                held = []
+            path = name
+            held.append(part)
+    if path is not None:
+        yield path, pa.Table.from_batches(held)
+
+
+def _runs(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    if not batch.num_rows:
+        return
+    named: Any = pc.dictionary_encode(batch.column(0))
+    codes = named.indices.to_numpy()
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
+        yield named.dictionary[codes[start]].as_py(), batch.slice(start, end - start)

@@ -1,0 +1,133 @@
+"""UPDATE on Spark, copy-on-write and merge-on-read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from iceberg_spark.expr.build import Predicate
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spark.row_level.assignments import Assignments, assignments
+from iceberg_spark.spark.row_level.conditions import (
+    check_condition,
+    spark_errors,
+    text_of,
+    usable_filter,
+)
+from iceberg_spark.spark.row_level.delete import matching
+from iceberg_spark.spark.row_level.position_deletes import write_deletes
+from iceberg_spark.spark.row_level.target_frames import (
+    column,
+    empty_frame,
+    place_columns,
+    row_type,
+    rows_frame,
+)
+from iceberg_spark.spark.row_level.touched_files import rows_by_file
+from iceberg_spark.transaction.file_deletes import DeletesWriter
+from iceberg_spark.transaction.row_change import ChangedRows, PlannedChange, RowChange, RowVerb
+from iceberg_spark.transaction.target_files import (
+    Target,
+    all_rows,
+    data_file,
+    only_files,
+    target_files,
+)
+from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.context import WriteContext
+
+
+def update_on_spark(
+    verb: RowVerb,
+    context: WriteContext,
+    updates: Mapping[str, str],
+    where: str | Predicate | Unbound,
+    spark: SparkSession,
+) -> PlannedChange:
+    """Return the change that gives columns of matching rows new values (ANSI store assignment).
+
+    Raises InvalidExpressionError, InvalidSchemaError naming a column, InvalidInputError for a
+    value that its column can't hold.
+    """
+    values = assignments(context.schema, updates, "set", case_sensitive=verb.case_sensitive)
+    condition = text_of(where, "where")
+    empty = empty_frame(context.schema, spark)
+    check_condition(empty, condition, "where")
+    work = _Update(verb, context, values, condition, spark)
+    with spark_errors(f"set {dict(updates)}"):
+        work.changed(empty).schema  # noqa: B018 (Spark looks the values up)
+        row_filter, _ = usable_filter(verb, condition)
+        target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
+        if not len(target.plan):
+            return PlannedChange(RowChange(), row_filter)
+        in_place = work.by_position if verb.mode.merge_on_read else work.rewritten
+        return PlannedChange(in_place(target), row_filter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """What both modes use."""
+
+    verb: RowVerb
+    context: WriteContext
+    values: Assignments
+    condition: str
+    spark: SparkSession
+
+    def changed(self, rows: DataFrame) -> DataFrame:
+        """Return rows with the new values, of the table's types."""
+        schema = self.context.schema
+        made = rows.select(*[self.values.value(f.name).alias(f.name) for f in schema.fields])
+        return made.to(row_type(schema))
+
+    def by_position(self, target: Target) -> RowChange:
+        """Mark the old rows as deleted and write the new ones."""
+        verb, granularity = self.verb, self.verb.mode.granularity
+        places = matching(verb, target, self.condition, self.spark, place_columns(granularity))
+        writer = DeletesWriter(self.context, verb.metadata.partition_specs, granularity)
+        gone = write_deletes(places, tuple(target.plan), writer)
+        if not gone.deleted:
+            return RowChange()
+        plan = only_files(target.plan, gone.referenced)
+        rows = rows_frame(verb.metadata, plan, self.spark).where(sf.expr(self.condition))
+        return RowChange(
+            added_data=write_frame(self.changed(rows), self.context, AlignOptions()),
+            added_deletes=tuple(gone.files),
+            removed_deletes=tuple(gone.replaced),
+            referenced=tuple(gone.referenced),
+            counts=ChangedRows(updated=gone.deleted),
+        )
+
+    def rewritten(self, target: Target) -> RowChange:
+        """Write the files that hold matching rows anew."""
+        verb, schema = self.verb, self.context.schema
+        counts = rows_by_file(matching(verb, target, self.condition, self.spark, ("_file",)))
+        if not counts:
+            return RowChange()
+        plan = only_files(target.plan, counts)
+        rows = rows_frame(verb.metadata, all_rows(plan), self.spark)
+        old = [column(field.name).alias(field.name) for field in schema.fields]
+        new = [self.values.value(field.name).alias(field.name) for field in schema.fields]
+        hit = rows.select(
+            sf.struct(*old).alias("old"),
+            # Values are worked out for matching rows only: elsewhere they might overflow.
+            sf.when(sf.expr(self.condition), sf.struct(*new)).alias("new"),
+        )
+        kind = row_type(schema)
+        typed = hit.to(StructType().add("old", kind).add("new", kind))
+        made = [
+            sf.when(sf.col("new").isNull(), column(f.name, "old"))
+            .otherwise(column(f.name, "new"))
+            .alias(f.name)
+            for f in schema.fields
+        ]
+        return RowChange(
+            added_data=write_frame(typed.select(*made), self.context, AlignOptions()),
+            removed_data=tuple(data_file(task) for task in plan),
+            counts=ChangedRows(updated=sum(counts.values())),
+        )

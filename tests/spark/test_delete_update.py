@@ -1,0 +1,169 @@
+"""DELETE and UPDATE on Spark: any expression, both modes, and the table as it was on errors."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark import Table
+from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
+
+MODES = ("copy-on-write", "merge-on-read")
+ROW = ("id", "cast(id * 10 as int) v", "if(id = 9, null, cast(id % 3 as string)) k")
+both_modes = pytest.mark.parametrize("mode", MODES)
+
+
+def made(folder: Path, spark: Any, mode: str = "copy-on-write", **given: Any) -> Table:
+    """Ids 0 to 9 in two files where unpartitioned: v = id * 10, k = id % 3 as text, null for 9."""
+    properties = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
+    named = {"properties": properties | given.pop("properties", {})} | given
+    table = ice.create_table(str(folder / "t"), "id bigint, v int, k string", **named)
+    table.append(spark.range(0, 5, 1, 1).selectExpr(*ROW))
+    table.append(spark.range(5, 10, 1, 1).selectExpr(*ROW))
+    return table
+
+
+def rows_of(table: Table) -> list[tuple[Any, ...]]:
+    found = table.refresh().scan().to_arrow()
+    return sorted(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+
+
+def ids(table: Table) -> list[int]:
+    return [row[0] for row in rows_of(table)]
+
+
+def files(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("mode", "granularity"),
+    [("copy-on-write", "file"), ("merge-on-read", "file"), ("merge-on-read", "partition")],
+)
+def test_rows_of_any_deterministic_expression_go(
+    spark: Any, tmp_path: Path, mode: str, granularity: str
+) -> None:
+    given = {"write.delete.granularity": granularity}
+    table = made(tmp_path, spark, mode, partition_by=["k"], properties=given)
+    assert table.delete("pow(id, 2) % 5 = 1 and length(k) = 1").deleted == 3  # 1, 4, 6
+    counts = table.delete("id + v > 88 or k in (concat('', '2'))")
+    assert counts.deleted == 4  # 2, 5, 8, 9
+    assert ids(table) == [0, 3, 7]
+    assert counts.metrics["total-records"] == ("10" if mode == "merge-on-read" else "3")
+
+
+def test_over_connect(connect_spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, connect_spark, "merge-on-read")
+    assert table.delete("id % 2 = 1").deleted == 5
+    assert table.update({"v": "v + 1"}, where="id % 4 = 0").updated == 3
+    assert [row[:2] for row in rows_of(table)] == [(0, 1), (2, 20), (4, 41), (6, 60), (8, 81)]
+
+
+def test_no_spark_job_runs_when_metadata_says_it_all(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, spark)
+    monkeypatch.setattr("iceberg_spark.spark.row_level.delete.rows_frame", None)
+    assert table.delete("id < 5").deleted == 5
+    assert ids(table) == [5, 6, 7, 8, 9]
+
+
+@both_modes
+def test_only_files_with_a_matching_row_are_touched(spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, spark, mode)
+    before = {task.file_path for task in table.scan().plan_files()}
+    counts = table.delete("abs(id - 2) = 0")
+    after = {task.file_path for task in table.scan().plan_files()}
+    assert len(before & after) == (1 if mode == "copy-on-write" else 2)
+    assert (
+        counts.metrics["added-data-files" if mode == "copy-on-write" else "added-delete-files"]
+        == "1"
+    )
+
+
+@both_modes
+def test_an_update_changes_the_rows_that_match_and_no_other(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    counts = table.update({"v": "v + id", "k": "concat(k, '!')"}, where="id >= 8 or id = 3")
+    assert (counts.inserted, counts.updated, counts.deleted) == (0, 3, 0)
+    found = {row[0]: row[1:] for row in rows_of(table)}
+    assert found[3] == (33, "0!") and found[8] == (88, "2!") and found[9] == (99, None)
+    assert found[4] == (40, "1")
+    assert table.update({"v": "0"}).updated == 10
+    assert {row[1] for row in rows_of(table)} == {0}
+    assert table.update({"v": "1"}, where="id > 100").updated == 0
+
+
+@both_modes
+def test_an_update_of_a_partition_source_column_moves_the_row(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode, partition_by=["k"])
+    table.update({"k": "'new'"}, where="id = 4")
+    found = table.scan(row_filter="k = 'new'")
+    assert found.to_arrow()["id"].to_pylist() == [4]
+    assert [task.partition for task in found.plan_files()] == [("new",)]
+    assert ids(table) == list(range(10))
+
+
+@both_modes
+def test_values_are_stored_as_ansi_says(spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, spark, mode)
+    table.update({"v": "7L", "k": "5"}, where="id = 1")  # a long that fits, a number as text
+    assert rows_of(table)[1] == (1, 7, "5")
+    before = files(tmp_path)
+    for values in ({"v": "3000000000"}, {"v": "'text'"}, {"v": "id * 1000000000000"}):
+        with pytest.raises(InvalidInputError, match="v"):
+            table.update(values, where="id > 0")
+    assert files(tmp_path) == before
+
+
+BAD_INPUT = [
+    (lambda t: t.delete("rand() < 0.5"), "not deterministic"),
+    (lambda t: t.delete("nope = 1"), "nope"),
+    (lambda t: t.delete("id +"), "id"),
+    (lambda t: t.delete("id"), "delete_filter"),
+    (lambda t: t.delete(""), "empty"),
+    (lambda t: t.delete(None), "predicate"),
+    (lambda t: t.update({"nope": "1"}), "nope"),
+    (lambda t: t.update({}), "set"),
+    (lambda t: t.update({"v": 5}), "SQL text"),
+    (lambda t: t.update({"v": "1", "V": "2"}, case_sensitive=False), "twice"),
+    (lambda t: t.update({"v": "1"}, where="rand() < 0.5"), "not deterministic"),
+    (lambda t: t.update({"v": "missing + 1"}), "missing"),
+]
+
+
+def test_bad_input_is_named_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, v int")
+    before = files(tmp_path)
+    for change, shown in BAD_INPUT:
+        with pytest.raises(InvalidInputError, match=shown):
+            change(table)
+    assert files(tmp_path) == before
+
+
+def test_format_version_1_is_refused(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, spark, properties={"format-version": "1"})
+    for change in (lambda: table.delete("id = 1"), lambda: table.update({"v": "1"})):
+        with pytest.raises(UnsupportedError, match="format-version"):
+            change()
+
+
+@both_modes
+def test_of_an_update_and_an_append_of_its_rows_one_wins(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    other = ice.load_table(table.location())
+    tx = table.transaction()
+    tx.update({"v": "-1"}, where="id = 3")
+    other.append(spark.range(3, 4).selectExpr(*ROW))
+    with pytest.raises(ValidationException, match="Conflict"):
+        tx.commit_transaction()
+    assert len(rows_of(other)) == 11
+    other.update({"v": "-1"}, where="id = 3")
+    assert [row[1] for row in rows_of(other) if row[0] == 3] == [-1, -1]
