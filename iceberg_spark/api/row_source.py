@@ -30,16 +30,22 @@ def write_rows(
     Arrow data is written by this process; a Spark frame as it is partitioned, by its tasks.
     Raises InvalidSchemaError, InvalidInputError (values), InvalidTypeError.
     """
+    if isinstance(rows, DataFrame):
+        check_columns(context.schema, to_arrow(from_spark(rows.schema)), options)
+        return _write_frame(rows, context, io, options)
+    schema, batches = arrow_batches(rows)
+    return _write_batches(schema, batches, context, io, options)
+
+
+def arrow_batches(rows: object) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Return the schema and the batches of Arrow rows. Raises InvalidTypeError for others."""
     match rows:
-        case DataFrame():
-            check_columns(context.schema, to_arrow(from_spark(rows.schema)), options)
-            return _write_frame(rows, context, io, options)
         case pa.Table():
-            return _write_batches(rows.schema, rows.to_batches(), context, io, options)
+            return rows.schema, rows.to_batches()
         case pa.RecordBatch():
-            return _write_batches(rows.schema, [rows], context, io, options)
+            return rows.schema, [rows]
         case pa.RecordBatchReader():
-            return _write_batches(rows.schema, rows, context, io, options)
+            return rows.schema, rows
         case _:
             raise InvalidTypeError(
                 "Rows must be a Spark DataFrame, a pyarrow.Table, RecordBatch or "

@@ -29,6 +29,7 @@ from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.commit import commit
 from iceberg_spark.transaction.row_change import ChangedRows
+from iceberg_spark.write.upsert_result import UpsertResult
 
 
 class Table:
@@ -251,6 +252,36 @@ class Table:
                 case_sensitive=case_sensitive,
             )
         return self._with_metrics(counts, branch)
+
+    def upsert(
+        self,
+        df: RowSource,
+        keys: Sequence[str] = (),
+        *,
+        order_by: Sequence[str] | str = (),
+        global_delete: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> UpsertResult:
+        """Write changes by key as CDC writers do: the table is not read (PyIceberg's merges).
+
+        A column `_op` says what each row does: I, U, +I, +U (INSERT, UPDATE_AFTER) write it in
+        place of all rows of its key, D, -D, -U (DELETE, UPDATE_BEFORE) delete those; without it
+        all rows are written. The last row of a key wins: by `order_by`, columns of `df` (ties are
+        an InvalidInputError), or in input order, where a frame was not shuffled. No keys means
+        the identifier fields. Keys must give the partition, unless `global_delete`.
+        """
+        with self.transaction() as tx:
+            return tx.upsert(
+                df,
+                keys,
+                order_by=order_by,
+                global_delete=global_delete,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+                case_sensitive=case_sensitive,
+            )
 
     def dynamic_partition_overwrite(
         self,

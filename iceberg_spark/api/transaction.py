@@ -16,6 +16,7 @@ from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
+from iceberg_spark.api.upsert import write_changes
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import (
     InvalidExpressionError,
@@ -50,11 +51,14 @@ from iceberg_spark.transaction.set_schema import SetSchema
 from iceberg_spark.transaction.set_sort_order import SetSortOrder
 from iceberg_spark.transaction.set_spec import SetSpec
 from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
+from iceberg_spark.transaction.upsert_rows import UpsertRows
 from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.strays import remove_aborted, remove_strays
+from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
+from iceberg_spark.write.upsert_result import UpsertResult
 
 
 class TableTransaction:
@@ -197,6 +201,41 @@ class TableTransaction:
         return self._changed(
             verb, lambda context: update_on_spark(verb, context, updates, where, spark)
         )
+
+    def upsert(
+        self,
+        df: RowSource,
+        keys: Sequence[str] = (),
+        *,
+        order_by: Sequence[str] | str = (),
+        global_delete: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> UpsertResult:
+        """Write changes by key; see `Table.upsert`."""
+        metadata = self._staged()
+        context = upsert_context(
+            metadata,
+            self._context(),
+            keys,
+            live_specs=live_spec_ids(metadata, self._io, branch),
+            order_by=(order_by,) if isinstance(order_by, str) else order_by,
+            global_delete=global_delete,
+            options=AlignOptions(case_sensitive=case_sensitive),
+        )
+        files = write_changes(df, context, self._io)
+        self._new_files.extend(files.paths)
+        self._actions.append(
+            UpsertRows(
+                context,
+                files.data,
+                files.deletes,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+            )
+        )
+        return UpsertResult.of(files)
 
     def dynamic_partition_overwrite(
         self,

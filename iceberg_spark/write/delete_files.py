@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.write.context import WriteContext
 
 DELETES = "-deletes"
 """How the names of delete files end, before the extension (Java: OutputFileFactory's suffix)."""
+
+numbers = count(1)
+"""File numbers of this process: a task writes deletes of both kinds for many partitions."""
 
 
 def check_takes_deletes(context: WriteContext) -> None:

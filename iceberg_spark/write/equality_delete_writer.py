@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -25,13 +24,12 @@ from iceberg_spark.spec.types import (
     StructType,
 )
 from iceberg_spark.write.context import TaskId, WriteContext
-from iceberg_spark.write.delete_files import DELETES, check_takes_deletes
+from iceberg_spark.write.delete_files import DELETES, check_takes_deletes, numbers
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import OpenFile, file_shape
 from iceberg_spark.write.rolling_files import RollingFiles
 
 _ROW_GROUP_BYTES = 128 * 1024 * 1024
-_numbers = count(1)  # of this process: a task may write deletes for many partitions
 
 
 def equality_schema(schema: Schema, equality_ids: Collection[int]) -> Schema:
@@ -122,7 +120,7 @@ def rolling_equality_deletes(
     shape = file_shape(context, content, context.delete_format, schema, modes, keys_of_footer)
 
     def open_file(partition: tuple[Any, ...]) -> OpenFile:
-        name = file_name(context, task, next(_numbers), shape.file_format, DELETES)
+        name = file_name(context, task, next(numbers), shape.file_format, DELETES)
         path = file_location(context, spec, context.schema, partition, name)
         entry = {"partition": partition, "spec_id": spec.spec_id, "equality_ids": ids}
         return OpenFile(io, shape, path, sort_order_id=context.sort_order_id, **entry)

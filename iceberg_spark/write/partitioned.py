@@ -62,7 +62,7 @@ def group_rows(
     columns = [
         _encode(table, part, kind, schema) for part, kind in zip(spec.fields, types, strict=True)
     ]
-    codes = _combine([codes for codes, _ in columns], [len(values) for _, values in columns])
+    codes = combine_codes([codes for codes, _ in columns], [len(values) for _, values in columns])
     firsts, counts, order = _order(codes, table.num_rows)
     if clustered and order is not None and (np.diff(order) != 1).any():
         raise InvalidInputError(
@@ -119,7 +119,7 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _combine(columns: list[Codes], sizes: list[int]) -> Codes:
+def combine_codes(columns: list[Codes], sizes: list[int]) -> Codes:
     """Return one code for every combination; kept dense, so that products can't overflow."""
     combined, size = columns[0], sizes[0]
     for codes, count in zip(columns[1:], sizes[1:], strict=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from iceberg_spark.spec.reserved import (
 )
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.context import TaskId, WriteContext
-from iceberg_spark.write.delete_files import DELETES, check_takes_deletes
+from iceberg_spark.write.delete_files import DELETES, check_takes_deletes, numbers
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import FileShape, OpenFile, file_shape
 from iceberg_spark.write.rolling_files import RollingFiles
@@ -39,7 +38,6 @@ GRANULARITIES = ("file", "partition")
 _ROW_GROUP_BYTES = 32 * 1024 * 1024
 _SLICE_ROWS = 131_072
 _MODES = {DELETE_FILE_PATH_ID: FULL, DELETE_FILE_POS_ID: FULL}
-_numbers = count(1)  # of this process: a task may write deletes for many partitions
 
 
 def write_position_deletes(
@@ -123,7 +121,7 @@ def _rolling(
     context: WriteContext, io: FileIO, shape: FileShape, task: TaskId, spec: PartitionSpec
 ) -> RollingFiles:
     def open_file(partition: tuple[Any, ...]) -> OpenFile:
-        name = file_name(context, task, next(_numbers), shape.file_format, DELETES)
+        name = file_name(context, task, next(numbers), shape.file_format, DELETES)
         path = file_location(context, spec, context.schema, partition, name)
         return OpenFile(io, shape, path, partition=partition, spec_id=spec.spec_id)
 

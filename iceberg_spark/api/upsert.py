@@ -1,0 +1,37 @@
+"""Changes as users hand them over, written as rows and deletes: Arrow here, frames on Spark."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from iceberg_spark.api.row_source import RowSource, arrow_batches
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spark.row_level.upsert import upsert_frame
+from iceberg_spark.write.cdc_rows import CdcReader
+from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
+from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.strays import remove_aborted, remove_strays
+from iceberg_spark.write.upsert_context import UpsertContext
+
+
+def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> UpsertedFiles:
+    """Write an upsert's files, which no table refers to yet.
+
+    Raises InvalidSchemaError, InvalidInputError (values, keys, order), InvalidTypeError.
+    """
+    if isinstance(rows, DataFrame):
+        return _write_frame(rows, context, io)
+    schema, batches = arrow_batches(rows)
+    CdcReader(context, schema)
+    return write_upserts(context, io, batches, TaskId())
+
+
+def _write_frame(frame: DataFrame, context: UpsertContext, io: FileIO) -> UpsertedFiles:
+    """Write on Spark; files of failed, retried and speculative tasks are removed."""
+    try:
+        files = upsert_frame(frame, context)
+    except BaseException:
+        remove_aborted(io, context.write)
+        raise
+    remove_strays(io, context.write, files.paths)
+    return files

@@ -1,0 +1,249 @@
+"""Upserts written without reading the table: the work of one task (Java: BaseTaskWriter's deltas).
+
+Every key of the source gets an equality delete, which reaches the rows of earlier commits; every
+insert or update is written as a row. Where a later change of the same key follows in the task,
+the earlier row is deleted by its position, since equality deletes never reach the rows of their
+own commit (specification, "Scan Planning").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.properties import DELETE_GRANULARITY, text_property
+from iceberg_spark.write.cdc_rows import CdcReader
+from iceberg_spark.write.chunks import chunks, overlap
+from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.data_file_writer import rolling_data_files
+from iceberg_spark.write.equality_delete_writer import rolling_equality_deletes
+from iceberg_spark.write.inserted_rows import NOT_WRITTEN, InsertedRows, Ints, Longs, Resolved
+from iceberg_spark.write.key_table import key_table
+from iceberg_spark.write.partitioned import Group, Partition, group_rows, partition_key
+from iceberg_spark.write.position_delete_writer import Positions, write_positions
+from iceberg_spark.write.rolling_files import RollingFiles
+from iceberg_spark.write.task_keys import KeyCollector
+from iceberg_spark.write.upsert_context import UpsertContext
+
+_PLACE = "place"  # the column that follows rows through the grouping by partition
+_Files = dict[int, list[DataFile]]
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertedFiles:
+    """What one task of an upsert wrote: data files, and delete files of both kinds."""
+
+    data: tuple[DataFile, ...] = ()
+    deletes: tuple[DataFile, ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """The locations of all files."""
+        return [file.file_path for file in (*self.data, *self.deletes)]
+
+
+def write_upserts(
+    context: UpsertContext,
+    io: FileIO,
+    batches: Iterable[pa.RecordBatch],
+    task: TaskId,
+    *,
+    collector: KeyCollector | None = None,
+) -> UpsertedFiles:
+    """Write one task's changes; all changes of a key must come to one task.
+
+    Batches are the source's, with its `_op` and order columns (`cdc_rows.CdcReader`). A collector
+    is told the hashes of the keys. On any error everything that was written is deleted. Raises
+    InvalidSchemaError, InvalidInputError (values, a tie in the order), StorageError.
+    """
+    writer = _TaskWriter(context, io, task)
+    try:
+        overlap(_source_chunks(batches), writer.write)
+        return writer.finish(collector)
+    except BaseException:
+        writer.abort()
+        raise
+
+
+def _source_chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    stream = iter(batches)
+    first = next(stream, None)
+    if first is None:
+        return
+
+    def every() -> Iterator[pa.RecordBatch]:
+        yield first
+        yield from stream
+
+    yield from chunks(every(), first.schema)
+
+
+@dataclass(slots=True)
+class _Series:
+    """The rows of one partition: `number` names it in the inserted-row map."""
+
+    number: int
+    partition: Partition
+    rows: int = 0
+    superseded: list[Longs] = field(default_factory=list)
+
+
+class _TaskWriter:
+    """Writes rows and keeps the inserted-row map; the end resolves it."""
+
+    def __init__(self, context: UpsertContext, io: FileIO, task: TaskId) -> None:
+        self._context = context
+        self._io = io
+        self._task = task
+        self._reader: CdcReader | None = None
+        self._series: dict[tuple[object, ...], _Series] = {}
+        schema = context.write.schema
+        kinds = [schema.find_type(key) for key in context.equality_ids]
+        self._map = InsertedRows(kinds, len(context.order_by), context.map_bytes)
+        self._files: list[RollingFiles] = [rolling_data_files(context.write, io, task)]
+        self._written: list[DataFile] = []
+
+    def write(self, chunk: pa.Table) -> None:
+        """Write the rows of a chunk and remember their keys and places."""
+        batch = chunk.combine_chunks().to_batches()[0]
+        if self._reader is None:
+            self._reader = CdcReader(self._context, batch.schema)
+        changes = self._reader.changes(batch)
+        series = np.full(batch.num_rows, NOT_WRITTEN, np.int32)
+        ordinals = np.full(batch.num_rows, NOT_WRITTEN, np.int64)
+        if changes.rows is not None:
+            placed = self._write_rows(changes.rows)
+            if changes.written is None:
+                series, ordinals = placed
+            else:
+                series[changes.written], ordinals[changes.written] = placed
+        self._map.add(changes.keys, changes.order, series, ordinals)
+
+    def _write_rows(self, rows: pa.RecordBatch) -> tuple[Ints, Longs]:
+        """Send rows to the files of their partitions; return the series and place of each."""
+        series = np.zeros(rows.num_rows, np.int32)
+        ordinals = np.empty(rows.num_rows, np.int64)
+        for group, places in self._groups(pa.Table.from_batches([rows])):
+            there = self._series_of(group)
+            count = group.rows.num_rows
+            found = np.arange(there.rows, there.rows + count)
+            if places is None:
+                ordinals[:] = found
+            else:
+                series[places] = there.number
+                ordinals[places] = found
+            there.rows += count
+            self._files[0].write(group.key, group.partition, group.rows)
+        return series, ordinals
+
+    def _groups(self, table: pa.Table) -> Iterator[tuple[Group, Longs | None]]:
+        """Yield the rows of each partition, and where in the table they were (None: all)."""
+        write = self._context.write
+        if write.spec.is_unpartitioned:
+            yield Group((), (None,) * len(write.spec.fields), table), None
+            return
+        numbered = table.append_column(_PLACE, pa.array(np.arange(table.num_rows)))
+        for group in group_rows(numbered, write.spec, write.schema):
+            places = group.rows.column(group.rows.num_columns - 1).to_numpy()
+            rows = group.rows.select(range(group.rows.num_columns - 1))
+            yield Group(group.key, group.partition, rows.cast(table.schema)), places
+
+    def _series_of(self, group: Group) -> _Series:
+        if group.key not in self._series:
+            self._series[group.key] = _Series(len(self._series), group.partition)
+        return self._series[group.key]
+
+    def finish(self, collector: KeyCollector | None) -> UpsertedFiles:
+        """Close the data files, write the deletes, return all files."""
+        data = self._files[0].finish()
+        equality = self._write_keys(collector)
+        position = self._write_superseded(data)
+        return UpsertedFiles(data, (*equality, *position))
+
+    def _write_keys(self, collector: KeyCollector | None) -> list[DataFile]:
+        """Write every key once for each spec; note what was superseded."""
+        context = self._context
+        writers = [
+            rolling_equality_deletes(
+                context.write,
+                self._io,
+                equality_ids=context.equality_ids,
+                spec=spec,
+                task=self._task,
+            )
+            for spec in context.delete_specs
+        ]
+        self._files.extend(writers)
+        by_number = list(self._series.values())
+        schema = context.key_schema
+        for bucket in self._map.resolve():
+            keys = key_table(schema, dict(zip(context.equality_ids, bucket.keys, strict=True)))
+            for writer, spec in zip(writers, context.delete_specs, strict=True):
+                if spec.is_unpartitioned:
+                    writer.write((), (None,) * len(spec.fields), keys)
+                    continue
+                for group in group_rows(keys, spec, schema):
+                    writer.write(group.key, group.partition, group.rows)
+            _note_superseded(by_number, bucket)
+            if collector is not None:
+                collector.add(bucket.hashes)
+        return [file for writer in writers for file in writer.finish()]
+
+    def _write_superseded(self, data: Iterable[DataFile]) -> list[DataFile]:
+        """Delete superseded rows by position: n-th rows of a partition become places in files."""
+        write = self._context.write
+        by_partition: dict[tuple[object, ...], list[DataFile]] = {}
+        for file in data:
+            by_partition.setdefault(_key_of(write.spec.is_unpartitioned, file), []).append(file)
+        for key, series in self._series.items():
+            if not series.superseded:
+                continue
+            ordinals = np.sort(np.concatenate(series.superseded))
+            self._written += write_positions(
+                write,
+                self._io,
+                sorted(_positions(by_partition[key], ordinals), key=lambda one: one[0].encode()),
+                spec=write.spec,
+                partition=series.partition,
+                task=self._task,
+                granularity=text_property(write.properties, DELETE_GRANULARITY),
+            )
+        return self._written
+
+    def abort(self) -> None:
+        """Delete every file that was made."""
+        for files in self._files:
+            files.abort()
+        with suppress(IcebergError):
+            self._io.delete_many([file.file_path for file in self._written])
+
+
+def _key_of(is_unpartitioned: bool, file: DataFile) -> tuple[object, ...]:
+    return () if is_unpartitioned else partition_key(file.partition)
+
+
+def _note_superseded(by_number: list[_Series], bucket: Resolved) -> None:
+    if not len(bucket.series):
+        return
+    order = np.argsort(bucket.series, kind="stable")
+    numbers, starts = np.unique(bucket.series[order], return_index=True)
+    parts = np.split(bucket.ordinals[order], starts[1:])
+    for number, part in zip(numbers.tolist(), parts, strict=True):
+        by_number[number].superseded.append(part)
+
+
+def _positions(files: list[DataFile], ordinals: Longs) -> Iterator[tuple[str, Positions]]:
+    """Yield for each file of a partition, in the order they were filled, positions of rows."""
+    end = 0
+    for file in files:
+        start, end = end, end + file.record_count
+        first, last = np.searchsorted(ordinals, (start, end))
+        if last > first:
+            yield file.file_path, ordinals[first:last] - start

@@ -1,0 +1,227 @@
+"""The inserted-row map of a task: which row of a key is its last, columns at a time.
+
+Every change leaves its key and the place of the row it wrote. When all are there, the last change
+of each key decides: rows that earlier ones wrote are superseded. Beyond a number of bytes changes
+go to disk, in buckets by the hash of their key, and each bucket is resolved alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.key_columns import key_column
+from iceberg_spark.arrow.row_hashes import Words, key_hashes
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.io.spill_folder import SpillFolder
+from iceberg_spark.spec.types import IcebergType
+from iceberg_spark.write.partitioned import combine_codes
+
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+
+NOT_WRITTEN = -1
+"""The place of a change that wrote no row: a delete."""
+_BUCKET_ROWS = 1 << 20
+_MOST_BUCKETS = 256
+_SPILL_BUCKETS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The distinct keys of a bucket, and the places of the superseded rows.
+
+    `series` and `ordinals` say where those rows are: the n-th row of a partition's files.
+    `hashes` are those of the keys, sorted; buckets come in the order of their hashes.
+    """
+
+    keys: tuple[pa.Array, ...]
+    series: Ints
+    ordinals: Longs
+    hashes: Words
+
+
+class InsertedRows:
+    """Collects changes (`add`), then tells what became of them (`resolve`), once.
+
+    `kinds` are the types of the key columns; `orders` is the number of order columns. Up to
+    `limit` bytes are held in memory.
+    """
+
+    def __init__(self, kinds: Sequence[IcebergType], orders: int, limit: int) -> None:
+        self._kinds = tuple(kinds)
+        self._orders = orders
+        self._limit = limit
+        self._held: list[pa.Table] = []
+        self._bytes = 0
+        self._rows = 0
+        self._spill: _Spill | None = None
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether changes went to disk."""
+        return self._spill is not None
+
+    def add(
+        self,
+        keys: Sequence[pa.Array],
+        order: Sequence[pa.Array],
+        series: Ints,
+        ordinals: Longs,
+    ) -> None:
+        """Add changes in their order; an ordinal is NOT_WRITTEN for a delete."""
+        columns = [*keys, *order, pa.array(series), pa.array(ordinals)]
+        table = pa.table(columns, names=[str(at) for at in range(len(columns))])
+        self._held.append(table)
+        self._rows += table.num_rows
+        self._bytes += table.get_total_buffer_size()
+        if self._bytes > self._limit:
+            self._to_disk()
+
+    def resolve(self) -> Iterator[Resolved]:
+        """Yield what became of the changes, bucket by bucket, and forget them.
+
+        Raises InvalidInputError where two changes of a key have equal order columns.
+        """
+        for bucket in self._buckets():
+            if bucket.num_rows:
+                yield self._resolved(bucket)
+
+    def _buckets(self) -> Iterator[pa.Table]:
+        if self._spill is not None:
+            self._to_disk()
+            yield from self._spill.buckets()
+            return
+        wanted = -(-self._rows // _BUCKET_ROWS)
+        bits = min(max(wanted - 1, 0).bit_length(), _MOST_BUCKETS.bit_length() - 1)
+        parts: list[list[pa.Table]] = [[] for _ in range(1 << bits)]
+        self._held.reverse()
+        while self._held:  # each chunk is let go when its parts are made
+            for at, part in self._split(self._held.pop(), bits):
+                parts[at].append(part)
+        for at in range(len(parts)):
+            if parts[at]:
+                whole = pa.concat_tables(parts[at])
+                parts[at] = []
+                yield whole
+
+    def _to_disk(self) -> None:
+        spill = self._spill = self._spill or _Spill()
+        for table in self._held:
+            for at, part in self._split(table, _SPILL_BUCKETS.bit_length() - 1):
+                spill.add(at, part)
+        self._held, self._bytes = [], 0
+
+    def _split(self, table: pa.Table, bits: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the rows of each bucket in their order."""
+        if bits == 0:
+            yield 0, table
+            return
+        codes = (key_hashes(self._keys(table)) >> np.uint64(64 - bits)).astype(np.uint16)
+        moved = table.take(pa.array(np.argsort(codes, kind="stable")))
+        start = 0
+        for at, count in enumerate(np.bincount(codes, minlength=1 << bits).tolist()):
+            if count:
+                yield at, moved.slice(start, count)
+            start += count
+
+    def _keys(self, table: pa.Table) -> list[pa.Array]:
+        """Return the key columns in the form in which equal keys have equal bits."""
+        return [key_column(kind, concat(table.column(at))) for at, kind in enumerate(self._kinds)]
+
+    def _resolved(self, bucket: pa.Table) -> Resolved:
+        canonical = self._keys(bucket)
+        codes, count = _codes(canonical)
+        last = np.empty(count, np.int64)
+        last[codes] = np.arange(len(codes))  # the last assignment stays
+        if self._orders and count < len(codes):
+            self._by_order(bucket, codes, last)
+        ordinals = concat(bucket.column(str(bucket.num_columns - 1))).to_numpy()
+        gone = ordinals != NOT_WRITTEN
+        gone[last] = False
+        series = concat(bucket.column(str(bucket.num_columns - 2))).to_numpy()
+        rows = pa.array(last)
+        hashes = key_hashes([column.take(rows) for column in canonical])
+        return Resolved(
+            tuple(concat(bucket.column(at)).take(rows) for at in range(len(self._kinds))),
+            series[gone],
+            ordinals[gone],
+            np.sort(hashes),
+        )
+
+    def _by_order(self, bucket: pa.Table, codes: Longs, last: Longs) -> None:
+        """Put the last change by the order columns into `last`, for keys that have several."""
+        several = np.flatnonzero(np.bincount(codes)[codes] > 1)
+        taken = bucket.take(pa.array(several))
+        first = len(self._kinds)
+        ranks = _ranks([concat(taken.column(first + at)) for at in range(self._orders)])
+        owners = codes[several]
+        order = np.lexsort((ranks, owners))
+        owners, ranks = owners[order], ranks[order]
+        same = owners[1:] == owners[:-1]
+        tie = np.flatnonzero(same & (ranks[1:] == ranks[:-1]))
+        if len(tie):
+            raise self._tie(taken.slice(int(order[tie[0]]), 1))
+        ends = np.r_[~same, True]
+        last[owners[ends]] = several[order[ends]]
+
+    def _tie(self, row: pa.Table) -> InvalidInputError:
+        values = [row.column(at)[0].as_py() for at in range(len(self._kinds) + self._orders)]
+        keys, order = values[: len(self._kinds)], values[len(self._kinds) :]
+        return InvalidInputError(
+            f"Two rows of key {keys} are equal in the order columns ({order}), so neither is the "
+            "last: order by more columns, until the order is total for each key"
+        )
+
+
+class _Spill:
+    """One file of changes for each bucket."""
+
+    def __init__(self) -> None:
+        self._folder = SpillFolder("iceberg-upsert-")
+        self._files: dict[int, tuple[str, pa.OSFile, pa.ipc.RecordBatchStreamWriter]] = {}
+
+    def add(self, bucket: int, rows: pa.Table) -> None:
+        if bucket not in self._files:
+            path = self._folder.next(".arrows")
+            sink = pa.OSFile(path, "wb")
+            self._files[bucket] = path, sink, pa.ipc.new_stream(sink, rows.schema)
+        self._files[bucket][2].write_table(rows.combine_chunks())
+
+    def buckets(self) -> Iterator[pa.Table]:
+        for _, sink, writer in self._files.values():
+            writer.close()
+            sink.close()
+        for bucket in sorted(self._files):
+            with pa.OSFile(self._files[bucket][0], "rb") as source:
+                yield pa.ipc.open_stream(source).read_all()
+
+
+def _codes(columns: Sequence[pa.Array]) -> tuple[Longs, int]:
+    """Return a number for each row that is the same for equal keys only, and how many there are."""
+    found, sizes = [], []
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        found.append(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+        sizes.append(len(encoded.dictionary))
+    if len(found) == 1:
+        return found[0], sizes[0]
+    values, dense = np.unique(combine_codes(found, sizes), return_inverse=True)
+    return dense.astype(np.int64), len(values)
+
+
+def _ranks(columns: Sequence[pa.Array]) -> Longs:
+    """Return the place of each row by the columns, equal rows at one place; nulls come first."""
+    ranks = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        options = {"null_placement": "at_start", "tiebreaker": "dense"}
+        next_ranks = pc.rank(column, "ascending", **options).to_numpy().astype(np.int64)
+        combined = ranks * (len(column) + 1) + next_ranks
+        ranks = np.unique(combined, return_inverse=True)[1].astype(np.int64)
+    return ranks

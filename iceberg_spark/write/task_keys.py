@@ -1,0 +1,153 @@
+"""Proof that no key of an upsert came in two tasks: each leaves the sorted hashes of its keys.
+
+Few hashes travel with the task's message; more lie in a file beside the data files, which the
+commit reads in slices and removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.row_hashes import Words, key_hashes
+from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.locations import data_folder
+
+IN_MESSAGE = 4096
+"""Hashes that travel with a task's message: 32 KB."""
+SLICE_WORDS = 1 << 20
+"""Hashes of all tasks that are compared at once, about: 8 MB."""
+_WORD = np.dtype("<u8")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKeys:
+    """The sorted hashes of a task's distinct keys: `held` here, or in the file at `path`.
+
+    `check` is the hash of one fixed row: tasks whose libraries hash differently are found out.
+    """
+
+    task: int
+    count: int
+    check: int
+    held: bytes = b""
+    path: str | None = None
+
+
+class KeyCollector:
+    """Takes the hashes of a task's keys in ascending order, and leaves them."""
+
+    def __init__(self, context: WriteContext, io: FileIO, task: TaskId) -> None:
+        name = f"{task.partition:05d}-{task.attempt}-{context.write_id}-keys.bin"
+        folder = data_folder(context.table_location, context.properties)
+        self._path = location.join(folder, name)
+        self._io = io
+        self._task = task
+        self._held = b""
+        self._count = 0
+        self._sink: BinaryIO | None = None
+
+    def add(self, hashes: Words) -> None:
+        """Take the next hashes, sorted and above all before. Raises StorageError."""
+        self._held += hashes.astype(_WORD).tobytes()
+        self._count += len(hashes)
+        if self._count > IN_MESSAGE:
+            if self._sink is None:
+                self._sink = self._io.create(self._path)
+            self._sink.write(self._held)
+            self._held = b""
+
+    def finish(self) -> TaskKeys:
+        """Return what travels with the task's message."""
+        path = None
+        if self._sink is not None:
+            self._sink.close()
+            path = self._path
+        return TaskKeys(self._task.partition, self._count, _check(), self._held, path)
+
+    def abort(self) -> None:
+        """Remove the file."""
+        if self._sink is not None:
+            with suppress(OSError, ValueError, IcebergError):
+                self._sink.close()
+            with suppress(IcebergError):
+                self._io.delete(self._path)
+
+
+def _check() -> int:
+    return int(key_hashes([pa.array([7], pa.int64()), pa.array(["a key"])])[0])
+
+
+def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str]) -> None:
+    """Refuse an upsert some of whose keys came in two tasks: both rows would be live.
+
+    Raises InvalidInputError that says how to repartition. Holds about 16 MB, however many keys
+    there are.
+    """
+    if len({one.check for one in tasks}) > 1:
+        raise InvalidInputError(
+            "The tasks hash keys differently: run all Spark workers with one version of polars"
+        )
+    total = sum(one.count for one in tasks)
+    slices = -(-total // SLICE_WORDS)
+    cursors = [_Cursor(io, one, max(SLICE_WORDS // len(tasks), 1024)) for one in tasks]
+    for number in range(1, slices + 1):
+        end = None if number == slices else np.uint64((number << 64) // slices)
+        parts = [np.unique(cursor.below(end)) for cursor in cursors]
+        owners = np.repeat([one.task for one in tasks], [len(part) for part in parts])
+        words = np.concatenate(parts)
+        order = np.argsort(words, kind="stable")
+        again = np.flatnonzero(words[order][1:] == words[order][:-1])
+        if len(again):
+            pair = owners[order[again[0] : again[0] + 2]].tolist()
+            named = ", ".join(keys)
+            raise InvalidInputError(
+                f"A key ({named}) came in two tasks ({pair[0]} and {pair[1]}), and both rows would "
+                f"be live. Nothing was committed: use df.repartition({named}) before the write, "
+                "or table.upsert(df, keys=[...]), which brings the rows of a key together"
+            )
+
+
+class _Cursor:
+    """Reads a task's hashes once, from the smallest to the largest."""
+
+    def __init__(self, io: FileIO, keys: TaskKeys, block: int) -> None:
+        self._io = io
+        self._path = keys.path
+        self._block = block
+        self._left = 0 if keys.path is None else keys.count
+        self._read = 0
+        self._words: Words = np.frombuffer(keys.held, _WORD)
+
+    def below(self, end: np.uint64 | None) -> Words:
+        """Return the next hashes below `end`, all the rest for None."""
+        parts = [self._words]
+        while self._left and (end is None or not len(parts[-1]) or parts[-1][-1] < end):
+            parts.append(self._next())
+        words = np.concatenate(parts)
+        count = len(words) if end is None else int(np.searchsorted(words, end))
+        self._words = words[count:]
+        return words[:count]
+
+    def _next(self) -> Words:
+        count = min(self._block, self._left)
+        assert self._path is not None  # noqa: S101 - hashes are left only where there is a file
+        with self._io.open(self._path) as source:
+            source.seek(self._read * _WORD.itemsize)
+            data = source.read(count * _WORD.itemsize)
+        self._left -= count
+        self._read += count
+        return np.frombuffer(data, _WORD)
+
+
+def key_files(tasks: Sequence[TaskKeys]) -> Iterator[str]:
+    """Yield the files that tasks left hashes in."""
+    return (one.path for one in tasks if one.path is not None)

@@ -1,0 +1,147 @@
+"""What an upsert needs of a table and of its source, checked once before any task starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.spec.manifest_file import ManifestContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.transforms import VoidTransform
+from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.delete_files import check_takes_deletes
+from iceberg_spark.write.equality_delete_writer import equality_schema
+
+MAP_BYTES = 512 * 1024 * 1024
+"""How much the inserted-row map of one task holds in memory; beyond it goes to disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertContext:
+    """A planned upsert: what all its tasks share.
+
+    Equality deletes are written under each of `delete_specs`: one that is unpartitioned reaches
+    every data file. `order_by` names columns of the source by which rows of one key follow each
+    other; without any they follow as they arrive.
+    """
+
+    write: WriteContext
+    equality_ids: tuple[int, ...]
+    delete_specs: tuple[PartitionSpec, ...]
+    order_by: tuple[str, ...] = ()
+    options: AlignOptions = field(default_factory=AlignOptions)
+    map_bytes: int = MAP_BYTES
+
+    @property
+    def key_schema(self) -> Schema:
+        """The columns of the equality deletes."""
+        return equality_schema(self.write.schema, self.equality_ids)
+
+    @property
+    def reached_specs(self) -> frozenset[int] | None:
+        """The specs whose data files the equality deletes reach, None for all."""
+        if any(spec.is_unpartitioned for spec in self.delete_specs):
+            return None
+        return frozenset(spec.spec_id for spec in self.delete_specs)
+
+
+def upsert_context(
+    metadata: TableMetadata,
+    write: WriteContext,
+    keys: Sequence[str],
+    *,
+    live_specs: Collection[int],
+    order_by: Sequence[str] = (),
+    global_delete: bool = False,
+    options: AlignOptions | None = None,
+) -> UpsertContext:
+    """Plan an upsert by key columns; no keys means the table's identifier fields.
+
+    `live_specs` are the specs of the data files that are there (`live_spec_ids`). Raises
+    UnsupportedError for a v1 table, InvalidInputError for keys that can't be and for partitions
+    that the keys don't give.
+    """
+    chosen = options or AlignOptions()
+    check_takes_deletes(write)
+    ids = key_ids(write.schema, keys, case_sensitive=chosen.case_sensitive)
+    equality_schema(write.schema, ids)
+    specs = _delete_specs(metadata, write.schema, ids, live_specs, global_delete=global_delete)
+    return UpsertContext(write, ids, specs, tuple(order_by), chosen)
+
+
+def live_spec_ids(metadata: TableMetadata, io: FileIO, branch: str | None) -> frozenset[int]:
+    """Return the partition specs of the data files of a branch's head."""
+    head = metadata.branch_head(branch)
+    if head is None:
+        return frozenset()
+    return frozenset(
+        manifest.partition_spec_id
+        for manifest in read_manifest_list(io, head, metadata)
+        if manifest.content is ManifestContent.DATA and manifest.may_have_live_files
+    )
+
+
+def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tuple[int, ...]:
+    """Return the field ids of key columns, nested ones given as "a.b".
+
+    Raises InvalidInputError for a column that is unknown or named twice, and for no key at all.
+    """
+    if isinstance(keys, str):
+        raise InvalidInputError(f"keys must be a list of columns, as in keys=['{keys}']")
+    if not keys:
+        if not schema.identifier_field_ids:
+            raise InvalidInputError(
+                "An upsert needs key columns: pass keys=['id'], or give the table identifier fields"
+            )
+        return tuple(schema.identifier_field_ids)
+    found = []
+    for key in keys:
+        field_id = schema.find_id(key, case_sensitive)
+        if field_id is None:
+            known = ", ".join(schema.column_names)
+            raise InvalidInputError(f"Key column '{key}' is not in the table; it has: {known}")
+        if field_id in found:
+            raise InvalidInputError(f"Key column '{key}' is given twice")
+        found.append(field_id)
+    return tuple(found)
+
+
+def _delete_specs(
+    metadata: TableMetadata,
+    schema: Schema,
+    keys: Collection[int],
+    live: Collection[int],
+    *,
+    global_delete: bool,
+) -> tuple[PartitionSpec, ...]:
+    """Return the specs whose equality deletes together reach every data file of the table."""
+    specs = metadata.partition_specs
+    needed = [specs[number] for number in sorted({metadata.default_spec_id, *live})]
+    everywhere = [spec for spec in needed if spec.is_unpartitioned]
+    if everywhere:
+        return (everywhere[0],)
+    if global_delete:
+        return (_unpartitioned(specs),)
+    for spec in needed:
+        for part in spec.fields:
+            if isinstance(part.transform, VoidTransform) or set(part.source_ids) <= set(keys):
+                continue
+            columns = ", ".join(f"'{schema.find_column_name(one)}'" for one in part.source_ids)
+            raise InvalidInputError(
+                f"Partition field '{part.name}' (spec {spec.spec_id}) comes from {columns}, which "
+                "the keys don't hold, so a key's old rows may lie in any partition: add the "
+                "column to the keys, or pass global_delete=True (option global-delete)"
+            )
+    return tuple(needed)
+
+
+def _unpartitioned(specs: Mapping[int, PartitionSpec]) -> PartitionSpec:
+    """Return the unpartitioned spec, one that is still to be added where there is none."""
+    there = (spec for spec in specs.values() if spec.is_unpartitioned)
+    return next(there, PartitionSpec(max(specs, default=-1) + 1))
