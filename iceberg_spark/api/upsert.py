@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from iceberg_spark.api.row_source import RowSource, arrow_batches
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.row_level.upsert import upsert_frame
+from iceberg_spark.spark.row_level.upsert import plan_upsert, run_upsert
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
 from iceberg_spark.write.context import TaskId
@@ -28,10 +29,14 @@ def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> Upsert
 
 def _write_frame(frame: DataFrame, context: UpsertContext, io: FileIO) -> UpsertedFiles:
     """Write on Spark; files of failed, retried and speculative tasks are removed."""
+    planned = plan_upsert(frame, context)
     try:
-        files = upsert_frame(frame, context)
+        files = run_upsert(planned)
     except BaseException:
         remove_aborted(io, context.write)
         raise
+    if isinstance(files, InvalidInputError):
+        remove_strays(io, context.write, keep=(), aborted=True)
+        raise files
     remove_strays(io, context.write, files.paths)
     return files

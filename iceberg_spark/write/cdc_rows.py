@@ -182,7 +182,7 @@ def _comparable(column: pa.Array) -> pa.Array:
         bits = doubles.view(pa.int64())
         below = pc.less(bits, 0)
         return pc.if_else(below, pc.bit_wise_xor(bits, 0x7FFFFFFFFFFFFFFF), bits)
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.int8())
     if pa.types.is_decimal(kind) or pa.types.is_integer(kind):
         return column

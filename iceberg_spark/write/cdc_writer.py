@@ -153,7 +153,7 @@ class _TaskWriter:
         for group in group_rows(numbered, write.spec, write.schema):
             places = group.rows.column(group.rows.num_columns - 1).to_numpy()
             rows = group.rows.select(range(group.rows.num_columns - 1))
-            yield Group(group.key, group.partition, rows.cast(table.schema)), places
+            yield Group(group.key, group.partition, rows), places
 
     def _series_of(self, group: Group) -> _Series:
         if group.key not in self._series:

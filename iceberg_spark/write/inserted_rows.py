@@ -217,11 +217,19 @@ def _codes(columns: Sequence[pa.Array]) -> tuple[Longs, int]:
 
 
 def _ranks(columns: Sequence[pa.Array]) -> Longs:
-    """Return the place of each row by the columns, equal rows at one place; nulls come first."""
-    ranks = np.zeros(len(columns[0]), np.int64)
+    """Return numbers in the order of the rows by the columns, the same for equal rows.
+
+    Nulls come first, as Spark orders them.
+    """
+    first = columns[0]
+    if len(columns) == 1 and pa.types.is_signed_integer(first.type) and not first.null_count:
+        plain: Longs = first.cast(pa.int64()).to_numpy()
+        return plain
+    ranks = np.zeros(len(first), np.int64)
     for column in columns:
-        options = {"null_placement": "at_start", "tiebreaker": "dense"}
-        next_ranks = pc.rank(column, "ascending", **options).to_numpy().astype(np.int64)
-        combined = ranks * (len(column) + 1) + next_ranks
+        dense = pc.rank(column, tiebreaker="dense").to_numpy().astype(np.int64)
+        if column.null_count:
+            dense[column.is_null().to_numpy(zero_copy_only=False)] = 0
+        combined = ranks * (len(column) + 1) + dense
         ranks = np.unique(combined, return_inverse=True)[1].astype(np.int64)
     return ranks

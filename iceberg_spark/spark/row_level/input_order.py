@@ -16,7 +16,9 @@ from iceberg_spark.errors import InvalidInputError
 SEQUENCE = "__upsert_sequence"
 """The column of a numbered frame that says which row came before which."""
 _SHUFFLE = re.compile(r"(?<![A-Za-z])(?!Broadcast|Reused)\w*(?:Exchange|ShuffleRead)\b")
-_SHUFFLED_RDD = re.compile(r"Shuffled\w*RDD|CoGroupedRDD")
+_SHUFFLED_RDD = re.compile(
+    r"Shuffled\w*RDD|CoGroupedRDD|CheckpointRDD"
+)  # a checkpoint hides what was before it
 _RDD_SCAN = "Scan ExistingRDD"
 
 
@@ -43,7 +45,10 @@ def numbered(frame: DataFrame) -> DataFrame:
 
 
 def _plan_text(frame: DataFrame) -> str:
-    """Return the physical plan as Spark explains it, classic and over Connect."""
+    """Return the physical plan, classic and over Connect, before anything runs."""
+    java_frame = getattr(frame, "_jdf", None)
+    if java_frame is not None:
+        return str(java_frame.queryExecution().executedPlan().toString())
     explain: Any = frame._explain_string  # what `explain` prints; PySpark types it as a column
     return str(explain(mode="simple"))
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark
@@ -29,27 +30,49 @@ class UpsertTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write a task's changes, then yield one row: the pickled descriptions of its files."""
         io = FsspecIO(self.context.write.io_properties)
-        files = write_upserts(self.context, io, batches, task_id())
-        yield pa.record_batch({"files": pa.array([pickle.dumps(files)], pa.binary())})
+        done: UpsertedFiles | InvalidInputError
+        try:
+            done = write_upserts(self.context, io, batches, task_id())
+        except InvalidInputError as error:  # the same at every attempt: none is worth another
+            done = error
+        yield pa.record_batch({"files": pa.array([pickle.dumps(done)], pa.binary())})
 
 
-def upsert_frame(frame: DataFrame, context: UpsertContext) -> UpsertedFiles:
-    """Write a frame's changes; returns the files of the tasks that succeeded.
+@dataclass(frozen=True, slots=True)
+class PlannedUpsert:
+    """A frame whose rows come together by key, and what its tasks do with them."""
 
-    Rows of one key meet in one task. Without order columns rows are numbered first. The driver
-    holds one description a file, nothing a row. Classic and Connect alike. Raises
-    InvalidInputError for a frame whose order is unknown, and what `write_upserts` raises.
+    rows: DataFrame
+    context: UpsertContext
+
+
+def plan_upsert(frame: DataFrame, context: UpsertContext) -> PlannedUpsert:
+    """Plan the upsert of a frame; nothing runs yet. Classic and Connect alike.
+
+    Without order columns rows are numbered before they are shuffled. Raises InvalidInputError for
+    a frame whose order is unknown, InvalidSchemaError for columns that don't fit.
     """
     check_worker_python(frame.sparkSession)
     CdcReader(context, to_arrow(from_spark(frame.schema)))
     keys = _key_columns(frame, context)
-    if not context.order_by:
-        frame = numbered(frame)
-        context = replace(context, order_by=(SEQUENCE,))
-    task = UpsertTask(context)
-    rows = frame.repartition(*keys).mapInArrow(task, "files binary").collect()
+    if context.order_by:
+        return PlannedUpsert(frame.repartition(*keys), context)
+    ordered = replace(context, order_by=(SEQUENCE,))
+    return PlannedUpsert(numbered(frame).repartition(*keys), ordered)
+
+
+def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
+    """Write a frame's changes; returns the files of the tasks that succeeded.
+
+    The driver holds one description a file, nothing a row. An error that a task found in the
+    rows is returned: no other task is still writing then.
+    """
+    rows = planned.rows.mapInArrow(UpsertTask(planned.context), "files binary").collect()
     # Bytes that our own tasks made a moment ago.
     parts = [pickle.loads(bytes(row.files)) for row in rows]  # noqa: S301
+    wrong = [part for part in parts if isinstance(part, InvalidInputError)]
+    if wrong:
+        return wrong[0]
     return UpsertedFiles(
         tuple(file for part in parts for file in part.data),
         tuple(file for part in parts for file in part.deletes),
