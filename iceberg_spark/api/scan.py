@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.changes import ChangeScan, identifiers, snapshot_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.changelog import ChangeRequest
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
@@ -106,6 +108,45 @@ class TableScan:
         split = split_options(self.loaded.metadata.properties)
         frame = plan_frame(planned, session, engine=engine or self.engine, split=split)
         return frame if self.limit is None else frame.limit(self.limit)
+
+    def changes(
+        self,
+        start: int | str | None = None,
+        end: int | str | None = None,
+        *,
+        net_changes: bool = False,
+        compute_updates: bool | None = None,
+        identifier_columns: Sequence[str] = (),
+    ) -> ChangeScan:
+        """Return the rows that came and went after `start` up to and with `end`, row by row.
+
+        Both are snapshot ids, or names of branches or tags; without `start` from the first
+        snapshot on, without `end` up to the newest. Rows that were only written again are no
+        change, and compaction changes nothing. `identifier_columns` (or `compute_updates`, by the
+        schema's identifier fields) show updates as UPDATE_BEFORE and UPDATE_AFTER; `net_changes`
+        leaves out what cancels out over all snapshots. As Java's `create_changelog_view`, also
+        over delete files. Rows have the table's schema, the filter and columns of this scan.
+
+        Raises InvalidInputError, NoSuchSnapshotError.
+        """
+        pins = {**{name: getattr(self, name) for name in _NUMBERS}, "tag": self.tag,
+                "metadata_columns": self.metadata_columns or None}  # fmt: skip
+        given = [name for name, value in pins.items() if value is not None]
+        if given:
+            raise InvalidInputError(f"changes() can't be used on a scan with {', '.join(given)}")
+        metadata = self.loaded.metadata
+        whole = replace(self, selected_fields=("*",))._context()
+        names = identifiers(
+            whole.read_schema,
+            identifier_columns,
+            compute_updates,
+            net_changes,
+            case_sensitive=self.case_sensitive,
+        )
+        request = ChangeRequest(whole, self._context().read_schema, names, net_changes)
+        last = whole.snapshot_id if end is None else snapshot_of(metadata, end, "end")
+        first = snapshot_of(metadata, start, "start")
+        return ChangeScan(metadata, self.io, request, first, last)
 
     def count(self) -> int:
         """Count the rows: from metadata where nothing stands in the way, else by reading."""

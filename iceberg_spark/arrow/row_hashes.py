@@ -19,9 +19,9 @@ Words = npt.NDArray[np.uint64]
 _SEED = 0x1CEB
 
 
-def hash_rows(frame: Any) -> Words:
+def hash_rows(frame: Any, seed: int = _SEED) -> Words:
     """Return a hash for each row of a Polars frame; equal rows have equal hashes."""
-    words: Words = frame.hash_rows(_SEED).to_numpy()
+    words: Words = frame.hash_rows(seed).to_numpy()
     return words
 
 

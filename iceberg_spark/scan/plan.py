@@ -88,7 +88,10 @@ class ScanPlan(Sequence[FileScanTask]):
     def __getitem__(self, index: int | slice) -> FileScanTask | tuple[FileScanTask, ...]:
         if isinstance(index, int):
             return self[range(len(self))[index] :][0] if index < 0 else self._at(index)
-        rows = np.arange(len(self), dtype=np.int64)[index]
+        return self.tasks_at(np.arange(len(self), dtype=np.int64)[index])
+
+    def tasks_at(self, rows: Longs) -> tuple[FileScanTask, ...]:
+        """Return whole-file tasks of some rows of `files`, in that order."""
         sizes = self._longs("file_size_in_bytes")[rows]
         return tuple(self._tasks(Splits(rows, np.zeros_like(rows), sizes)))
 

@@ -1,0 +1,119 @@
+"""What changed between two snapshots, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError, NoSuchSnapshotError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.changelog import ChangeRequest, change_batches
+from iceberg_spark.scan.changelog import ChangeStep, change_steps
+from iceberg_spark.spark.native.change_frame import change_frame
+from iceberg_spark.spark.native.session import needed_session
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeScan:
+    """The rows that came and went after a snapshot up to another one, not read yet.
+
+    Made by `TableScan.changes`. Columns `_change_type` (INSERT, DELETE, UPDATE_BEFORE,
+    UPDATE_AFTER), `_change_ordinal` (the snapshots' order, from 0) and `_commit_snapshot_id`
+    follow those of the table.
+    """
+
+    metadata: TableMetadata
+    io: FileIO
+    request: ChangeRequest
+    start: int | None
+    end: int | None
+
+    def __repr__(self) -> str:
+        kind = "net changes" if self.request.net else "changes"
+        return f"{kind} of {self.metadata.location} after {self.start} up to {self.end}"
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """Return the changes as a stream of Arrow batches.
+
+        Memory holds the changed files' rows of one snapshot, of all for net changes, unless the
+        snapshot only adds or only removes rows: that streams.
+        """
+        batches = change_batches(self.request, self.io, self._steps())
+        return pa.RecordBatchReader.from_batches(to_arrow(self.request.schema), batches)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the changes as one Arrow table; all of them are held in memory."""
+        return self.to_arrow_batch_reader().read_all()
+
+    def to_pandas(self) -> Any:
+        """Return the changes as a `pandas.DataFrame`; all of them are held in memory."""
+        return self.to_arrow().to_pandas()
+
+    def to_df(self, spark: SparkSession | None = None) -> DataFrame:
+        """Return the changes as a Spark frame of the given, or the active, session."""
+        return change_frame(self.request, tuple(self._steps()), needed_session(spark))
+
+    def count(self) -> int:
+        """Count the changes, by reading them."""
+        return sum(batch.num_rows for batch in self.to_arrow_batch_reader())
+
+    def _steps(self) -> Iterator[ChangeStep]:
+        return change_steps(self.metadata, self.io, self.request.context, self.start, self.end)
+
+
+def snapshot_of(metadata: TableMetadata, given: int | str | None, name: str) -> int | None:
+    """Return the snapshot that an id, or the name of a branch or tag, is about."""
+    match given:
+        case None:
+            return None
+        case str():
+            if given not in metadata.refs:
+                known = ", ".join(metadata.refs)
+                raise NoSuchSnapshotError(
+                    f"{name}: no branch or tag '{given}' in {metadata.location}; it has: {known}"
+                )
+            return metadata.refs[given].snapshot_id
+        case int() if not isinstance(given, bool):
+            return given
+        case _:
+            raise InvalidTypeError(f"{name} must be a snapshot id or a name, not {given!r}")
+
+
+def identifiers(
+    schema: Schema,
+    columns: Sequence[str],
+    compute_updates: bool | None,
+    net_changes: bool,
+    *,
+    case_sensitive: bool,
+) -> tuple[str, ...]:
+    """Return the columns that tell updates, none where updates are not asked for.
+
+    As in Java's `create_changelog_view`: given columns ask for updates, and `compute_updates`
+    alone takes the identifier fields of the schema. Raises InvalidInputError.
+    """
+    if not (bool(columns) if compute_updates is None else compute_updates):
+        return ()
+    if net_changes:
+        raise InvalidInputError("net_changes and updates (identifier_columns) exclude each other")
+    given = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not given:
+        ids = schema.identifier_field_ids
+        given = tuple(schema.find_column_name(number) or "" for number in sorted(ids))
+    if not given:
+        raise InvalidInputError(
+            "compute_updates needs identifier_columns: the schema has no identifier fields"
+        )
+    names = tuple(schema.find_field(name, case_sensitive).name for name in given)
+    top = {field.name for field in schema.fields}
+    for name in names:
+        if name not in top:
+            raise InvalidInputError(f"identifier_columns must be top-level columns, not '{name}'")
+    return names

@@ -1,0 +1,208 @@
+"""The rows that snapshots removed and added, with what happened to them (Java: ChangelogIterator).
+
+`_change_type`, `_change_ordinal` and `_commit_snapshot_id` come after the table's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.evolve import evolution
+from iceberg_spark.arrow.file_fields import file_fields
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.row_changes import (
+    ChangeType,
+    Mask,
+    key_arrays,
+    net_changes,
+    row_codes,
+    update_images,
+    without_carried_over,
+)
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec.schema import Schema
+
+_ADDED = (reserved.CHANGE_TYPE, reserved.CHANGE_ORDINAL, reserved.COMMIT_SNAPSHOT_ID)
+_TYPE_NAMES = pa.array([kind.name for kind in ChangeType], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """What is asked: `context` reads whole rows, `shown` are the columns that are returned.
+
+    `identifiers` are names of columns; with them removed and added rows of one identity become
+    updates. `net` cancels out changes over all snapshots.
+    """
+
+    context: ScanContext
+    shown: Schema
+    identifiers: tuple[str, ...] = ()
+    net: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the result."""
+        return Schema(*self.shown.fields, *_ADDED)
+
+
+def change_batches(
+    request: ChangeRequest, io: FileIO, steps: Iterable[ChangeStep]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the changes, snapshot by snapshot, as batches of `request.schema`.
+
+    What only adds or only removes rows streams; else the rows of the files that one snapshot
+    changed are held in memory, and those of all snapshots for net changes.
+    """
+    everything: list[pa.Table] = []
+    for step in steps:
+        if request.net:
+            everything.append(_step_table(request, io, step))
+        elif step.may_carry_over:
+            table = _step_table(request, io, step)
+            identity = identity_keys(request, table)
+            yield from shown(
+                request, settled(table, row_keys(request, table), identity, request.identifiers)
+            )
+        else:
+            for batch, is_insert in _step_rows(request, io, step):
+                yield from shown(
+                    request, with_change(batch, is_insert, step.ordinal, step.snapshot_id)
+                )
+    if everything:
+        table = pa.concat_tables(everything)
+        yield from shown(request, netted(table, row_keys(request, table)))
+
+
+def changed_rows(
+    context: ScanContext, io: FileIO, file: ChangedFile
+) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Yield the rows of a changed file that came or went, and True for those that came."""
+    match file:
+        case ChangedFile(None, after) if after is not None:
+            for batch in read_task(context, io, after):
+                yield batch, True
+        case ChangedFile(before, None) if before is not None:
+            for batch in read_task(context, io, before):
+                yield batch, False
+        case ChangedFile(before, after) if before is not None and after is not None:
+            marked = replace(
+                context, read_schema=Schema(*context.read_schema.fields, reserved.DELETED)
+            )
+            both = zip(read_task(marked, io, before), read_task(marked, io, after), strict=True)
+            for old, new in both:
+                yield from _switched(old, new)
+        case _:
+            return
+
+
+def _switched(old: pa.RecordBatch, new: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """Yield the rows that are deleted in one of two readings of the same rows."""
+    was, now = (_mask(batch.column(batch.num_columns - 1)) for batch in (old, new))
+    rows = new.select(range(new.num_columns - 1))
+    for chosen, is_insert in ((now & ~was, False), (was & ~now, True)):
+        if chosen.any():
+            yield rows.filter(pa.array(chosen)), is_insert
+
+
+def _step_rows(
+    request: ChangeRequest, io: FileIO, step: ChangeStep
+) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    for file in step.files():
+        yield from changed_rows(request.context, io, file)
+
+
+def _step_table(request: ChangeRequest, io: FileIO, step: ChangeStep) -> pa.Table:
+    tables = [
+        with_change(batch, is_insert, step.ordinal, step.snapshot_id)
+        for batch, is_insert in _step_rows(request, io, step)
+    ]
+    empty = _whole_schema(request).empty_table()
+    return pa.concat_tables([empty, *tables])
+
+
+def settled(
+    table: pa.Table,
+    keys: Sequence[pa.Array],
+    identity: Sequence[pa.Array],
+    identifiers: Sequence[str],
+) -> pa.Table:
+    """Return one snapshot's changes without carried-over rows, updates told apart if asked for.
+
+    Rows are equal where all `keys` are; `identity` are keys of the identifier columns.
+    """
+    kept = pa.array(without_carried_over(row_codes(keys), _inserts(table)))
+    changes = table.filter(kept)
+    if not identity:
+        return changes
+    codes = row_codes([key.filter(kept) for key in identity])
+    types = update_images(codes, _inserts(changes), ", ".join(identifiers))
+    at = table.schema.get_field_index("_change_type")
+    field = table.schema.field(at)
+    return changes.set_column(at, field, _TYPE_NAMES.take(pa.array(types)).cast(field.type))
+
+
+def netted(table: pa.Table, keys: Sequence[pa.Array]) -> pa.Table:
+    """Return what is left of the changes of several snapshots."""
+    ordinals = table.column("_change_ordinal").to_numpy().astype(np.int64)
+    rows = net_changes(row_codes(keys), ordinals, _inserts(table))
+    return table.take(pa.array(np.sort(rows)))
+
+
+def identity_keys(request: ChangeRequest, table: pa.Table) -> list[pa.Array]:
+    """Return the keys of the identifier columns, none where updates are not asked for."""
+    return key_arrays([_one(table.column(name)) for name in request.identifiers])
+
+
+def row_keys(request: ChangeRequest, table: pa.Table) -> list[pa.Array]:
+    """Return the keys of whole rows."""
+    count = len(request.context.read_schema.fields)
+    return key_arrays([_one(table.column(at)) for at in range(count)])
+
+
+def with_change(batch: pa.RecordBatch, is_insert: bool, ordinal: int, snapshot_id: int) -> pa.Table:
+    """Return rows with what happened to them, in which snapshot."""
+    rows = batch.num_rows
+    kind = ChangeType.INSERT if is_insert else ChangeType.DELETE
+    added = [
+        pa.repeat(pa.scalar(kind.name), rows),
+        pa.repeat(pa.scalar(ordinal, pa.int32()), rows),
+        pa.repeat(pa.scalar(snapshot_id, pa.int64()), rows),
+    ]
+    fields = [*batch.schema, *to_arrow(Schema(*_ADDED))]
+    return pa.Table.from_arrays([*batch.columns, *added], schema=pa.schema(fields))
+
+
+def _whole_schema(request: ChangeRequest) -> pa.Schema:
+    return to_arrow(Schema(*request.context.read_schema.fields, *_ADDED))
+
+
+def shown(request: ChangeRequest, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Yield rows with the columns that are asked for."""
+    wanted = request.schema
+    evolve = evolution(file_fields(table.schema), wanted.fields, {}, "the changes")
+    for batch in table.to_batches():
+        if batch.num_rows:
+            yield evolve.apply(batch)
+
+
+def _inserts(table: pa.Table) -> Mask:
+    return _mask(pc.equal(table.column("_change_type"), "INSERT"))
+
+
+def _mask(column: Any) -> Mask:
+    mask: Mask = _one(column).to_numpy(zero_copy_only=False).astype(np.bool_)
+    return mask
+
+
+def _one(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,65 @@
+"""Changes against Java's create_changelog_view, where Java can: snapshots without delete files."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from tests.oracle import java_api
+
+UPDATED = 3  # the snapshot of the update; later ones remove two rows of one identity
+
+
+@pytest.fixture(scope="module")
+def changed(java: SparkSession) -> ice.Table:
+    """Inserts, a rewrite by condition, an update, an overwrite and a compaction, by Java."""
+    java.sql(
+        "CREATE TABLE j.db.changed (id bigint, k string, v double) USING iceberg "
+        "PARTITIONED BY (k) TBLPROPERTIES ('format-version'='2')"
+    )
+    twice = "(4, null, null), (4, null, null)"
+    java.sql(
+        "INSERT INTO j.db.changed VALUES (1, 'a', 1.0), (2, 'a', double('NaN')), "
+        f"(3, 'b', -0.0), {twice}"
+    )
+    java.sql("DELETE FROM j.db.changed WHERE id = 1")
+    java.sql("INSERT INTO j.db.changed VALUES (1, 'a', 1.0), (5, 'c', 5.0)")
+    java.sql("UPDATE j.db.changed SET v = 7 WHERE id IN (3, 5)")
+    java.sql("CALL j.system.rewrite_data_files(table => 'db.changed', "
+             "options => map('rewrite-all', 'true'))")  # fmt: skip
+    java.sql("INSERT OVERWRITE j.db.changed VALUES (1, 'a', 2.0), (6, 'a', 6.0)")
+    java.sql("DELETE FROM j.db.changed WHERE id = 6")
+    return ice.load_table(java_api.location(java, "changed"))
+
+
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "changes": ("", {}),
+    "net": ("net_changes => true, ", {"net_changes": True}),
+    "updates": (
+        "identifier_columns => array('id', 'k'), ",
+        {"identifier_columns": ["id", "k"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("start", [None, 0, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_the_changes_are_javas(
+    java: SparkSession, changed: ice.Table, case: str, start: int | None
+) -> None:
+    arguments, ours = CASES[case]
+    numbers = [each.snapshot_id for each in changed.snapshots()]
+    first = None if start is None else numbers[start]
+    last = numbers[UPDATED if case == "updates" else -1]
+    given = "" if first is None else f"'start-snapshot-id', '{first}', "
+    options = f"options => map({given}'end-snapshot-id', '{last}'), "
+    view = f"view_{case}_{start}"
+    java.sql(
+        f"CALL j.system.create_changelog_view(table => 'db.changed', {arguments}{options}"
+        f"changelog_view => '{view}')"
+    )
+    expected = java.table(view).toArrow()
+    found = changed.scan().changes(first, last, **ours).to_arrow()
+    assert found.column_names == expected.column_names
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
