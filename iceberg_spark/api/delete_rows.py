@@ -20,7 +20,7 @@ from iceberg_spark.transaction.row_change import ChangedRows, RowChange, RowLeve
 from iceberg_spark.transaction.target_files import Target, data_file
 from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
-from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.sorted_files import write_sorted_files
 
 Found = tuple[FileScanTask, Positions]
 
@@ -55,7 +55,7 @@ def _rewritten(whole: RowChange, target: Target, io: FileIO, context: WriteConte
     batches = aligned(context.schema, kept, AlignOptions())
     return replace(
         whole,
-        added_data=write_data_files(context, io, batches, TaskId()),
+        added_data=write_sorted_files(context, io, batches),
         removed_data=(*whole.removed_data, *(data_file(task) for task in touched)),
         counts=ChangedRows(deleted=whole.counts.deleted + sum(counts.values())),
     )

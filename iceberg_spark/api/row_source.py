@@ -15,8 +15,8 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
-from iceberg_spark.write.context import TaskId, WriteContext
-from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.sorted_files import write_sorted_files
 from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
@@ -74,4 +74,4 @@ def _write_batches(
     options: AlignOptions,
 ) -> tuple[DataFile, ...]:
     check_columns(context.schema, schema, options)
-    return write_data_files(context, io, aligned(context.schema, batches, options), TaskId())
+    return write_sorted_files(context, io, aligned(context.schema, batches, options))

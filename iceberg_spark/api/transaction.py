@@ -53,9 +53,9 @@ from iceberg_spark.transaction.set_spec import SetSpec
 from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
 from iceberg_spark.transaction.upsert_rows import UpsertRows
 from iceberg_spark.write.aligned import AlignOptions, aligned
-from iceberg_spark.write.context import TaskId, WriteContext
-from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.sorted_files import write_sorted_files
 from iceberg_spark.write.strays import remove_aborted, remove_strays
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
 from iceberg_spark.write.upsert_result import UpsertResult
@@ -159,7 +159,7 @@ class TableTransaction:
             replaced = matched.replaced
             context = self._context()
             kept = aligned(context.schema, matched.kept(self._io), AlignOptions())
-            added += self._noted(write_data_files(context, self._io, kept, TaskId()))
+            added += self._noted(write_sorted_files(context, self._io, kept))
             planned = Planned(self._head(branch), row_filter=predicate)
         self._actions.append(
             OverwriteFiles(

@@ -14,8 +14,11 @@ _CHUNKS_WAITING = 3
 T = TypeVar("T")
 
 
-def chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+def chunks(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, chunk_bytes: int | None = None
+) -> Iterator[pa.Table]:
     """Gather batches to tables of about 32 MB, so that work per table is worth its overhead."""
+    full = CHUNK_BYTES if chunk_bytes is None else chunk_bytes
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -23,7 +26,7 @@ def chunks(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.
             continue
         waiting.append(batch)
         size += batch.nbytes
-        if size >= CHUNK_BYTES:
+        if size >= full:
             yield pa.Table.from_batches(waiting, schema)
             waiting, size = [], 0
     if waiting:

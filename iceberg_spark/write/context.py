@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.sort import UNSORTED, SortOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,8 @@ class WriteContext:
     `properties` are the table's properties with the write's own options laid over them (under
     the table property's name), so that writers look in one place. `write_id` is part of every
     file name, so that strays of failed, retried and speculative tasks are found and removed.
+    `sort_order` is the table's and `sort_order_id` what files are said to be sorted by: 0 until
+    somebody sorts the rows.
     """
 
     table_location: str
@@ -31,6 +34,7 @@ class WriteContext:
     fanout: bool = True
     properties: Mapping[str, str] = field(default_factory=dict)
     io_properties: Mapping[str, str] = field(default_factory=dict)
+    sort_order: SortOrder = UNSORTED
 
 
 @dataclass(frozen=True, slots=True)

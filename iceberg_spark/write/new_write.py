@@ -51,8 +51,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     location provider class. Raises InvalidOptionError for a bad option or property.
     """
     _check_table(metadata)
-    options = dict(properties_override or {})
-    given = {**metadata.properties, **options}
+    given = {**metadata.properties, **(properties_override or {})}
     file_format = _format(write_format or given.get(names.DEFAULT_FILE_FORMAT, "parquet"))
     kind = file_format.lower()
     if compression_codec is not None:
@@ -79,6 +78,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         fanout=True if fanout is None else fanout,
         properties=_needed(given, metadata),
         io_properties=dict(io_properties or {}),
+        sort_order=metadata.sort_order,
     )
     data_shape(context)  # raises for a bad codec, level or size before any task starts
     return context

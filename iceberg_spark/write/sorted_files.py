@@ -1,0 +1,125 @@
+"""Data files whose rows lie in the table's sort order (specification, "Sorting").
+
+Rows are sorted in memory, a run at a time, and no file holds rows of two runs: every file is in
+order, and a task never holds more than a run and its sorted copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.arrow.transforms import apply_transform
+from iceberg_spark.errors import StorageError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField, SortOrder
+from iceberg_spark.spec.transform_result import can_transform
+from iceberg_spark.spec.transforms import UnknownTransform, VoidTransform
+from iceberg_spark.write.chunks import chunks
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.partitioned import source_column
+
+RUN_BYTES = 256 * 1024 * 1024
+
+
+def write_sorted_files(
+    context: WriteContext,
+    io: FileIO,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    run_bytes: int = RUN_BYTES,
+) -> tuple[DataFile, ...]:
+    """Write rows as `write_data_files`, in the order of `context.sort_order` where it has one.
+
+    `run_bytes` is how much is sorted at a time; more rows make further files. An order with a
+    transform that is not known, or of a column that is gone, is left out: files are unsorted then.
+    """
+    order, schema = context.sort_order, context.schema
+    if not can_sort(order, schema):
+        return write_data_files(context, io, batches, TaskId())
+    ordered = replace(context, sort_order_id=order.order_id)
+    written: list[DataFile] = []
+    try:
+        pieces = _pieces(batches, run_bytes)
+        for number, run in enumerate(chunks(pieces, to_arrow(schema), run_bytes)):
+            rows = sort_rows(run, order, schema)
+            del run
+            written += write_data_files(ordered, io, rows.to_batches(), TaskId(number))
+    except BaseException:
+        with suppress(StorageError):  # left to orphan removal: the first error says more
+            io.delete_many([file.file_path for file in written])
+        raise
+    return tuple(written)
+
+
+def can_sort(order: SortOrder, schema: Schema) -> bool:
+    """Tell whether rows can be put in an order: it has keys, and all can be computed."""
+    return not order.is_unsorted and all(_is_known(key, schema) for key in order.fields)
+
+
+def _is_known(key: SortField, schema: Schema) -> bool:
+    source = schema.get(key.source_id)
+    return (
+        len(key.source_ids) == 1
+        and source is not None
+        and not isinstance(key.transform, UnknownTransform)
+        and can_transform(key.transform, source.field_type)
+    )
+
+
+def sort_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
+    """Return rows in an order; equal ones keep theirs.
+
+    The table has the columns of `arrow.schema.to_arrow(schema)`. -0.0 comes before 0.0 and NaN
+    after every number (specification, "Sorting"); text is compared by code points, bytes as
+    unsigned numbers.
+    """
+    columns: dict[str, Any] = {}
+    directions: list[tuple[str, str]] = []
+    for at, key in enumerate(order.fields):
+        if isinstance(key.transform, VoidTransform):
+            continue
+        source = source_column(rows, schema, key.source_id)
+        kind = schema.find_type(key.source_id)
+        values = apply_transform(key.transform, kind, source)
+        if values.null_count:
+            first = key.null_order is NullOrder.NULLS_FIRST
+            columns[f"null {at}"] = pc.is_null(values).cast(pa.int8())
+            directions.append((f"null {at}", "descending" if first else "ascending"))
+        columns[f"value {at}"] = _comparable(values)
+        descending = key.direction is SortDirection.DESC
+        directions.append((f"value {at}", "descending" if descending else "ascending"))
+    if not columns:
+        return rows
+    positions = pc.sort_indices(pa.table(columns), sort_keys=directions)
+    return rows.combine_chunks().take(positions)
+
+
+def _comparable(values: pa.Array) -> pa.Array:
+    """Return floats as whole numbers in their total order, with one NaN; others as they are."""
+    if not pa.types.is_floating(values.type):
+        return values
+    doubles = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).astype(np.float64)
+    numbers: npt.NDArray[np.int64] = doubles.view(np.int64)
+    largest = np.iinfo(np.int64).max
+    ordered = np.where(numbers < 0, numbers ^ largest, numbers)
+    return pa.array(np.where(np.isnan(doubles), largest, ordered))
+
+
+def _pieces(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Cut batches that are larger than a run."""
+    for batch in batches:
+        rows = max(batch.num_rows * size // max(batch.nbytes, 1), 1)
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)
