@@ -16,6 +16,7 @@ _HOME = {
     "api.load": ("create_table", "load_table"),
     "api.register": ("register",),
     "api.scan": ("TableScan",),
+    "api.sql": ("explain", "sql"),
     "api.table": ("Table",),
     "api.transaction": ("TableTransaction",),
     "expr.build": ("col",),
@@ -33,7 +34,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - by what a user needs first
-    "load_table", "create_table", "load_catalog", "enable", "disable", "register",
+    "load_table", "create_table", "load_catalog", "enable", "disable", "sql", "explain", "register",
     "Table", "TableScan", "TableTransaction", "TableCatalog", "col",
     "Schema", "NestedField", "BooleanType", "IntegerType", "LongType", "FloatType", "DoubleType",
     "DecimalType", "DateType", "TimeType", "TimestampType", "TimestamptzType", "StringType",

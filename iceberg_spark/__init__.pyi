@@ -6,6 +6,8 @@ from iceberg_spark.api.load import create_table as create_table
 from iceberg_spark.api.load import load_table as load_table
 from iceberg_spark.api.register import register as register
 from iceberg_spark.api.scan import TableScan as TableScan
+from iceberg_spark.api.sql import explain as explain
+from iceberg_spark.api.sql import sql as sql
 from iceberg_spark.api.table import Table as Table
 from iceberg_spark.api.transaction import TableTransaction as TableTransaction
 from iceberg_spark.expr.build import col as col

@@ -28,6 +28,6 @@ def run(page: str, chosen: list[str], folder: Path, **known: Any) -> dict[str, A
     """Run blocks one after the other in one namespace, with /tmp/ as a folder of their own."""
     names = dict(known)
     for block in chosen:
-        code = block.replace('"/tmp/', f'"{folder}/')
+        code = block.replace('"/tmp/', f'"{folder}/').replace("`/tmp/", f"`{folder}/")
         exec(compile(code, page, "exec"), names)
     return names

@@ -1,0 +1,46 @@
+"""`sql(spark, "select ...")`: queries over tables of ours, pruned as their text allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.scan.report import explain as explain_plan
+from iceberg_spark.spark.adapt.worker_python import check_worker_python
+from iceberg_spark.spark.sql.query import QueriedTable, plan_query
+
+
+def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | None = None) -> DataFrame:
+    """Run a query by Spark, with tables of this library under their own names.
+
+    Ours are identifiers of configured catalogs (`cat.db.t`, also `cat.db.t.branch_audit`,
+    `cat.db.t.tag_eoy`, `cat.db.t.snapshots`) and locations in backticks (`/data/t`); both take
+    VERSION AS OF and TIMESTAMP AS OF. All other tables are Spark's. Conditions of WHERE and ON
+    that concern one table prune its plan; what is not understood prunes nothing (`explain`).
+    `args` are the values of parameters such as `:day`, which prune nothing either.
+
+    Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
+    """
+    check_worker_python(spark)
+    return plan_query(spark, query).frame(spark, args)
+
+
+def explain(spark: SparkSession, query: str) -> str:
+    """Return, for a person, what a query reads of each table of ours, and what prunes it."""
+    tables = plan_query(spark, query).tables
+    if not tables:
+        return "The query names no table of this library."
+    return "\n\n".join(_explained(table) for table in tables)
+
+
+def _explained(table: QueriedTable) -> str:
+    lines = [f"{table.reference.name}:"]
+    lines += [f"  pruned by  {text}" for text in table.conditions]
+    lines += [f"  not understood, prunes nothing  {text}" for text in table.left_out]
+    if table.plan is None:
+        lines.append("  a metadata table")
+    else:
+        lines += [f"  {line}" for line in explain_plan(table.plan).splitlines()]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Queries as SQL text over tables of ours and of Spark's."""

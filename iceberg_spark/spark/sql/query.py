@@ -1,0 +1,224 @@
+"""A query over tables of ours: each becomes a frame, pruned by what the text asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.config import configured
+from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.nodes import And, Unbound
+from iceberg_spark.expr.sql import parse_predicate
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.request import scan_request
+from iceberg_spark.spark.adapt.options import FORMAT_NAME
+from iceberg_spark.spark.native.plan_frame import plan_frame
+from iceberg_spark.spark.native.session import session_time_zone
+from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
+from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
+
+_METADATA_MARK = "#"
+_BRANCH, _TAG = "branch_", "tag_"
+_SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
+
+
+@dataclass(frozen=True, slots=True)
+class QueriedTable:
+    """A table of ours in a query: the plan of its scan, and what its rows are pruned by."""
+
+    reference: TableReference
+    plan: ScanPlan | None  # None for a metadata table
+    frame: DataFrame = field(repr=False)
+    conditions: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query whose tables are planned; `frame` has Spark run it."""
+
+    text: str
+    tables: tuple[QueriedTable, ...]
+
+    def frame(self, spark: SparkSession, args: Mapping[str, Any] | None = None) -> DataFrame:
+        """Return the query's frame. `args` are the values of its parameters (`:name`)."""
+        pieces, at = [], 0
+        for number, table in enumerate(self.tables):
+            one = table.reference
+            name = "" if one.alias is not None else f" AS {_quoted(one.parts[-1])}"
+            pieces += [_escaped(self.text[at : one.start]), f"{{table_{number}}}{name}"]
+            at = one.end
+        pieces.append(_escaped(self.text[at:]))
+        frames = {f"table_{number}": table.frame for number, table in enumerate(self.tables)}
+        if not frames:
+            return spark.sql(self.text, args=dict(args) if args else None)
+        return spark.sql("".join(pieces), args=dict(args) if args else None, **frames)
+
+
+def plan_query(spark: SparkSession, text: str) -> Query:
+    """Plan the scans of the tables of ours that a query names.
+
+    Tables are identifiers of configured catalogs ("cat.db.t"), and locations in backticks; with
+    VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`).
+    Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
+    """
+    tree = parse_query(text)
+    tables = []
+    for reference in table_references(tree, text):
+        place = _place(reference, spark)
+        if place is not None:
+            tables.append(_Planner(spark, tree, reference).table(place))
+    return Query(text, tuple(tables))
+
+
+def _place(reference: TableReference, spark: SparkSession) -> str | None:
+    """Return the location or identifier of a table of ours, None for one of Spark's."""
+    first, *rest = reference.parts
+    if not rest:
+        return first if "/" in first else None
+    if first.lower() == FORMAT_NAME and len(rest) == 1:
+        return rest[0]
+    taken = spark.conf.get(f"spark.sql.catalog.{first}", None) is not None
+    return reference.name if len(rest) > 1 and not taken and configured(first) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """Plans one table of a query."""
+
+    spark: SparkSession
+    tree: Any  # sqlglot's
+    reference: TableReference
+
+    def table(self, place: str) -> QueriedTable:
+        """Return the table's frame, pruned where the query allows."""
+        catalog, identifier, selector = _table_and_selector(place)
+        loaded = catalog.load(identifier)
+        choice = {**_selected(selector), **self._as_of()}
+        if selector and not choice:
+            return self._metadata_table(loaded, selector)
+        return self._planned(catalog, loaded, choice)
+
+    def _metadata_table(self, loaded: LoadedTable, name: str) -> QueriedTable:
+        reader = self.spark.read.format(FORMAT_NAME)
+        frame = reader.load(f"{loaded.metadata_location}{_METADATA_MARK}{name}")
+        return QueriedTable(self.reference, None, frame)
+
+    def _planned(
+        self, catalog: Catalog, loaded: LoadedTable, choice: Mapping[str, Any]
+    ) -> QueriedTable:
+        io = catalog.io(loaded.metadata.location)
+        everything: dict[str, Any] = {
+            **choice,
+            "case_sensitive": self._setting("spark.sql.caseSensitive", "false"),
+            "time_zone": session_time_zone(self.spark),
+            "io_properties": io.properties,
+        }
+        whole = scan_request(loaded.metadata, **everything)
+        names = [one.name for one in whole.read_schema.fields]
+        taken, texts, left_out = self._conditions(whole.table_schema, names, everything)
+        columns = self._columns(names)
+        context = scan_request(
+            loaded.metadata,
+            **everything,
+            row_filter=And(tuple(taken)) if taken else None,
+            selected_fields=columns,
+        )
+        planned = plan(loaded.metadata, io, context)
+        frame = plan_frame(planned, self.spark)
+        return QueriedTable(self.reference, planned, frame, texts, left_out)
+
+    def _columns(self, names: list[str]) -> tuple[str, ...] | None:
+        if self._setting("spark.sql.parser.quotedRegexColumnNames", "false"):
+            return None
+        found = needed_columns(self.tree, self.reference, names)
+        if found is None:
+            return None
+        return found or tuple(names[:1])
+
+    def _conditions(
+        self, schema: Any, names: list[str], everything: Mapping[str, Any]
+    ) -> tuple[list[Unbound], tuple[str, ...], tuple[str, ...]]:
+        asked = conditions(self.reference, names)
+        taken, texts, left_out = [], [], list(asked.left_out)
+        nodes = worked_out([one.node for one in asked.taken], self.spark)
+        for condition, node in zip(asked.taken, nodes, strict=True):
+            try:
+                unbound = parse_predicate(node.sql("spark"))
+                bind(
+                    schema,
+                    unbound,
+                    case_sensitive=everything["case_sensitive"],
+                    time_zone=everything["time_zone"],
+                )
+            except IcebergError:
+                left_out.append(condition.text)
+                continue
+            taken.append(unbound)
+            texts.append(condition.text)
+        return taken, tuple(texts), tuple(left_out)
+
+    def _as_of(self) -> dict[str, Any]:
+        if self.reference.version is not None:
+            return {"version_as_of": self.reference.version}
+        if self.reference.timestamp is None:
+            return {}
+        moment = self.reference.timestamp
+        asked = f"SELECT unix_millis(cast({moment} AS timestamp))"
+        return {"as_of_timestamp_ms": int(self.spark.sql(asked).collect()[0][0])}
+
+    def _setting(self, key: str, default: str) -> bool:
+        return str(self.spark.conf.get(key, default)).lower() == "true"
+
+
+def _table_and_selector(place: str) -> tuple[Catalog, str, str | None]:
+    """Return a table and what stands behind its name: a branch, a tag, a metadata table."""
+    location, mark, name = place.partition(_METADATA_MARK)
+    catalog, identifier = resolve(location)
+    if mark:
+        return catalog, identifier, name
+    above, dot, last = identifier.rpartition(".")
+    is_name = "/" not in identifier and "." in above
+    if dot and is_name and not catalog.table_exists(identifier):
+        return catalog, above, last
+    return catalog, identifier, None
+
+
+def _selected(selector: str | None) -> dict[str, Any]:
+    """Return what a selector says about the snapshot; nothing for a metadata table's name."""
+    match selector:
+        case str() if selector.startswith(_BRANCH):
+            return {"branch": selector.removeprefix(_BRANCH)}
+        case str() if selector.startswith(_TAG):
+            return {"tag": selector.removeprefix(_TAG)}
+        case str() if selector.startswith(_SNAPSHOT_ID):
+            return {"snapshot_id": _number(selector, _SNAPSHOT_ID)}
+        case str() if selector.startswith(_AT_TIMESTAMP):
+            return {"as_of_timestamp_ms": _number(selector, _AT_TIMESTAMP)}
+        case _:
+            return {}
+
+
+def _number(selector: str, prefix: str) -> int:
+    text = selector.removeprefix(prefix)
+    if not text.isdigit():
+        raise InvalidInputError(f"'{selector}': digits are needed behind {prefix}")
+    return int(text)
+
+
+def _quoted(name: str) -> str:
+    quoted = name.replace("`", "``")
+    return f"`{quoted}`"
+
+
+def _escaped(text: str) -> str:
+    """Return text that stays as it is when frames are put into it."""
+    return text.replace("{", "{{").replace("}", "}}")

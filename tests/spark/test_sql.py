@@ -1,0 +1,186 @@
+"""`sql(spark, "select ...")` over tables of ours, on classic sessions and over Connect."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidInputError, NoSuchTableError
+from iceberg_spark.spark.sql.query import plan_query
+
+DAYS = [date(1994, 1, 1) + timedelta(days=30 * n) for n in range(12)]
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("w")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYICEBERG_CATALOG__SQLTEST__TYPE", "filesystem")
+        patch.setenv("PYICEBERG_CATALOG__SQLTEST__WAREHOUSE", str(folder))
+        _line_items(folder / "db" / "lineitem")
+        _parts(folder / "db" / "part")
+        yield folder
+
+
+def _line_items(path: Path) -> None:
+    """One file for each ship date, as TPC-H's lineitem has them after loading by day."""
+    table = ice.create_table(
+        str(path),
+        "l_partkey bigint, l_shipdate date, l_discount decimal(4,2), l_quantity int, l_flag string",
+        partition_by=["l_shipdate"],
+    )
+    days = [day for day in DAYS for _ in range(2)]
+    table.append(
+        pa.table(
+            {
+                "l_partkey": pa.array(range(24), pa.int64()),
+                "l_shipdate": days,
+                "l_discount": pa.array(
+                    [Decimal(n % 10) / 100 for n in range(24)], pa.decimal128(4, 2)
+                ),
+                "l_quantity": pa.array([n * 2 for n in range(24)], pa.int32()),
+                "l_flag": [f"f{{{n % 2}}}" for n in range(24)],
+            }
+        )
+    )
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "loaded").commit()
+
+
+def _parts(path: Path) -> None:
+    table = ice.create_table(str(path), "p_partkey bigint, p_type string", partition_by=["p_type"])
+    keys = list(range(24))
+    table.append(pa.table({"p_partkey": keys, "p_type": [f"T{n % 3}" for n in keys]}))
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def files(spark: Any, query: str) -> dict[str, int]:
+    return {one.reference.parts[-1]: len(one.plan) for one in plan_query(spark, query).tables}
+
+
+Q1 = """
+    select l_flag, sum(l_quantity) as q, count(*) as c from sqltest.db.lineitem
+    where l_shipdate <= date '1994-12-01' - interval '90' day group by l_flag
+"""
+Q3 = """
+    select l_partkey, p_type from sqltest.db.lineitem, sqltest.db.part
+    where l_partkey = p_partkey and p_type = 'T1' and l_shipdate > date '1994-06-15'
+"""
+Q6 = """
+    select sum(l_quantity) from sqltest.db.lineitem
+    where l_shipdate >= date '1994-03-01' and l_shipdate < date '1994-03-01' + interval '3' month
+      and l_discount between 0.06 - 0.01 and 0.06 + 0.01 and l_quantity < 24
+"""
+Q14 = """
+    select 100.00 * sum(case when p_type like 'T1%' then l_quantity else 0 end) / sum(l_quantity)
+    from sqltest.db.lineitem, sqltest.db.part
+    where l_partkey = p_partkey and l_shipdate >= date '1994-09-01'
+      and l_shipdate < date '1994-09-01' + interval '1' month
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "planned"),
+    [
+        (Q1, {"lineitem": sum(day <= date(1994, 9, 2) for day in DAYS)}),
+        (Q3, {"lineitem": sum(day > date(1994, 6, 15) for day in DAYS), "part": 1}),
+        (Q6, {"lineitem": 2}),  # of four days in the range, two have rows with the discount
+        (Q14, {"lineitem": 1, "part": 3}),
+    ],
+    ids=["q1", "q3", "q6", "q14"],
+)
+def test_queries_of_tpc_h_prune_files_and_give_spark_s_rows(
+    spark: Any, warehouse: Path, query: str, planned: dict[str, int]
+) -> None:
+    found = files(spark, query)
+    assert found == planned
+    for name in ("lineitem", "part"):
+        location = warehouse / "db" / name
+        frame = spark.read.format("pyiceberg-lite").load(str(location))
+        frame.createOrReplaceTempView(f"plain_{name}")
+    plain = query.replace("sqltest.db.", "plain_")
+    assert rows(ice.sql(spark, query)) == rows(spark.sql(plain))
+
+
+def test_a_query_joins_tables_of_ours_with_spark_s(any_spark: Any, warehouse: Path) -> None:
+    any_spark.range(3).createOrReplaceTempView("few")
+    query = f"""
+        with x as (select p_partkey, p_type from `{warehouse}/db/part` where p_type <> 'T0')
+        select few.id, x.p_type, '{{braces}}' from few join x on x.p_partkey = few.id
+    """
+    expected = [(1, "T1", "{braces}"), (2, "T2", "{braces}")]
+    assert rows(ice.sql(any_spark, query)) == expected
+    table = f"`pyiceberg-lite`.`{warehouse}/db/part`"
+    query = f"select id from few where id in (select p_partkey from {table})"
+    assert rows(ice.sql(any_spark, query)) == [(0,), (1,), (2,)]
+
+
+def test_a_table_keeps_its_name_for_qualified_columns(any_spark: Any, warehouse: Path) -> None:
+    query = "select part.p_type from sqltest.db.part where part.p_partkey = 5"
+    assert rows(ice.sql(any_spark, query)) == [("T2",)]
+
+
+def test_parameters_go_to_spark(any_spark: Any, warehouse: Path) -> None:
+    frame = ice.sql(
+        any_spark, "select p_type from sqltest.db.part where p_partkey = :key", {"key": 4}
+    )
+    assert rows(frame) == [("T1",)]
+
+
+@pytest.mark.parametrize("how", ["version as of 'loaded'", "for version as of {id}"])
+def test_version_as_of(any_spark: Any, warehouse: Path, how: str) -> None:
+    table = ice.load_table("sqltest.db.lineitem")
+    first = table.refs()["loaded"].snapshot_id
+    query = f"select count(*) from sqltest.db.lineitem {how.format(id=first)} l"
+    assert rows(ice.sql(any_spark, query)) == [(24,)]
+
+
+def test_timestamp_as_of_is_worked_out_by_spark(any_spark: Any, warehouse: Path) -> None:
+    query = "select count(*) from sqltest.db.lineitem timestamp as of date_add(current_date(), 1)"
+    assert rows(ice.sql(any_spark, query)) == [(24,)]
+
+
+def test_branches_and_tags_stand_behind_the_name(any_spark: Any, warehouse: Path) -> None:
+    for name in ("tag_loaded", "branch_main"):
+        query = f"select count(*) from sqltest.db.lineitem.{name}"
+        assert rows(ice.sql(any_spark, query)) == [(24,)]
+
+
+def test_explain_names_what_prunes_and_what_does_not(spark: Any, warehouse: Path) -> None:
+    query = """
+        select 1 from sqltest.db.lineitem l
+        where l_shipdate = date '1994-01-01' and l_quantity % 2 = 0
+          and l_partkey in (select p_partkey from sqltest.db.part)
+    """
+    text = ice.explain(spark, query)
+    assert "pruned by  l_shipdate = CAST('1994-01-01' AS DATE)" in text
+    assert "prunes nothing  l_quantity % 2 = 0" in text
+    assert "prunes nothing  l_partkey IN (SELECT" in text
+    assert "sqltest.db.part:" in text
+    assert ice.explain(spark, "select 1") == "The query names no table of this library."
+
+
+def test_a_query_without_tables_of_ours_is_spark_s(any_spark: Any) -> None:
+    assert rows(ice.sql(any_spark, "select 1 as one, '{x}'")) == [(1, "{x}")]
+
+
+def test_bad_queries_are_named(spark: Any, warehouse: Path) -> None:
+    with pytest.raises(NoSuchTableError):
+        ice.sql(spark, "select * from sqltest.db.nothing")
+    with pytest.raises(InvalidInputError, match=r"t\.delete"):
+        ice.sql(spark, "delete from sqltest.db.part")
+    with pytest.raises(InvalidInputError, match="VERSION AS OF"):
+        ice.sql(spark, "select * from sqltest.db.part version as of 1 + 1")
+
+
+def test_ambiguous_names_are_left_to_spark(spark: Any, warehouse: Path) -> None:
+    query = "select p_type from sqltest.db.part a join sqltest.db.part b using (p_partkey)"
+    with pytest.raises(Exception, match="AMBIGUOUS"):
+        ice.sql(spark, query)
