@@ -1,7 +1,8 @@
 """Run everything and write benchmarks/results.md: `make bench`.
 
 Environment: BENCH_ROWS (default 10,000,000), BENCH_ROUNDS (5), BENCH_FILES (200,000),
-BENCH_MANY_FILES (1,000,000), BENCH_ONLY (comma list of reads, append, planning).
+BENCH_MANY_FILES (1,000,000), BENCH_ONLY (comma list of reads, append,
+planning, metadata).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
+from benchmarks.metadata_tables import measure_metadata_tables
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
 from benchmarks.report import Figures, write_report
@@ -26,7 +28,7 @@ def main() -> None:
     rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
     files = int(os.environ.get("BENCH_FILES", "200000"))
     many = int(os.environ.get("BENCH_MANY_FILES", "1000000"))
-    only = os.environ.get("BENCH_ONLY", "reads,append,planning").split(",")
+    only = os.environ.get("BENCH_ONLY", "reads,append,planning,metadata").split(",")
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     spark = session(folder)
     measured: dict[str, dict[str, Measured]] = {}
@@ -48,6 +50,10 @@ def main() -> None:
             facts[f"plan of {many:,} files in a process of its own"] = (
                 f"{found['seconds']:.2f} s, peak {found['peak_mb']:,.0f} MB"
             )
+        if "metadata" in only:
+            location = folder / "described"
+            fabricate_table(location, files)
+            measured |= measure_metadata_tables(spark, location, rounds)
         write_report(Path("benchmarks/results.md"), Figures(count, rounds, measured, facts))
     finally:
         spark.stop()

@@ -61,7 +61,8 @@ def partitions(metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None) -
         return schema.empty_table()
     found = pa.concat_tables(parts).combine_chunks()
     first, group = _groups(found, ("partition", "fields"))
-    columns = {name: _total(_longs(found, name), group) for name in _SUMS}
+    sorted_rows = _sorted(group)
+    columns = {name: _total(_longs(found, name), *sorted_rows) for name in _SUMS}
     newest, known = _newest(found, group, metadata)
     rows = pa.array(np.where(known, newest, first))
     times = _times(found.column("snapshot_id"), metadata)[newest] * 1000
@@ -107,12 +108,12 @@ def _added_up(live: pa.Table, wanted: StructType, spec_id: int, projected: int) 
     tuples = coerced(concat(live.column("partition")), wanted)
     keyed = pa.table({"partition": tuples, "snapshot_id": live.column("snapshot_id")})
     first, group = _groups(keyed, ("partition", "snapshot_id"))
-    content = _longs(live, "content")
+    content, sorted_rows = _longs(live, "content"), _sorted(group)
     sums = {}
     for name, (kind, source) in _SUMS.items():
         of_kind = content == kind.value
         values = of_kind if source == _FILES else np.where(of_kind, _longs(live, source), 0)
-        sums[name] = _total(values.astype(np.int64), group)
+        sums[name] = _total(values.astype(np.int64), *sorted_rows)
     rows = pa.array(first)
     return pa.table(
         {
@@ -137,10 +138,14 @@ def _is_struct(array: Any) -> bool:
     return bool(pa.types.is_struct(array.type))
 
 
-def _total(values: Longs, group: Longs) -> Longs:
-    """Return the sum of each group; whole numbers stay exact."""
+def _sorted(group: Longs) -> tuple[Longs, Longs]:
+    """Return the rows group by group, and where each group starts among them."""
     order = np.argsort(group, kind="stable")
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    return order, np.flatnonzero(np.diff(group[order], prepend=-1))
+
+
+def _total(values: Longs, order: Longs, starts: Longs) -> Longs:
+    """Return the sum of each group; whole numbers stay exact."""
     return np.add.reduceat(values[order], starts)
 
 
