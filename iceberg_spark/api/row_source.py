@@ -8,31 +8,38 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.native.arranged_frame import Distribution
+from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.sorted_files import write_sorted_files
-from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
 
 
 def write_rows(
-    rows: RowSource, context: WriteContext, io: FileIO, options: AlignOptions
+    rows: RowSource,
+    context: WriteContext,
+    io: FileIO,
+    options: AlignOptions,
+    *,
+    engine: Engine | None = None,
+    distribution_mode: Distribution | None = None,
 ) -> tuple[DataFile, ...]:
     """Write rows as new data files that no table refers to yet.
 
-    Arrow data is written by this process; a Spark frame as it is partitioned, by its tasks.
-    Raises InvalidSchemaError, InvalidInputError (values), InvalidTypeError.
+    Arrow data is written by this process; a Spark frame by Spark's tasks, with an engine and a
+    distribution as `write_frame` takes them. Raises InvalidSchemaError, InvalidInputError
+    (values), InvalidTypeError, UnsupportedError (an engine that can't).
     """
     if isinstance(rows, DataFrame):
-        check_columns(context.schema, to_arrow(from_spark(rows.schema)), options)
-        return _write_frame(rows, context, io, options)
+        return write_frame(
+            rows, context, options, engine=engine, distribution_mode=distribution_mode
+        )
     schema, batches = arrow_batches(rows)
     return _write_batches(schema, batches, context, io, options)
 
@@ -51,19 +58,6 @@ def arrow_batches(rows: object) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
                 "Rows must be a Spark DataFrame, a pyarrow.Table, RecordBatch or "
                 f"RecordBatchReader, not {type(rows).__name__}"
             )
-
-
-def _write_frame(
-    frame: DataFrame, context: WriteContext, io: FileIO, options: AlignOptions
-) -> tuple[DataFile, ...]:
-    """Write on Spark; files of failed, retried and speculative tasks are removed."""
-    try:
-        files = write_frame(frame, context, options)
-    except BaseException:
-        remove_aborted(io, context)
-        raise
-    remove_strays(io, context, [file.file_path for file in files])
-    return files
 
 
 def _write_batches(

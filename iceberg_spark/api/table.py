@@ -20,6 +20,7 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spark.native.arranged_frame import Distribution
 from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
@@ -170,14 +171,23 @@ class Table:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
     ) -> None:
-        """Append rows: a Spark frame, or an Arrow table (then no SparkSession is needed)."""
+        """Append rows: a Spark frame, or an Arrow table (then no SparkSession is needed).
+
+        A frame is written by Spark's own Parquet writer where that can do it, else by ours in
+        the Python workers; `engine` ("native" or "arrow") forces one. `distribution_mode`
+        ("none", "hash", "range") stands in for the table's `write.distribution-mode`.
+        """
         with self.transaction() as tx:
             tx.append(
                 df,
                 branch=branch,
                 snapshot_properties=snapshot_properties,
                 case_sensitive=case_sensitive,
+                engine=engine,
+                distribution_mode=distribution_mode,
             )
 
     def overwrite(
@@ -189,6 +199,8 @@ class Table:
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
         allow_rewrite: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
     ) -> None:
         """Replace the rows that match the filter (all by default) by those of a frame or table.
 
@@ -203,6 +215,8 @@ class Table:
                 snapshot_properties=snapshot_properties,
                 case_sensitive=case_sensitive,
                 allow_rewrite=allow_rewrite,
+                engine=engine,
+                distribution_mode=distribution_mode,
             )
 
     def delete(
@@ -290,6 +304,8 @@ class Table:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
     ) -> None:
         """Replace the partitions that get rows; the others stay."""
         with self.transaction() as tx:
@@ -298,6 +314,8 @@ class Table:
                 branch=branch,
                 snapshot_properties=snapshot_properties,
                 case_sensitive=case_sensitive,
+                engine=engine,
+                distribution_mode=distribution_mode,
             )
 
     def add_files(

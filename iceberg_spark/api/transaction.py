@@ -28,6 +28,8 @@ from iceberg_spark.errors import (
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spark.native.arranged_frame import Distribution
+from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
 from iceberg_spark.spark.row_level.update import update_on_spark
 from iceberg_spark.spec.data_file import DataFile
@@ -123,9 +125,11 @@ class TableTransaction:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
     ) -> None:
         """Append rows; see `Table.append`."""
-        files = self._write(df, case_sensitive)
+        files = self._write(df, case_sensitive, engine, distribution_mode)
         self._actions.append(
             AppendFiles(files, branch=branch, snapshot_properties=snapshot_properties)
         )
@@ -139,11 +143,13 @@ class TableTransaction:
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
         allow_rewrite: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
     ) -> None:
         """Replace matching rows; see `Table.overwrite`."""
         predicate = _parsed(overwrite_filter)
         time_zone = session_time_zone()
-        added = self._write(df, case_sensitive)
+        added = self._write(df, case_sensitive, engine, distribution_mode)
         replaced: tuple[DataFile, ...] = ()
         rewrites = allow_rewrite and predicate != ALWAYS_TRUE
         planned = None
@@ -244,9 +250,11 @@ class TableTransaction:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
     ) -> None:
         """Replace the partitions that get rows; see `Table.dynamic_partition_overwrite`."""
-        files = self._write(df, case_sensitive)
+        files = self._write(df, case_sensitive, engine, distribution_mode)
         self._actions.append(
             ReplacePartitions(files, branch=branch, snapshot_properties=snapshot_properties)
         )
@@ -394,9 +402,22 @@ class TableTransaction:
             self._actions.append(row_change_action(verb, made))
         return made.change.counts
 
-    def _write(self, rows: RowSource, case_sensitive: bool) -> tuple[DataFile, ...]:
-        options = AlignOptions(case_sensitive=case_sensitive)
-        return self._noted(write_rows(rows, self._context(), self._io, options))
+    def _write(
+        self,
+        rows: RowSource,
+        case_sensitive: bool,
+        engine: Engine | None,
+        distribution_mode: Distribution | None,
+    ) -> tuple[DataFile, ...]:
+        files = write_rows(
+            rows,
+            self._context(),
+            self._io,
+            AlignOptions(case_sensitive=case_sensitive),
+            engine=engine,
+            distribution_mode=distribution_mode,
+        )
+        return self._noted(files)
 
     def _noted(self, files: Iterable[DataFile]) -> tuple[DataFile, ...]:
         made = tuple(files)

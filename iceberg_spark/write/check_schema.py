@@ -52,7 +52,7 @@ class AlignPlan:
         made = [_make(column, batch.columns, batch.num_rows) for column in self.columns]
         for column, array in zip(self.columns, made, strict=True):
             if column.field.required and array.null_count:
-                raise _null_error(column.path)
+                raise null_error(column.path)
         return batch_of(batch.num_rows, made, self.target)
 
 
@@ -85,11 +85,12 @@ def align(
         for column in columns:
             is_null = column.source is not None and pa.types.is_null(given[column.source].type)
             if is_null and column.field.required:
-                raise _null_error(column.path)
+                raise null_error(column.path)
     return AlignPlan(to_arrow(schema), columns)
 
 
-def _null_error(path: str) -> InvalidInputError:
+def null_error(path: str) -> InvalidInputError:
+    """Return the error for a null in a required column."""
     return InvalidInputError(
         f"Column '{path}' is required and the data has a null in it; fill it, or make the column "
         "optional"
@@ -196,7 +197,7 @@ def _struct_step(columns: tuple[_Column, ...], wanted: StructType, path: str) ->
         made = [_make(column, children, len(array)) for column in columns]
         for at, (column, child) in enumerate(zip(columns, made, strict=True)):
             if column.field.required and _has_null_inside(array, child):
-                raise _null_error(column.path)
+                raise null_error(column.path)
             if column.field.required:
                 made[at] = without_nulls(child)
         return struct_of(len(array), made, target, array)
@@ -221,7 +222,7 @@ def _list_step(kind: pa.DataType, wanted: ListType, below: Step | None, path: st
         if not pa.types.is_list(array.type):
             array = array.cast(pa.list_(array.type.value_field))
         if wanted.element_required and array.flatten().null_count:
-            raise _null_error(element)
+            raise null_error(element)
         return map_list(array, below or _same, target)
 
     return convert
@@ -242,7 +243,7 @@ def _map_step(kind: pa.DataType, wanted: MapType, path: str, rules: _Rules) -> S
         for step, child in zip(steps, struct_children(array), strict=True):
             children.append(child if step is None else step(child))
         if wanted.value_required and children[1].null_count:
-            raise _null_error(f"{path}.value")
+            raise null_error(f"{path}.value")
         return struct_of(len(array), children, entry)
 
     return lambda array: map_list(array, entries, target)

@@ -19,7 +19,7 @@ class WriteContext:
     the table property's name), so that writers look in one place. `write_id` is part of every
     file name, so that strays of failed, retried and speculative tasks are found and removed.
     `sort_order` is the table's and `sort_order_id` what files are said to be sorted by: 0 until
-    somebody sorts the rows.
+    somebody sorts the rows. `row_bytes` is what a row takes in the table's files, where it has any.
     """
 
     table_location: str
@@ -35,6 +35,7 @@ class WriteContext:
     properties: Mapping[str, str] = field(default_factory=dict)
     io_properties: Mapping[str, str] = field(default_factory=dict)
     sort_order: SortOrder = UNSORTED
+    row_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,20 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         properties=_needed(given, metadata),
         io_properties=dict(io_properties or {}),
         sort_order=metadata.sort_order,
+        row_bytes=_row_bytes(metadata),
     )
     data_shape(context)  # raises for a bad codec, level or size before any task starts
     return context
+
+
+def _row_bytes(metadata: TableMetadata) -> float | None:
+    """Return the mean bytes of a row in the table's files, None for a table without rows."""
+    summary = {} if metadata.current_snapshot is None else metadata.current_snapshot.summary
+    try:
+        size, rows = int(summary["total-files-size"]), int(summary["total-records"])
+    except (KeyError, ValueError):
+        return None
+    return size / rows if size > 0 and rows > 0 else None
 
 
 def _check_table(metadata: TableMetadata) -> None:

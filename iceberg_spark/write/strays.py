@@ -33,17 +33,18 @@ def remove_strays(
 
     After a commit only the folders of the kept files are looked into: a task that was tried
     again wrote to the same partitions. After an abort the whole data folder is. A file is known
-    as this write's by its name.
+    as this write's by its name, or by its folder where Spark's own writer made it.
     """
     kept = {location.normalise(path) for path in keep}
-    marker = f"-{context.write_id}-"
+    marker, own_folder = f"-{context.write_id}-", f"/{context.write_id}"
     whole = data_folder(context.table_location, context.properties)
     looked = (whole,) if aborted else folders_of(keep)
     found = {
         info.path
         for folder in looked
         for info in io.list(folder)
-        if marker in location.name(info.path) and location.normalise(info.path) not in kept
+        if (marker in location.name(info.path) or own_folder in info.path)
+        and location.normalise(info.path) not in kept
     }
     io.delete_many(sorted(found))
     return tuple(sorted(found))

@@ -8,18 +8,34 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
 
+from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.task import task_id
+from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
+from iceberg_spark.spark.native.arranged_frame import (
+    Distribution,
+    arranged,
+    arrangement,
+    distribution,
+    is_sortable,
+)
+from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.native.frame_columns import by_position, source_column
+from iceberg_spark.spark.native.native_write import write_natively
+from iceberg_spark.spark.native.write_engine import write_engine
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.write.aligned import AlignOptions, aligned
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +54,68 @@ class WriteTask:
 
 
 def write_frame(
-    frame: DataFrame, context: WriteContext, options: AlignOptions
+    frame: DataFrame,
+    context: WriteContext,
+    options: AlignOptions,
+    *,
+    engine: Engine | None = None,
+    distribution_mode: Distribution | None = None,
 ) -> tuple[DataFile, ...]:
-    """Write a frame as it is partitioned; returns the files of the tasks that succeeded.
+    """Write a frame; returns the files of the tasks that succeeded, all others are removed.
 
-    The driver holds one description a file, nothing a row. Classic and Connect alike.
+    Rows are distributed by `distribution_mode`, else as the table asks, and sorted within tasks
+    by its sort order. `engine` None takes the one that `write_engine.write_engine` chooses. The
+    driver holds one description a file, nothing a row. Classic and Connect alike. Raises
+    InvalidSchemaError for columns that don't fit before any task starts, InvalidInputError for
+    values, UnsupportedError for an engine that can't.
     """
+    check_columns(context.schema, to_arrow(from_spark(frame.schema)), options)
+    chosen = write_engine(context, engine)
+    distribution(context, distribution_mode)
     check_worker_python(frame.sparkSession)
-    rows = frame.mapInArrow(WriteTask(context, options), "files binary").collect()
+    if chosen.engine == "native":
+        return write_natively(frame, context, options, distribution_mode)
+    return _write_by_arrow(frame, context, options, distribution_mode)
+
+
+def _write_by_arrow(
+    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: Distribution | None
+) -> tuple[DataFile, ...]:
+    if is_sortable(context):
+        context = replace(context, sort_order_id=context.sort_order.order_id)
+    io = FsspecIO(context.io_properties)
+    rows = _arranged(frame, context, options, asked)
+    try:
+        found = rows.mapInArrow(WriteTask(context, options), "files binary").collect()
+    except BaseException:
+        remove_aborted(io, context)
+        raise
     # Bytes that our own tasks made a moment ago.
-    return tuple(file for row in rows for file in pickle.loads(bytes(row.files)))  # noqa: S301
+    files = tuple(file for row in found for file in pickle.loads(bytes(row.files)))  # noqa: S301
+    remove_strays(io, context, [file.file_path for file in files])
+    return files
+
+
+def _arranged(
+    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: Distribution | None
+) -> DataFrame:
+    """Return the frame as the table asks for its rows; its columns are the same."""
+    if distribution(context, asked) == "none" and not is_sortable(context):
+        return frame
+    schema, struct = context.schema, frame.schema
+
+    def source_of(field_id: int) -> Column:
+        found = source_column(schema, field_id, struct, case_sensitive=options.case_sensitive)
+        return _null(schema, field_id) if found is None else found
+
+    wanted = arrangement(context, asked, source_of)
+    names = [f"k{index}" for index in range(len(wanted.keys))]
+    keys = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
+    keyed = by_position(frame).select("*", *keys)
+    ordered = arranged(keyed, wanted.mode, [sf.col(name) for name in names], wanted.order)
+    return ordered.drop(*names).toDF(*struct.names)
+
+
+def _null(schema: Schema, field_id: int) -> Column:
+    kind = to_spark(Schema(schema.find_field(field_id))).fields[0].dataType
+    return sf.lit(None).cast(kind)
