@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.native.arranged_frame import Distribution
 from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
@@ -28,7 +27,7 @@ def write_rows(
     options: AlignOptions,
     *,
     engine: Engine | None = None,
-    distribution_mode: Distribution | None = None,
+    distribution_mode: str | None = None,
 ) -> tuple[DataFile, ...]:
     """Write rows as new data files that no table refers to yet.
 

@@ -49,7 +49,13 @@ def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     context = writer.context
     catalog, _ = resolve(options.path, options.storage)
     io = catalog.io(context.table_location)
-    files = write_rows(frame, context, io, align_options(options))
+    files = write_rows(
+        frame,
+        context,
+        io,
+        align_options(options),
+        distribution_mode=options.distribution_mode,
+    )
     writer.commit([FilesWritten(files)])
 
 

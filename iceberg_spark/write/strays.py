@@ -33,12 +33,14 @@ def remove_strays(
 
     After a commit only the folders of the kept files are looked into: a task that was tried
     again wrote to the same partitions. After an abort the whole data folder is. A file is known
-    as this write's by its name, or by its folder where Spark's own writer made it.
+    as this write's by its name, or by its folder where Spark's own writer made it; that
+    folder was put in order when its files were described.
     """
     kept = {location.normalise(path) for path in keep}
     marker, own_folder = f"-{context.write_id}-", f"/{context.write_id}"
     whole = data_folder(context.table_location, context.properties)
-    looked = (whole,) if aborted else folders_of(keep)
+    spread = [path for path in keep if own_folder not in path]
+    looked = (whole,) if aborted else folders_of(spread)
     found = {
         info.path
         for folder in looked

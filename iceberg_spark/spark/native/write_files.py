@@ -20,7 +20,6 @@ from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.arranged_frame import (
-    Distribution,
     arranged,
     arrangement,
     distribution,
@@ -59,7 +58,7 @@ def write_frame(
     options: AlignOptions,
     *,
     engine: Engine | None = None,
-    distribution_mode: Distribution | None = None,
+    distribution_mode: str | None = None,
 ) -> tuple[DataFile, ...]:
     """Write a frame; returns the files of the tasks that succeeded, all others are removed.
 
@@ -79,7 +78,7 @@ def write_frame(
 
 
 def _write_by_arrow(
-    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: Distribution | None
+    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
 ) -> tuple[DataFile, ...]:
     if is_sortable(context):
         context = replace(context, sort_order_id=context.sort_order.order_id)
@@ -97,7 +96,7 @@ def _write_by_arrow(
 
 
 def _arranged(
-    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: Distribution | None
+    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
 ) -> DataFrame:
     """Return the frame as the table asks for its rows; its columns are the same."""
     if distribution(context, asked) == "none" and not is_sortable(context):
