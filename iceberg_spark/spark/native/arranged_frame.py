@@ -12,8 +12,8 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.native.transform_columns import folder_column, transform_column
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE, text_property
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField, SortOrder
-from iceberg_spark.spec.transforms import UnknownTransform, VoidTransform
+from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField
+from iceberg_spark.spec.transforms import VoidTransform
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.sorted_files import can_sort
 
