@@ -63,8 +63,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     target = target_file_size_bytes
     if target is None:
         target = names.int_property(given, names.WRITE_TARGET_FILE_SIZE_BYTES)
-    if target <= 0:
-        raise InvalidOptionError(f"target-file-size-bytes: {target} is not above 0")
+    _check_target(target)
     context = WriteContext(
         table_location=metadata.location.rstrip("/"),
         format_version=metadata.format_version,
@@ -83,6 +82,11 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     )
     data_shape(context)  # raises for a bad codec, level or size before any task starts
     return context
+
+
+def _check_target(size: int) -> None:
+    if size <= 0:
+        raise InvalidOptionError(f"target-file-size-bytes: {size} is not above 0")
 
 
 def _row_bytes(metadata: TableMetadata) -> float | None:
