@@ -27,13 +27,10 @@ SCHEMA = pa.schema(
     ]
 )
 ORDERS = (
-    ["id desc nulls first", "n"],
-    ["s asc nulls last", "n"],
-    ["d", "n"],
+    ["d", "id desc nulls first", "n"],
     ["d desc nulls last", "n desc"],
-    ["e asc nulls last", "b desc", "n"],
-    ["truncate(2, s) desc", "days(ts)", "n"],
-    ["bucket(4, id)", "hours(ts) desc nulls first", "st.x", "n"],
+    ["s asc nulls last", "e", "b desc", "n"],
+    ["bucket(4, id)", "truncate(2, s) desc", "hours(ts) desc nulls first", "st.x", "n"],
 )
 
 
