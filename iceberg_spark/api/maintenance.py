@@ -10,8 +10,18 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
+from iceberg_spark.maintenance.rewritten_deletes import (
+    DeletePlan,
+    DeleteRewrite,
+    plan_conversion,
+    plan_position_rewrite,
+)
+from iceberg_spark.spark.procedures.rewritten_deletes import runner
 from iceberg_spark.spark.procedures.unreachable_files import where_it_pays
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.expire_snapshots import Expiry
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,6 +78,40 @@ class Maintenance:
             self._loaded = loaded
             self._take(loaded)
         return result
+
+    def convert_equality_deletes(
+        self, *, branch: str | None = None, spark: SparkSession | None = None
+    ) -> DeleteRewrite:
+        """Turn equality deletes into position deletes, which are quicker to read; no row changes.
+
+        Spark's tasks read the keys, one data file each, when a session is given or active. Raises
+        ValidationException when older rows came under the deletes meanwhile, as by a compaction.
+        """
+        return self._rewrite_deletes(plan_conversion, branch, spark)
+
+    def rewrite_position_deletes(
+        self, *, branch: str | None = None, spark: SparkSession | None = None
+    ) -> DeleteRewrite:
+        """Bring many position delete files down to one for each data file; dangling ones go."""
+        return self._rewrite_deletes(plan_position_rewrite, branch, spark)
+
+    def _rewrite_deletes(
+        self,
+        planner: Callable[[TableMetadata, FileIO, str | None], DeletePlan],
+        branch: str | None,
+        spark: SparkSession | None,
+    ) -> DeleteRewrite:
+        loaded = self._catalog.load(self._loaded.identifier)
+        io = self._catalog.io(loaded.metadata.location)
+        planned = planner(loaded.metadata, io, branch)
+        if not planned.removed:
+            return DeleteRewrite()
+        files = tuple(runner(spark)(planned.work, planned.tasks, io))
+        with removed_unless_committed(io, [file.file_path for file in files]):
+            action = planned.action(files, branch)
+            self._loaded = commit(self._catalog, loaded.identifier, action, loaded)
+        self._take(self._loaded)
+        return planned.result(files)
 
 
 def _ms(older_than: int | datetime | None) -> int | None:

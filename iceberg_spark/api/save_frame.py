@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from iceberg_spark.api.row_source import write_rows
+from iceberg_spark.api.upsert import write_changes
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.options import WriteOptions, write_options
 from iceberg_spark.spark.datasource.messages import FilesWritten
+from iceberg_spark.spark.datasource.upsert_writer import upsert_action, upsert_target
 from iceberg_spark.spark.datasource.writer import align_options, plan_write
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.transforms import IdentityTransform
+from iceberg_spark.transaction.commit import commit, removed_unless_committed
 
 _ERROR = ("error", "errorifexists", "default")
 
@@ -44,7 +47,20 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
     _write(frame, options, overwrite=mode == "overwrite")
 
 
+def _upsert(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
+    """Write changes by key; the rows of a key are brought together first."""
+    context, catalog, loaded = upsert_target(options, overwrite=overwrite)
+    io = catalog.io(context.write.table_location)
+    files = write_changes(frame, context, io)
+    action = upsert_action(context, options, files)
+    with removed_unless_committed(io, files.paths):
+        commit(catalog, loaded.identifier, action, loaded)
+
+
 def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
+    if options.write_mode == "upsert":
+        _upsert(frame, options, overwrite=overwrite)
+        return
     writer = plan_write(options, frame.schema, overwrite=overwrite)
     context = writer.context
     catalog, _ = resolve(options.path, options.storage)

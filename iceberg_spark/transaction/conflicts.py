@@ -130,6 +130,25 @@ def _added_deletes(history: History) -> Iterator[tuple[ManifestFile, pa.Table]]:
     return history.changed_entries(ManifestContent.DELETES, ManifestEntryStatus.ADDED, _ADD_DELETES)
 
 
+def _new_deletes(history: History) -> Iterator[tuple[ManifestFile, pa.Table]]:
+    """Yield deletes that the starting snapshot did not have in any form.
+
+    Converted equality deletes are new in the file they are for; position deletes that were only
+    rewritten keep the data sequence number of those they replace.
+    """
+    if not history.snapshots:
+        return
+    first = history.snapshots[-1].sequence_number or 0
+    added = history.changed_entries(
+        ManifestContent.DELETES, ManifestEntryStatus.ADDED, _ADD_DELETES | {Operation.REPLACE}
+    )
+    for manifest, entries in added:
+        new = pc.greater_equal(pc.fill_null(entries.column("data_sequence_number"), first), first)
+        found = entries.filter(new)
+        if found.num_rows:
+            yield manifest, found
+
+
 def no_new_deletes_for(
     history: History, files: Sequence[DataFile], *, ignore_equality: bool = False
 ) -> None:
@@ -140,7 +159,7 @@ def no_new_deletes_for(
     for file in files:
         by_partition.setdefault((file.spec_id, file.partition), set()).add(file.file_path)
     paths = {file.file_path for file in files}
-    for manifest, entries in _added_deletes(history):
+    for manifest, entries in _new_deletes(history):
         # One pass over the delete files of a few commits: they are few.
         for delete in data_files_of(history.base, manifest, entries):
             if delete.content is DataFileContent.EQUALITY_DELETES and ignore_equality:

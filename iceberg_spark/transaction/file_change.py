@@ -25,7 +25,8 @@ class Wanted:
     """What one try is to do: files in, files out, and how the snapshot is called.
 
     `check` sees the removed files before anything is listed; `operation` names the snapshot by
-    them. A `data_sequence_number` is for data files whose rows are older than they are.
+    them. A `data_sequence_number` is for data files whose rows are older than they are,
+    `delete_sequence_numbers` (by path) for delete files that replace older ones.
     """
 
     added: Sequence[DataFile]
@@ -34,6 +35,7 @@ class Wanted:
     deletes: Sequence[Selection] = ()
     check: Callable[[Removed], None] = lambda _: None
     data_sequence_number: int | None = None
+    delete_sequence_numbers: Mapping[str, int] = field(default_factory=dict)
     summary: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -95,6 +97,7 @@ class FileChange:
                 io,
                 wanted.added,
                 data_sequence_number=wanted.data_sequence_number,
+                delete_sequence_numbers=wanted.delete_sequence_numbers,
             )
         return self._added
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -65,11 +65,13 @@ def write_added(
     files: Iterable[DataFile],
     *,
     data_sequence_number: int | None = None,
+    delete_sequence_numbers: Mapping[str, int] | None = None,
 ) -> tuple[ManifestFile, ...]:
     """Write manifests of new files, one or more for each spec and content.
 
     Their sequence numbers are inherited, save a data sequence number that is given because the
-    rows are older than the file (a compacted file).
+    rows are older than the file (a compacted file), or by path for delete files that replace
+    others.
     """
     groups: dict[tuple[ManifestContent, int], list[DataFile]] = defaultdict(list)
     for file in files:
@@ -78,11 +80,17 @@ def write_added(
         groups[content, file.spec_id].append(file)
     written = []
     for (content, spec_id), group in sorted(groups.items()):
+        numbers = delete_sequence_numbers or {}
         number = data_sequence_number if content is ManifestContent.DATA else None
         for part in _parts(group):
             # A turn for each new file: they come as values, some thousands of them.
             entries = [
-                ManifestEntry(ManifestEntryStatus.ADDED, file, producer.snapshot_id(base), number)
+                ManifestEntry(
+                    ManifestEntryStatus.ADDED,
+                    file,
+                    producer.snapshot_id(base),
+                    numbers.get(file.file_path, number),
+                )
                 for file in part
             ]
             written.append(write_entries(producer, base, io, entries, spec_id, content))

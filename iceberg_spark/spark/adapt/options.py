@@ -25,8 +25,8 @@ READ_OPTIONS = (
 WRITE_OPTIONS = (
     "write-format", "target-file-size-bytes", "compression-codec", "compression-level", "branch",
     "overwrite-mode", "fanout-enabled", "check-nullability", "check-ordering", "mergeSchema",
-    "write-mode", "equality-fields", "partition-by", "sort-order", "format-version",
-    "distribution-mode",
+    "write-mode", "equality-fields", "order-by", "global-delete", "partition-by", "sort-order",
+    "format-version", "distribution-mode",
 )  # fmt: skip
 WRITE_PREFIXES = ("snapshot-property.", "table-property.")
 STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "io.", "catalog.")
@@ -73,6 +73,10 @@ class WriteOptions:
     check_nullability: bool = True
     check_ordering: bool = False
     merge_schema: bool = False
+    write_mode: str = "append"
+    equality_fields: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    global_delete: bool = False
     partition_by: tuple[str, ...] = ()
     sort_order: tuple[str, ...] = ()
     format_version: int | None = None
@@ -116,6 +120,7 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
     given = _known(options, WRITE_OPTIONS, WRITE_PREFIXES)
     if plain:
         _refuse_what_a_plain_source_cannot(given)
+    _check_upsert(given)
     return WriteOptions(
         path=_path(options),
         write_format=_one_of(given, "write-format", ("parquet", "orc", "avro")),
@@ -128,6 +133,10 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
         check_nullability=_boolean(given, "check-nullability", default=True),
         check_ordering=_boolean(given, "check-ordering", default=False),
         merge_schema=_boolean(given, "mergeSchema", default=False),
+        write_mode=_one_of(given, "write-mode", ("append", "upsert")) or "append",
+        equality_fields=split_list(given.get("equality-fields", "")),
+        order_by=split_list(given.get("order-by", "")),
+        global_delete=_boolean(given, "global-delete", default=False),
         partition_by=split_list(given.get("partition-by", "")),
         sort_order=split_list(given.get("sort-order", "")),
         format_version=_positive(given, "format-version"),
@@ -184,11 +193,18 @@ def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
             "distribution. Use table.append(df), iceberg_spark.enable(spark), or "
             "df.repartition(...) before the write"
         )
-    if given.get("write-mode", "append").lower() != "append" or "equality-fields" in given:
-        raise InvalidOptionError(
-            "Options 'write-mode=upsert' and 'equality-fields' are not there yet; "
-            "use mode('append') or mode('overwrite')"
-        )
+
+
+def _check_upsert(given: Mapping[str, str]) -> None:
+    """Refuse options of an upsert without one, and those that one has no use for."""
+    if given.get("write-mode", "append").lower() != "upsert":
+        for name in ("equality-fields", "order-by", "global-delete"):
+            if name in given:
+                raise InvalidOptionError(f"Option '{name}' is for write-mode=upsert: set that too")
+        return
+    for name in ("mergeschema", "overwrite-mode"):
+        if name in given:
+            raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert")
 
 
 def _path(options: Mapping[str, str]) -> str:

@@ -8,6 +8,8 @@ from pyspark.sql.datasource import InputPartition, WriterCommitMessage
 
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.write.cdc_writer import UpsertedFiles
+from iceberg_spark.write.task_keys import TaskKeys
 
 
 class TaskGroup(InputPartition):
@@ -28,3 +30,11 @@ class FilesWritten(WriterCommitMessage):
     """The data files that one successful task attempt wrote and closed."""
 
     data_files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesWritten(WriterCommitMessage):
+    """What one successful task attempt of an upsert wrote, and the hashes of its keys."""
+
+    files: UpsertedFiles
+    keys: TaskKeys

@@ -26,6 +26,7 @@ from iceberg_spark.spark.datasource.inspect_reader import (
 )
 from iceberg_spark.spark.datasource.pinned import PinnedTable, load, split_name
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
+from iceberg_spark.spark.datasource.upsert_writer import plan_upsert
 from iceberg_spark.spark.datasource.writer import plan_write
 
 
@@ -70,6 +71,8 @@ class PyIcebergLiteSource(DataSource):
             raise UnsupportedError(
                 f"'{options.path}' is a metadata table, '{name}': it can be read but not written"
             )
+        if options.write_mode == "upsert":
+            return plan_upsert(options, schema, overwrite=overwrite)
         return plan_write(options, schema, overwrite=overwrite)
 
     def _inspect(self, options: ReadOptions) -> tuple[PinnedInspection, StructType] | None:

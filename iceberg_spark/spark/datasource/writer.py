@@ -15,6 +15,7 @@ from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import NoSuchTableError, StorageError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.options import WriteOptions
 from iceberg_spark.spark.adapt.task import task_id
@@ -139,16 +140,7 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
         )
         metadata = apply(None, creation, now_ms=int(time.time() * 1000))
     io = catalog.io(metadata.location)
-    context = write_context(
-        metadata,
-        write_format=options.write_format,
-        target_file_size_bytes=options.target_file_size_bytes,
-        compression_codec=options.compression_codec,
-        compression_level=options.compression_level,
-        fanout=options.fanout_enabled,
-        io_properties=io.properties,
-        properties_override=_overrides(options),
-    )
+    context = context_of(metadata, io, options)
     check_columns(context.schema, to_arrow(given), align_options(options))
     target = Target(options.path, creation, merged_on, dict(options.storage))
     return BatchWriter(target, context, options, overwrite)
@@ -158,6 +150,19 @@ def _overrides(options: WriteOptions) -> dict[str, str]:
     """Return the table properties that this write's options replace."""
     mode = options.distribution_mode
     return {} if mode is None else {WRITE_DISTRIBUTION_MODE: mode}
+
+
+def context_of(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> WriteContext:
+    """Return what the tasks of a save share. Raises UnsupportedError, InvalidOptionError."""
+    return write_context(
+        metadata,
+        write_format=options.write_format,
+        target_file_size_bytes=options.target_file_size_bytes,
+        compression_codec=options.compression_codec,
+        compression_level=options.compression_level,
+        fanout=options.fanout_enabled,
+        io_properties=io.properties,
+    )
 
 
 def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:
