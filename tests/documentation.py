@@ -10,6 +10,7 @@ PAGES = (
     "docs/reading.md",
     "docs/writing.md",
     "docs/evolution.md",
+    "docs/history.md",
     "docs/metadata-tables.md",
 )
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -30,6 +30,8 @@ from iceberg_spark.spec.partition_path import partition_path
 from iceberg_spark.spec.properties import (
     MANIFEST_COMPRESSION,
     WRITE_PARTITION_SUMMARY_LIMIT,
+    WRITE_WAP_ENABLED,
+    bool_property,
     int_property,
     text_property,
 )
@@ -40,7 +42,7 @@ from iceberg_spark.spec.snapshot import (
     SnapshotRef,
     SnapshotRefType,
 )
-from iceberg_spark.spec.summary import changes, totals
+from iceberg_spark.spec.summary import STAGED_WAP_ID, changes, totals
 from iceberg_spark.spec.updates import AddSnapshot, SetSnapshotRef
 from iceberg_spark.transaction.action import ActionCommit
 
@@ -169,12 +171,22 @@ class SnapshotProducer:
             io, path, snapshot, listed, format_version=base.format_version, codec=codec
         )
         self._lists[path] = tuple(manifests)
-        return ActionCommit(
-            (
-                AddSnapshot(snapshot),
-                SetSnapshotRef(self.branch, _moved(base.refs.get(self.branch), snapshot_id)),
+        moved = SetSnapshotRef(self.branch, _moved(base.refs.get(self.branch), snapshot_id))
+        added_snapshot = AddSnapshot(snapshot)
+        staged = self._is_staged(base)
+        return ActionCommit((added_snapshot,) if staged else (added_snapshot, moved))
+
+    def _is_staged(self, base: TableMetadata) -> bool:
+        """Return whether the snapshot waits for an audit: no branch moves (Java: stageOnly)."""
+        wap_id = self._properties.get(STAGED_WAP_ID)
+        if wap_id is None:
+            return False
+        if not bool_property(base.properties, WRITE_WAP_ENABLED):
+            raise InvalidInputError(
+                f"The snapshot property '{STAGED_WAP_ID}' ('{wap_id}') stages a write, which "
+                f"{base.location} does not allow; set its property '{WRITE_WAP_ENABLED}' to true"
             )
-        )
+        return True
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove what was written and isn't used by the committed snapshot."""

@@ -14,6 +14,8 @@ import iceberg_spark as ice
 from iceberg_spark.errors import IcebergError
 from tests.oracle import java_api
 
+ROOT = Path(__file__).resolve().parents[2]
+_VALUES = ("WRITE_DISTRIBUTION_MODE_",)
 LATER = 4_000_000_000_000
 Change = Callable[[Any, list[int]], Any]
 
@@ -212,3 +214,22 @@ def test_java_reads_what_we_expired(java: SparkSession) -> None:
     assert len(result.snapshot_ids) == 2
     assert _rows(java.table("j.db.read_after").toArrow()) == expected
     assert java.sql("SELECT * FROM j.db.read_after.snapshots").count() == 1
+
+
+def test_the_list_of_javas_property_names_is_complete(java: SparkSession) -> None:
+    """Names of one property each; prefixes end with a dot, defaults and values have none."""
+    listed = set((ROOT / "tests" / "java_table_properties.txt").read_text().split())
+    loader = java.sparkContext._jvm.Thread.currentThread().getContextClassLoader()
+    fields = loader.loadClass("org.apache.iceberg.TableProperties").getFields()
+    values = {
+        field.getName(): str(field.get(None))
+        for field in fields
+        if field.getType().getName() == "java.lang.String"
+    }
+    names = {
+        value
+        for name, value in values.items()
+        if "DEFAULT" not in name.removeprefix("DEFAULT_") and not name.startswith(_VALUES)
+    }
+    assert listed - names == set()
+    assert {name for name in names if "." in name} - listed == set()

@@ -32,6 +32,10 @@ def test_examples_run(page: str, tmp_path: Path):
     run(page, chosen, tmp_path)
 
 
+JAVAS = frozenset((ROOT / "tests" / "java_table_properties.txt").read_text().split())
+"""Every name in Java's TableProperties; tests/oracle compares the list with the class."""
+
+
 def test_the_first_screen_shows_install_read_append_and_what_is_not_there():
     screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:48])
     for wanted in ("pip install", ".load(", '.mode("append")', "t.append(", "| not there yet |"):
@@ -65,6 +69,12 @@ def test_the_readme_has_no_property_that_nobody_knows():
     known = {value for value in vars(properties).values() if isinstance(value, str)}
     prefixes = tuple(value for value in known if value.endswith("."))
     shown = set(re.findall(r"`((?:write|commit|read|schema|history|gc)\.[a-z0-9.-]+)`", page))
-    elsewhere = {"write.location-provider.impl"}
-    unknown = {name for name in shown - known - elsewhere if not name.startswith(prefixes)}
+    unknown = {name for name in shown - known - JAVAS if not name.startswith(prefixes)}
     assert unknown == set()
+
+
+def test_the_page_of_properties_says_what_becomes_of_each_of_javas():
+    page = (ROOT / "docs" / "properties.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"`([a-z0-9.*-]+)`", page))
+    missing = {name for name in JAVAS if (f"{name}*" if name.endswith(".") else name) not in shown}
+    assert missing == set()
