@@ -2,7 +2,7 @@
 
 Environment: BENCH_ROWS (default 10,000,000), BENCH_ROUNDS (5), BENCH_FILES (200,000),
 BENCH_MANY_FILES (1,000,000), BENCH_ONLY (comma list of reads, append,
-planning, metadata).
+native-writing, planning, metadata).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
 from benchmarks.metadata_tables import measure_metadata_tables
+from benchmarks.native_writing import measure_native_writing
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
 from benchmarks.report import Figures, write_report
@@ -28,7 +29,7 @@ def main() -> None:
     rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
     files = int(os.environ.get("BENCH_FILES", "200000"))
     many = int(os.environ.get("BENCH_MANY_FILES", "1000000"))
-    only = os.environ.get("BENCH_ONLY", "reads,append,planning,metadata").split(",")
+    only = os.environ.get("BENCH_ONLY", "reads,append,native-writing,planning,metadata").split(",")
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     spark = session(folder)
     measured: dict[str, dict[str, Measured]] = {}
@@ -38,6 +39,8 @@ def main() -> None:
             measured |= measure_reads(spark, make_tables(spark, folder, count), rounds)
         if "append" in only:
             measured["append"] = measure_append(spark, folder, count, min(rounds, 3))
+        if "native-writing" in only:
+            measured |= measure_native_writing(spark, folder, count, min(rounds, 3))
         if "planning" in only:
             location = folder / "many"
             fabricate_table(location, files)

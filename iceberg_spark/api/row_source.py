@@ -10,11 +10,15 @@ from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spark.native.arranged_frame import distribution, is_sortable
 from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.native.write_engine import write_engine
 from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.sorted_files import write_sorted_files
 
 RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
@@ -41,6 +45,17 @@ def write_rows(
         )
     schema, batches = arrow_batches(rows)
     return _write_batches(schema, batches, context, io, options)
+
+
+def write_plan(metadata: TableMetadata, engine: Engine | None, mode: str | None) -> str:
+    """Return in words how a frame would be written to a table's newest version."""
+    context = write_context(metadata)
+    chosen = write_engine(context, engine)
+    ordered = "sorted by the table's order" if is_sortable(context) else "unsorted"
+    return (
+        f"engine: {chosen.engine}, because {chosen.reason}\n"
+        f"distribution-mode: {distribution(context, mode)}, rows of a task {ordered}"
+    )
 
 
 def arrow_batches(rows: object) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from iceberg_spark.api.inspect import Inspect
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
-from iceberg_spark.api.row_source import RowSource
+from iceberg_spark.api.row_source import RowSource, write_plan
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
 from iceberg_spark.api.transaction import TableTransaction
@@ -189,6 +189,12 @@ class Table:
                 engine=engine,
                 distribution_mode=distribution_mode,
             )
+
+    def explain_append(
+        self, engine: Engine | None = None, distribution_mode: Distribution | None = None
+    ) -> str:
+        """Return which engine would write an appended frame and why, and how rows go to tasks."""
+        return write_plan(self.metadata, engine, distribution_mode)
 
     def overwrite(
         self,

@@ -181,3 +181,14 @@ def test_a_stale_table_appends_to_the_newest_version():
     table.append(rows(id=[1]))
     stale.append(rows(id=[2]))
     assert ids(stale) == [1, 2]
+
+
+def test_the_engine_that_writes_frames_is_shown_with_its_reason(tmp_path: Path):
+    table = ice.create_table(str(tmp_path / "t"), "id int, l array<int>", partition_by=["id"])
+    assert table.explain_append() == (
+        "engine: arrow, because column 'l' is a list or map, whose parts get no field ids from "
+        "Spark\ndistribution-mode: hash, rows of a task unsorted"
+    )
+    with table.update_schema() as update:
+        update.delete_column("l")
+    assert table.explain_append().startswith("engine: native, because")
