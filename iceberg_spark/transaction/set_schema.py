@@ -7,7 +7,8 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_properties import properties_after
-from iceberg_spark.spec.transforms import VoidTransform
+from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform, VoidTransform
+from iceberg_spark.spec.types import DateType
 from iceberg_spark.spec.updates import (
     AddSchema,
     RemoveProperties,
@@ -48,7 +49,8 @@ class SetSchema:
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
         """Return the updates that set the schema.
 
-        Raises InvalidSchemaError for a deleted column that partitions or orders the table.
+        Raises InvalidSchemaError for a deleted column that partitions or orders the table, and for
+        a date that is to become a timestamp where a partition field would get other values.
         """
         schema, before = self._schema, base.schema
         same = schema.fields == before.fields
@@ -60,6 +62,7 @@ class SetSchema:
                 "after the other one is committed to the transaction"
             )
         _check_sources(base, schema)
+        _check_promotions(base, schema)
         updates: list[TableUpdate] = [AddSchema(schema), SetCurrentSchema()]
         properties = properties_after(base.properties, before, schema)
         gone = tuple(key for key in base.properties if key not in properties)
@@ -95,4 +98,26 @@ def _check_source(
             raise InvalidSchemaError(
                 f"Column '{name}' can't be deleted: {what} is made of it; change that first, "
                 f"with {fix}"
+            )
+
+
+def _check_promotions(base: TableMetadata, schema: Schema) -> None:
+    """Keep partition values what they are (specification, "Schema Evolution").
+
+    A date and the timestamp of its midnight have the same year, month and day, but not the same
+    hash; numbers have the same values and hashes in their wider types.
+    """
+    for part in (part for spec in base.partition_specs.values() for part in spec.fields):
+        before, after = base.schema.get(part.source_id), schema.get(part.source_id)
+        if (
+            isinstance(part.transform, IdentityTransform | BucketTransform)
+            and before is not None
+            and after is not None
+            and isinstance(before.field_type, DateType)
+            and before.field_type != after.field_type
+        ):
+            raise InvalidSchemaError(
+                f"Column '{base.schema.find_column_name(part.source_id)}' can't become "
+                f"{after.field_type}: partition field '{part}' of files that are there would get "
+                "other values; add a new column instead"
             )

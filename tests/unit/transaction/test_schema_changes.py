@@ -8,8 +8,8 @@ from iceberg_spark.spec.types import StructType
 from iceberg_spark.spec.union_by_name import union_by_name
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.set_schema import SetSchema
-from tests.builders import field, list_of, map_of, schema, struct
-from tests.unit.transaction.tables import COLUMNS, file, live, make_table, reloaded, run
+from tests.builders import field, list_of, map_of, metadata, schema, struct
+from tests.unit.transaction.tables import COLUMNS, IO, file, live, make_table, reloaded, run
 
 
 def union(current: Schema, other: Schema, last: int = 100, case_sensitive: bool = True) -> Schema:
@@ -148,3 +148,17 @@ def test_a_schema_change_goes_with_appends_of_others():
     table = run(planned, SetSchema(wider, planned.metadata))
     assert table.metadata.schema.find_id("new") == 4
     assert live(table.metadata) == {"late"}
+
+
+@pytest.mark.parametrize(
+    ("field_text", "allowed"),
+    [("d", False), ("bucket(4, d)", False), ("days(d)", True), ("months(d)", True)],
+)
+def test_a_date_becomes_a_timestamp_where_partition_values_stay(field_text: str, allowed: bool):
+    dated = metadata(schema(("id", "long"), ("d", "date")), [field_text], format_version=3)
+    change = SetSchema(schema(("id", "long"), ("d", "timestamp")), dated)
+    if allowed:
+        assert len(change.prepare(dated, IO).updates) == 2
+    else:
+        with pytest.raises(InvalidSchemaError, match="'d' can't become timestamp: partition field"):
+            change.prepare(dated, IO)
