@@ -25,8 +25,8 @@ from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import scan_request
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.native.engine import Engine
-from iceberg_spark.spark.native.plan_frame import plan_frame
-from iceberg_spark.spark.native.session import needed_session, session_time_zone
+from iceberg_spark.spark.native.plan_frame import plan_frame, reading_lines
+from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
 
 _NUMBERS = (
     "limit", "snapshot_id", "as_of_timestamp_ms", "start_snapshot_id", "end_snapshot_id",
@@ -77,8 +77,11 @@ class TableScan:
         return plan(self.loaded.metadata, self.io, self._context())
 
     def explain(self) -> str:
-        """Return what a read would open and skip, as text for a person."""
-        return explain(self.plan_files())
+        """Return what a read would open and skip, and which engine of `to_df` reads which files
+        and why, as text for a person.
+        """
+        planned = self.plan_files()
+        return explain(planned, reading_lines(planned, active_session(), self.engine))
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.spec.field_history import UNCHANGED, FieldHistory
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 
@@ -20,6 +21,7 @@ class ScanContext:
     `dropped_fields` holds fields of former schemas by id, for equality deletes on columns that
     the table has dropped since. `name_mapping` is the JSON of `schema.name-mapping.default`.
     With `start_snapshot_id` only rows appended after it, up to `snapshot_id`, are read.
+    `history` says how fields of `table_schema` were changed over the table's life.
     """
 
     table_location: str
@@ -35,3 +37,4 @@ class ScanContext:
     batch_rows: int = 131_072
     io_properties: Mapping[str, str] = field(default_factory=dict)
     start_snapshot_id: int | None = None
+    history: FieldHistory = UNCHANGED

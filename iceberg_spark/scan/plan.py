@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, overload
 
@@ -106,6 +106,10 @@ class ScanPlan(Sequence[FileScanTask]):
         if self.metrics.files_with_deletes or self.metrics.files_with_residual:
             return None
         return self.metrics.total_record_count
+
+    def subset(self, rows: Longs) -> ScanPlan:
+        """Return the plan of some of the files, by their rows in `files`; the metrics stay."""
+        return replace(self, files=self.files.take(pa.array(rows)))
 
     def groups(self, options: SplitOptions) -> list[tuple[FileScanTask, ...]]:
         """Return tasks balanced by what reading them costs; neighbouring splits are one task.

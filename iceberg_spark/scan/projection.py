@@ -50,19 +50,21 @@ def project(
     if EVERYTHING in rest:
         return Projection(schema, own)
     chosen = {schema.find_field(name, case_sensitive).field_id for name in rest}
-    fields = _keep(schema.fields, chosen.__contains__)
+    fields = keep_fields(schema.fields, chosen.__contains__)
     kept = Schema(*fields, schema_id=schema.schema_id)
     return Projection(kept, own)
 
 
-def _keep(fields: Iterable[NestedField], chosen: Callable[[int], bool]) -> tuple[NestedField, ...]:
-    """Return the fields that are chosen, whole, and those that hold a chosen one, cut down."""
+def keep_fields(
+    fields: Iterable[NestedField], chosen: Callable[[int], bool]
+) -> tuple[NestedField, ...]:
+    """Return the fields whose ids are chosen, whole, and those that hold one, cut down."""
     kept = []
     for child in fields:
         if chosen(child.field_id):
             kept.append(child)
             continue
-        inner = _keep(child_fields(child.field_type), chosen)
+        inner = keep_fields(child_fields(child.field_type), chosen)
         if inner:
             kept.append(replace(child, field_type=_with_children(child.field_type, inner)))
     return tuple(kept)
@@ -131,7 +133,7 @@ def dropped_fields(metadata: TableMetadata, schema: Schema) -> Schema | None:
         former = metadata.schemas[schema_id]
         missing = set(former.field_ids) - known
         known |= missing
-        merged = _merge(merged, _keep(former.fields, missing.__contains__))
+        merged = _merge(merged, keep_fields(former.fields, missing.__contains__))
     return Schema(*_distinct(merged)) if merged else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
@@ -16,8 +16,11 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _LABEL_WIDTH = 16
 
 
-def explain(plan: ScanPlan) -> str:
-    """Return what a scan reads and skips as text of some lines; sizes have binary units."""
+def explain(plan: ScanPlan, reading: Sequence[str] = ()) -> str:
+    """Return what a scan reads and skips as text of some lines; sizes have binary units.
+
+    `reading` says, a line a group of files, how Spark reads them.
+    """
     context, metrics = plan.context, plan.metrics
     lines = [f"Scan of {context.table_location}"]
     for label, texts in (
@@ -28,6 +31,7 @@ def explain(plan: ScanPlan) -> str:
         ("data files", _data_files(metrics)),
         ("deletes", _deletes(metrics)),
         ("rows", _rows(plan)),
+        ("on Spark", reading),
         ("planned in", [f"{metrics.planning_seconds * 1000:,.0f} ms"]),
     ):
         for place, text in enumerate(texts):
@@ -60,7 +64,7 @@ def _data_manifests(metrics: ScanMetrics) -> Iterator[str]:
     if metrics.skipped_data_manifests:
         yield (
             f"{metrics.skipped_data_manifests:,} skipped by the manifest list "
-            f"({_count(metrics.skipped_files_in_manifests, 'file')} in them)"
+            f"({count(metrics.skipped_files_in_manifests, 'file')} in them)"
         )
 
 
@@ -84,13 +88,13 @@ def _deletes(metrics: ScanMetrics) -> Iterator[str]:
         return
     yield (
         f"{metrics.scanned_delete_manifests:,} of {metrics.total_delete_manifests:,} delete "
-        f"manifests opened; {_count(metrics.indexed_delete_files, 'delete file')} looked up, "
+        f"manifests opened; {count(metrics.indexed_delete_files, 'delete file')} looked up, "
         f"{metrics.skipped_delete_files:,} skipped"
     )
     yield (
-        f"{_count(metrics.position_delete_files, 'position delete file')} and "
-        f"{_count(metrics.equality_delete_files, 'equality delete file')} apply to "
-        f"{_count(metrics.files_with_deletes, 'data file')}, "
+        f"{count(metrics.position_delete_files, 'position delete file')} and "
+        f"{count(metrics.equality_delete_files, 'equality delete file')} apply to "
+        f"{count(metrics.files_with_deletes, 'data file')}, "
         f"{size_text(metrics.total_delete_file_size_in_bytes)}"
     )
 
@@ -106,12 +110,13 @@ def _rows(plan: ScanPlan) -> Iterator[str]:
         left = [to_text(one) for one in plan.residuals if one not in (ALWAYS_TRUE, ALWAYS_FALSE)]
         more = f" or … {len(left) - SHOWN_RESIDUALS} more" if len(left) > SHOWN_RESIDUALS else ""
         yield (
-            f"checked one by one in {_count(metrics.files_with_residual, 'file')}: "
+            f"checked one by one in {count(metrics.files_with_residual, 'file')}: "
             f"{' or '.join(left[:SHOWN_RESIDUALS])}{more}"
         )
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is one."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

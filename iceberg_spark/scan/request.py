@@ -19,6 +19,7 @@ from iceberg_spark.scan.projection import (
     with_metadata_columns,
 )
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
+from iceberg_spark.spec.field_history import field_history
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
 from iceberg_spark.spec.schema import Schema
@@ -84,6 +85,7 @@ def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
         batch_rows=_batch_rows(batch_rows),
         io_properties=io_properties or {},
         start_snapshot_id=chosen.start_snapshot_id,
+        history=field_history(schema, metadata.schemas),
     )
 
 

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.report import count
 from iceberg_spark.scan.split import SplitOptions, split_options
+from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.native.arrow_frame import arrow_frame
+from iceberg_spark.spark.native.counted_frame import with_count
 from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.native.file_groups import FileGroup, Reach, file_groups, rows_of
+from iceberg_spark.spark.native.frame_type import nullable
+from iceberg_spark.spark.native.native_session import (
+    is_connect,
+    reading_session,
+    unfit_setting,
+)
+from iceberg_spark.spark.native.relation import relation
+
+BUILT_IN_SCHEMES = frozenset({"", "file", "hdfs", "viewfs"})
 
 
 def plan_frame(
@@ -25,7 +42,55 @@ def plan_frame(
     group of files. Works with classic and Connect sessions. Raises UnsupportedError naming
     what the forced engine can't do.
     """
-    if engine == "native":
-        raise UnsupportedError("The native engine can't read yet: leave `engine` out")
-    groups = plan.groups(split_options({}) if split is None else split)
-    return arrow_frame(plan.context, groups, spark)
+    groups = [] if engine == "arrow" else file_groups(plan, reach_of(spark))
+    native = [group for group in groups if group.engine == "native"]
+    others = [group for group in groups if group.engine == "arrow"]
+    if engine == "native" and others:
+        why = "; ".join(f"{len(group.rows):,} files: {group.reason}" for group in others)
+        raise UnsupportedError(f"The native engine can't read {why}. Leave `engine` out")
+    frames = [_head(plan.context, spark)] if native and not others else []
+    if others or not native:
+        rest = plan.subset(rows_of(others)) if native else plan
+        tasks = rest.groups(split_options({}) if split is None else split)
+        frames.append(arrow_frame(plan.context, tasks, spark))
+    session = reading_session(spark, local=_are_local(native)) if native else spark
+    frames.extend(relation(plan, group, session) for group in native)
+    frame = reduce(lambda one, other: one.union(other), frames)
+    known = plan.record_count
+    return frame if known is None or engine == "arrow" else with_count(frame, known)
+
+
+def reading_lines(
+    plan: ScanPlan, spark: SparkSession | None = None, engine: Engine | None = None
+) -> list[str]:
+    """Return who reads how many files and why, a line a group; of a classic session if of none."""
+    if engine == "arrow":
+        return [f"{count(len(plan), 'file')}: arrow, as asked for"] if len(plan) else []
+    groups = file_groups(plan, Reach() if spark is None else reach_of(spark))
+    return [f"{count(len(group.rows), 'file')}: {group.label}" for group in groups]
+
+
+def reach_of(spark: SparkSession) -> Reach:
+    """Return what Spark's side of a session can do."""
+
+    def has_file_system(scheme: str) -> bool:
+        setting = f"spark.hadoop.fs.{scheme}.impl"
+        return scheme in BUILT_IN_SCHEMES or bool(spark.conf.get(setting, ""))
+
+    return Reach(not is_connect(spark), unfit_setting(spark), has_file_system)
+
+
+def _are_local(groups: list[FileGroup]) -> bool:
+    return all(group.is_local for group in groups)
+
+
+def _head(context: ScanContext, spark: SparkSession) -> DataFrame:
+    """Return no rows of exactly the frame's type.
+
+    A union has the session and the field metadata of its first member: so the frame belongs to
+    the user's session, and no field id of a relation is seen. The optimizer drops it.
+    """
+    kind = nullable(to_spark(context.read_schema))
+    none = F.lit(None)
+    columns = [none.cast(f.dataType).alias(f.name, metadata=f.metadata) for f in kind.fields]
+    return spark.range(1).where(F.lit(False)).select(columns)

@@ -1,0 +1,126 @@
+"""Whether Spark's Parquet reader gives the columns of a scan their right values: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iceberg_spark.expr.nodes import And, Bound, BoundReference, Or
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+
+_DEFAULTS = (
+    t.BooleanType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType,
+    t.DateType, t.TimestampType, t.TimestamptzType, t.StringType,
+)  # fmt: skip
+_METADATA_IDS = frozenset(
+    {
+        reserved.FILE_ID,
+        reserved.POS_ID,
+        reserved.DELETED_ID,
+        reserved.SPEC_ID_ID,
+        reserved.PARTITION_ID,
+    }
+)
+
+
+def data_fields(context: ScanContext) -> tuple[t.NestedField, ...]:
+    """Return the columns that a scan reads from files: those shown, then the filter's others.
+
+    A column of the filter that lies in a struct comes with its whole struct.
+    """
+    shown = tuple(f for f in context.read_schema.fields if f.field_id not in _METADATA_IDS)
+    known = {field.field_id for field in shown}
+    tops = dict.fromkeys(context.table_schema.path_ids(i)[0] for i in filter_ids(context))
+    others = (context.table_schema.find_field(top) for top in tops if top not in known)
+    return (*shown, *others)
+
+
+def filter_ids(context: ScanContext) -> tuple[int, ...]:
+    """Return the field ids that the row filter asks for, each once."""
+    return tuple(dict.fromkeys(_referenced(context.row_filter)))
+
+
+def _referenced(bound: Bound) -> Iterator[int]:
+    match bound:
+        case And(children=children) | Or(children=children):
+            for child in children:
+                yield from _referenced(child)
+        case _ if isinstance(term := getattr(bound, "term", None), BoundReference):
+            yield term.field_id
+        case _:
+            return
+
+
+def misleads(context: ScanContext, field: t.NestedField) -> bool:
+    """Return whether statistics of a top-level column's name in files must not be asked.
+
+    Spark skips row groups by name, also where it reads by id: the statistics of another column
+    of that name, and those of floating-point columns (which leave NaN out), would lose rows.
+    """
+    return any(
+        one.field_id in context.history.shared or isinstance(one.field_type, _FLOATS)
+        for one in _with_nested(field)
+    )
+
+
+def is_whole(context: ScanContext, field: t.NestedField) -> bool:
+    """Return whether a nested top-level column must be kept from filters and from pruning.
+
+    Where Spark prunes a struct it forgets field ids and takes what is left by name; and it asks
+    the statistics of single fields inside (`misleads`).
+    """
+    changed = context.history.renamed | context.history.shared
+    if not t.child_fields(field.field_type):
+        return False
+    return misleads(context, field) or any(i.field_id in changed for i in _with_nested(field))
+
+
+_FLOATS = (t.FloatType, t.DoubleType)
+
+
+def column_reason(context: ScanContext, *, isolated: bool) -> str | None:
+    """Return why the Arrow engine has to read a scan's columns, None when Spark's reader can."""
+    if context.name_mapping:
+        return "files may have no field ids, by the table's name mapping"
+    read = Schema(*data_fields(context))
+    for field_id in filter_ids(context):
+        if read.get(field_id) is None:
+            name = context.table_schema.find_column_name(field_id)
+            return f"filter column '{name}' lies in a struct that is read in part"
+    for field in read.fields:
+        for one in _with_nested(field):
+            reason = _reason(context, one, top=one is field, isolated=isolated)
+            if reason:
+                return f"{reason} ('{read.find_column_name(one.field_id)}')"
+    return None
+
+
+def _with_nested(field: t.NestedField) -> Iterator[t.NestedField]:
+    yield field
+    for child in t.child_fields(field.field_type):
+        yield from _with_nested(child)
+
+
+def _reason(context: ScanContext, field: t.NestedField, *, top: bool, isolated: bool) -> str | None:
+    history, field_id = context.history, field.field_id
+    default = field.initial_default
+    match field.field_type:
+        case t.UUIDType() | t.UnknownType() if not top:
+            return "a type that Spark reads at the top level only"
+        case t.TimestampNanoType() | t.TimestamptzNanoType() | t.TimeType():
+            return "a type that Spark's reader lacks"
+        case _ if default is not None and not top:
+            return "default inside a struct"
+        case kind if default is not None and not isinstance(kind, _DEFAULTS):
+            return "default of a type that Spark's reader gives none"
+        case _:
+            pass
+    if field_id in history.retyped:
+        return "column whose type was changed"
+    if field.required and field_id in history.younger and default is None and top:
+        return "required column that files may lack"
+    if not isolated and (field_id in history.renamed or field_id in history.shared):
+        return "renamed column, which a setting of the session could hide"
+    return None

@@ -1,0 +1,196 @@
+"""Which engine reads which planned files, and why: pure, on the plan's columns.
+
+Bounds on the driver: a few passes over the columns of the plan (some ms for 100,000 files), and
+footers of files of a table with a name mapping (see `footers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.split import Longs
+from iceberg_spark.spark.native.column_check import column_reason
+from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spec import reserved
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+BY_ID = "by field id"
+BY_NAME = "by name"
+MAX_RELATIONS = 16
+"""So many native groups at most: a plan that is looked at should read well."""
+MANY_FILES = 5_000
+SMALL_FILE_BYTES = 1024 * 1024
+"""More files than that, and smaller ones, take Spark's driver longer to list than to read."""
+
+_HIDDEN = r"(/[._][^/]*|\._COPYING_)$"
+_GLOB = r"[*?\[\]{}\\]"
+_ODD = r"//|/\.\.?(/|$)|^$"
+_PARTS = r"^(?P<prefix>(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?)?)(?P<rest>/.*)$"
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """Files that one engine reads in one way; `rows` are their rows in `ScanPlan.files`.
+
+    `names` gives physical names by field id for files without ids. `prefix` is how the table
+    spells the start of the paths ("file:", "s3://bucket", ""). `spec_id` and `partition_index` are
+    set where they are the same for all files, as metadata columns need it.
+    """
+
+    engine: Engine
+    reason: str
+    rows: Longs
+    prefix: str = ""
+    is_local: bool = True
+    names: Mapping[int, str] | None = None
+    spec_id: int | None = None
+    partition_index: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The engine and the reason, for people."""
+        return (
+            f"{self.engine} {self.reason}" if self.engine == "native" else f"arrow: {self.reason}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What Spark's side of a session can do: the schemes it has file systems for, and so on.
+
+    `isolated`: relations keep the settings that they were made with (classic sessions).
+    `unfit_setting`: a setting of the session that Spark's reader must not be used with.
+    """
+
+    isolated: bool = True
+    unfit_setting: str | None = None
+    has_file_system: Callable[[str], bool] = lambda scheme: scheme in {"", "file"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    column: Any
+    prefix: Any
+    rest: Any
+
+
+def file_groups(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
+    """Return groups that hold every planned file once, native ones first.
+
+    A file goes to the first rule that speaks against Spark's reader; what none speaks against
+    is native.
+    """
+    left: Mask = np.ones(len(plan), np.bool_)
+    arrow: list[FileGroup] = []
+    paths = _paths(plan)
+    for reason, mask in _rules(plan, paths, reach):
+        rows = np.flatnonzero(mask & left)
+        if len(rows):
+            arrow.append(FileGroup("arrow", reason, rows))
+            left[rows] = False
+    native, beyond = _native(plan, paths, np.flatnonzero(left))
+    return [*native, *arrow, *beyond]
+
+
+def rows_of(groups: Sequence[FileGroup]) -> Longs:
+    """Return the rows of several groups in the plan's order."""
+    if not groups:
+        return np.empty(0, np.int64)
+    return np.sort(np.concatenate([group.rows for group in groups]))
+
+
+def _paths(plan: ScanPlan) -> _Paths:
+    column = plan.files.column("file_path").combine_chunks()
+    parts = pc.extract_regex(column, _PARTS)
+    prefix, rest = (pc.fill_null(pc.struct_field(parts, name), "") for name in ("prefix", "rest"))
+    return _Paths(column, prefix, rest)
+
+
+def _rules(plan: ScanPlan, paths: _Paths, reach: Reach) -> Iterator[tuple[str, Mask]]:
+    """Yield reasons against Spark's reader with the files that they concern, cheap ones first."""
+    everything = np.ones(len(plan), np.bool_)
+    formats = plan.files.column("file_format")
+    for name in ("ORC", "AVRO"):
+        yield {"AVRO": "Avro"}.get(name, name), _mask(pc.equal(formats, name))
+    if plan.metrics.files_with_deletes:
+        dirty = _mask(pc.greater(pc.list_value_length(plan.files.column("delete_rows")), 0))
+        yield "deletes", dirty
+    against = reach.unfit_setting or column_reason(plan.context, isolated=reach.isolated)
+    if against:
+        yield against, everything
+        return
+    yield "file name starts with _ or .", _mask(pc.match_substring_regex(paths.rest, _HIDDEN))
+    yield (
+        "path has characters that Spark expands",
+        _mask(pc.match_substring_regex(paths.column, _GLOB)),
+    )
+    yield "path that Spark would spell otherwise", _mask(pc.match_substring_regex(paths.rest, _ODD))
+    for prefix in pc.unique(paths.prefix).to_pylist():
+        scheme = prefix.partition(":")[0]
+        if not reach.has_file_system(scheme) or (scheme == "file" and len(prefix) > len("file://")):
+            yield (
+                f"Spark has no file system for {prefix or scheme}",
+                _mask(pc.equal(paths.prefix, prefix)),
+            )
+    mean = plan.metrics.total_file_size_in_bytes / max(1, len(plan))
+    if len(plan) > MANY_FILES and mean < SMALL_FILE_BYTES:
+        yield "many small files, which Spark lists slowly", everything
+
+
+def _mask(column: Any) -> Mask:
+    mask: Mask = pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(np.bool_)
+    return mask
+
+
+def _native(plan: ScanPlan, paths: _Paths, rows: Longs) -> tuple[list[FileGroup], list[FileGroup]]:
+    """Split the native files by what differs between relations; those beyond the limit are arrow.
+
+    The groups with the most files are kept.
+    """
+    if not len(rows):
+        return [], []
+    wanted = {field.field_id for field in plan.context.read_schema}
+    keys = [paths.prefix.dictionary_encode().indices if _asks(wanted, reserved.FILE_ID) else None]
+    keys.append(plan.files.column("spec_id") if _asks(wanted, reserved.SPEC_ID_ID) else None)
+    by_tuple = _asks(wanted, reserved.PARTITION_ID)
+    keys.append(plan.files.column("partition_index") if by_tuple else None)
+    columns = {str(at): key.take(pa.array(rows)) for at, key in enumerate(keys) if key is not None}
+    if not columns:
+        return [_described(plan, paths, rows, wanted)], []
+    numbered = pa.table({**columns, "row": rows}).combine_chunks()
+    found = numbered.group_by(list(columns)).aggregate([("row", "list")]).column("row_list")
+    groups = [_described(plan, paths, np.sort(each.values.to_numpy()), wanted) for each in found]
+    groups.sort(key=lambda group: -len(group.rows))
+    beyond = groups[MAX_RELATIONS:]
+    if not beyond:
+        return groups, []
+    why = f"more than {MAX_RELATIONS} kinds of metadata columns"
+    return groups[:MAX_RELATIONS], [FileGroup("arrow", why, rows_of(beyond))]
+
+
+def _asks(wanted: set[int], field_id: int) -> bool:
+    return field_id in wanted
+
+
+def _described(plan: ScanPlan, paths: _Paths, rows: Longs, wanted: set[int]) -> FileGroup:
+    first = int(rows[0])
+    schemes = pc.unique(paths.prefix.take(pa.array(rows))).to_pylist()
+    local = all(prefix.partition(":")[0] in {"", "file"} for prefix in schemes)
+    group = FileGroup("native", BY_ID, rows, is_local=local)
+    if reserved.FILE_ID in wanted:
+        group = replace(group, prefix=paths.prefix[first].as_py())
+    if wanted & {reserved.SPEC_ID_ID, reserved.PARTITION_ID}:
+        group = replace(group, spec_id=plan.files.column("spec_id")[first].as_py())
+    if reserved.PARTITION_ID in wanted:
+        index = plan.files.column("partition_index")[first].as_py()
+        group = replace(group, partition_index=index)
+    return group

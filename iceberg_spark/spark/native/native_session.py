@@ -1,0 +1,76 @@
+"""The session whose settings decide how Spark's own readers read a group of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from pyspark.sql import SparkSession
+
+FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+V1_SOURCES = "spark.sql.sources.useV1SourceList"
+ON_THE_DRIVER = str(2**31 - 1)
+
+NEEDED: Mapping[str, str] = {
+    FIELD_IDS: "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
+    "spark.sql.parquet.recordLevelFilter.enabled": "false",
+    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
+    V1_SOURCES: "avro,csv,json,kafka,orc,parquet,text",
+}
+"""Settings that reading by field id relies on; only V1 sources have row positions."""
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Return whether a session is a client of Spark Connect."""
+    return getattr(spark, "_sc", None) is None
+
+
+def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
+    """Return the session to make relations with; `local`: all files are on local disks.
+
+    A classic relation reads with the settings of the session that made it, also as part of
+    another session's frame. So it is made by a session of its own that has the user's settings and
+    those needed: what the user sets later can't change what a column means, and the user's
+    session stays as it is. A Connect plan is resolved and run by the user's session alone:
+    there the settings are made in it, and stay, because every action resolves the plan again.
+    Many local files are listed faster on the driver than by a job with a task a file.
+    """
+    wanted = {LISTING_THRESHOLD: ON_THE_DRIVER} if local else {}
+    if is_connect(spark):
+        for key, value in {FIELD_IDS: "true", **wanted}.items():
+            spark.conf.set(key, value)
+        return spark
+    users = frozenset(spark.conf.getAll.items())
+    return _made(spark, users, local)
+
+
+def unfit_setting(spark: SparkSession) -> str | None:
+    """Return a setting of a Connect session under which Spark's reader could read wrongly."""
+    if not is_connect(spark):
+        return None
+    for key, value in NEEDED.items():
+        if key == FIELD_IDS:
+            continue
+        found = spark.conf.get(key, value)
+        fits = "parquet" in str(found).split(",") if key == V1_SOURCES else found == value
+        if not fits:
+            return f"{key}={found}"
+    return None
+
+
+@lru_cache(maxsize=8)
+def _made(spark: SparkSession, users: frozenset[tuple[str, str]], local: bool) -> SparkSession:
+    made = spark.newSession()
+    wanted = {**dict(users), **NEEDED, "spark.sql.caseSensitive": "true"}
+    if local:
+        wanted[LISTING_THRESHOLD] = ON_THE_DRIVER
+    has = made.conf.getAll
+    for key, value in wanted.items():
+        if has.get(key) != value and made.conf.isModifiable(key):
+            made.conf.set(key, value)
+    return made

@@ -1,0 +1,190 @@
+"""Which engine reads which files: one test for each reason."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark import Table
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.native import file_groups as module
+from iceberg_spark.spark.native.file_groups import Reach, file_groups
+from iceberg_spark.spec.schema import Schema
+from tests.builders import field, list_of, map_of, schema, struct
+
+EVERYTHING = schema(
+    field(1, "id", "long", True),
+    field(2, "i", "int"),
+    field(3, "f", "float"),
+    field(4, "d", "double"),
+    field(5, "dec", "decimal(9, 2)"),
+    field(6, "dt", "date"),
+    field(7, "ts", "timestamp"),
+    field(8, "tz", "timestamptz"),
+    field(9, "s", "string"),
+    field(10, "b", "binary"),
+    field(11, "fx", "fixed[4]"),
+    field(12, "u", "uuid"),
+    field(13, "bo", "boolean"),
+    field(14, "st", struct(field(15, "a", "int"), field(16, "f", "float"))),
+    field(17, "l", list_of(18, struct(field(19, "x", "int")))),
+    field(20, "m", map_of(21, "string", 22, struct(field(23, "y", "int")))),
+)
+
+
+def made(folder: Path, columns: Any = "id bigint, k string", **options: Any) -> Table:
+    return ice.create_table(str(folder / "t"), columns, **options)
+
+
+def with_rows(table: Table) -> Table:
+    table.append(pa.table({"id": [1, 2, 3], "k": ["a", "a", "b"]}))
+    return table
+
+
+def with_paths(plan: ScanPlan, path: str) -> ScanPlan:
+    """The plan as if its (first) file were spelled like that."""
+    files = plan.files.slice(0, 1)
+    at = files.schema.get_field_index("file_path")
+    return replace(plan, files=files.set_column(at, "file_path", pa.array([path])))
+
+
+def labels(plan: ScanPlan, reach: Reach | None = None) -> list[str]:
+    return [group.label for group in file_groups(plan, reach or Reach())]
+
+
+def of_schema(folder: Path, columns: Schema, **options: Any) -> list[str]:
+    table = made(folder, columns, **options)
+    table.append(pa.table({"id": pa.array([1], pa.int64())}))
+    return labels(table.scan().plan_files())
+
+
+def test_a_plain_parquet_table_of_every_shape_of_column_is_native(tmp_path: Path) -> None:
+    assert of_schema(tmp_path, EVERYTHING) == ["native by field id"]
+
+
+@pytest.mark.parametrize(("file_format", "shown"), [("orc", "ORC"), ("avro", "Avro")])
+def test_other_formats_go_to_arrow(tmp_path: Path, file_format: str, shown: str) -> None:
+    table = with_rows(made(tmp_path, properties={"write.format.default": file_format}))
+    assert labels(table.scan().plan_files()) == [f"arrow: {shown}"]
+
+
+def test_only_files_with_deletes_go_to_arrow(tmp_path: Path) -> None:
+    table = made(tmp_path, properties={"write.delete.mode": "merge-on-read"})
+    with_rows(with_rows(table))
+    table.delete("id = 1 and k = 'a'")
+    plan = table.scan().plan_files()
+    assert plan.metrics.files_with_deletes
+    table.append(pa.table({"id": [9], "k": ["z"]}))
+    groups = file_groups(table.scan().plan_files(), Reach())
+    assert [(g.label, len(g.rows)) for g in groups] == [
+        ("native by field id", 1),
+        ("arrow: deletes", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/t/data/_f.parquet", "file name starts with _ or ."),
+        ("file:/t/data/.f.parquet", "file name starts with _ or ."),
+        ("/t/f._COPYING_", "file name starts with _ or ."),
+        ("/t/a*b.parquet", "path has characters that Spark expands"),
+        ("/t[1]/f.parquet", "path has characters that Spark expands"),
+        ("/t//f.parquet", "path that Spark would spell otherwise"),
+        ("/t/../f.parquet", "path that Spark would spell otherwise"),
+        ("t/f.parquet", "path that Spark would spell otherwise"),
+        ("s3://b/f.parquet", "Spark has no file system for s3://b"),
+        ("file://host/f.parquet", "Spark has no file system for file://host"),
+    ],
+)
+def test_paths_that_spark_takes_otherwise_go_to_arrow(
+    tmp_path: Path, path: str, reason: str
+) -> None:
+    plan = with_rows(made(tmp_path)).scan().plan_files()
+    assert labels(with_paths(plan, path)) == [f"arrow: {reason}"]
+
+
+@pytest.mark.parametrize("path", ["/t/.h/_u/k=1/a b%20é.parquet", "file:///t/f", "file:/t/f"])
+def test_folders_may_be_called_anything(tmp_path: Path, path: str) -> None:
+    plan = with_rows(made(tmp_path)).scan().plan_files()
+    assert labels(with_paths(plan, path)) == ["native by field id"]
+
+
+def test_a_store_that_spark_knows_is_native(tmp_path: Path) -> None:
+    plan = with_paths(with_rows(made(tmp_path)).scan().plan_files(), "s3://b/f.parquet")
+    (group,) = file_groups(plan, Reach(has_file_system=lambda scheme: scheme == "s3"))
+    assert group.label == "native by field id"
+    assert not group.is_local
+
+
+def test_many_small_files_go_to_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MANY_FILES", 1)
+    plan = with_rows(with_rows(made(tmp_path))).scan().plan_files()
+    assert labels(plan) == ["arrow: many small files, which Spark lists slowly"]
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (field(2, "s", struct(field(3, "x", "int", initial_default=1))), "default inside a struct"),
+        (
+            field(2, "b", "binary", initial_default=b"x"),
+            "default of a type that Spark's reader gives none",
+        ),
+        (
+            field(2, "s", struct(field(3, "u", "uuid"))),
+            "a type that Spark reads at the top level only",
+        ),
+        (field(2, "n", "timestamp_ns"), "a type that Spark's reader lacks"),
+    ],
+)
+def test_columns_that_sparks_reader_gets_wrong_go_to_arrow(
+    tmp_path: Path, column: Any, reason: str
+) -> None:
+    plan = with_rows(made(tmp_path)).scan().plan_files()
+    wanted = schema(field(1, "id", "long"), column)
+    context = replace(plan.context, table_schema=wanted, read_schema=wanted)
+    (label,) = labels(replace(plan, context=context))
+    assert label.startswith(f"arrow: {reason}")
+
+
+def test_a_table_with_a_name_mapping_goes_to_arrow(tmp_path: Path) -> None:
+    mapping = '[{"field-id": 1, "names": ["id"]}]'
+    table = with_rows(made(tmp_path, properties={"schema.name-mapping.default": mapping}))
+    (label,) = labels(table.scan().plan_files())
+    assert label == "arrow: files may have no field ids, by the table's name mapping"
+
+
+def test_renamed_columns_are_native_only_where_no_setting_can_hide_them(tmp_path: Path) -> None:
+    table = with_rows(made(tmp_path))
+    with table.update_schema() as update:
+        update.rename_column("k", "key")
+    plan = table.scan().plan_files()
+    assert labels(plan) == ["native by field id"]
+    assert labels(plan, Reach(isolated=False)) == [
+        "arrow: renamed column, which a setting of the session could hide ('key')"
+    ]
+    others = table.scan(selected_fields=("id",)).plan_files()
+    assert labels(others, Reach(isolated=False)) == ["native by field id"]
+
+
+def test_groups_are_split_by_partition_only_for_the_metadata_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = with_rows(made(tmp_path, partition_by=["k"]))
+    assert len(table.scan().plan_files()) == 2
+    assert len(labels(table.scan().plan_files())) == 1
+    plan = table.scan(metadata_columns=("_partition",)).plan_files()
+    assert labels(plan) == ["native by field id"] * 2
+    monkeypatch.setattr(module, "MAX_RELATIONS", 1)
+    assert labels(plan) == ["native by field id", "arrow: more than 1 kinds of metadata columns"]
+
+
+def test_explain_says_who_reads_what(tmp_path: Path) -> None:
+    text = with_rows(made(tmp_path)).scan().explain()
+    assert "on Spark        1 file: native by field id" in text
+    forced = with_rows(made(tmp_path / "2")).scan(engine="arrow").explain()
+    assert "on Spark        1 file: arrow, as asked for" in forced
