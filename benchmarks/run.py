@@ -1,8 +1,8 @@
 """Run everything and write benchmarks/results.md: `make bench`.
 
 Environment: BENCH_ROWS (default 10,000,000), BENCH_ROUNDS (5), BENCH_FILES (200,000),
-BENCH_MANY_FILES (1,000,000), BENCH_ONLY (comma list of reads, append,
-native-writing, planning, metadata).
+BENCH_MANY_FILES (1,000,000), BENCH_SMALL_FILES (20,000), BENCH_ONLY (comma list of reads,
+native-reading, append, native-writing, planning, metadata).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
 from benchmarks.metadata_tables import measure_metadata_tables
+from benchmarks.native_reading import measure_growth, measure_native_reads
 from benchmarks.native_writing import measure_native_writing
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
@@ -29,7 +30,8 @@ def main() -> None:
     rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
     files = int(os.environ.get("BENCH_FILES", "200000"))
     many = int(os.environ.get("BENCH_MANY_FILES", "1000000"))
-    only = os.environ.get("BENCH_ONLY", "reads,append,native-writing,planning,metadata").split(",")
+    everything = "reads,native-reading,append,native-writing,planning,metadata"
+    only = os.environ.get("BENCH_ONLY", everything).split(",")
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     spark = session(folder)
     measured: dict[str, dict[str, Measured]] = {}
@@ -37,6 +39,10 @@ def main() -> None:
     try:
         if "reads" in only:
             measured |= measure_reads(spark, make_tables(spark, folder, count), rounds)
+        if "native-reading" in only:
+            small = int(os.environ.get("BENCH_SMALL_FILES", "20000"))
+            measured |= measure_native_reads(spark, folder, count, small, rounds)
+            measured |= measure_growth(spark, folder, rounds)
         if "append" in only:
             measured["append"] = measure_append(spark, folder, count, min(rounds, 3))
         if "native-writing" in only:

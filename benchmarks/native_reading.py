@@ -1,0 +1,130 @@
+"""Reads through `to_df`, the native engine, against Java Iceberg and plain Parquet.
+
+The frame is made in every round: planning and listing count, as Java's planning does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+import iceberg_spark as ice
+from benchmarks.measure import Measured, by_turns
+from benchmarks.tables import rows
+
+Contenders = dict[str, Callable[[], object]]
+MANY = "small_files"
+SOME = "day between date'2021-01-01' and date'2021-01-03'"
+
+
+def _noop(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _java(spark: SparkSession, name: str) -> DataFrame:
+    return spark.read.format("iceberg").load(f"java.db.{name}")
+
+
+def native_reads(spark: SparkSession, location: Path, plain: Path) -> dict[str, Contenders]:
+    """Return the works on the clean table, each with its contenders."""
+
+    def ours(**scan: str) -> DataFrame:
+        return ice.load_table(str(location)).scan(**scan).to_df(spark)
+
+    def parquet() -> DataFrame:
+        return spark.read.parquet(str(plain))
+
+    name = location.name
+    return {
+        "native: full scan": {
+            "java": lambda: _noop(_java(spark, name)),
+            "ours": lambda: _noop(ours()),
+            "plain": lambda: _noop(parquet()),
+        },
+        "native: one-column sum": {
+            "java": lambda: _java(spark, name).selectExpr("sum(b)").collect(),
+            "ours": lambda: ours().selectExpr("sum(b)").collect(),
+            "plain": lambda: parquet().selectExpr("sum(b)").collect(),
+        },
+        "native: df.count()": {
+            "java": lambda: _java(spark, name).count(),
+            "ours": lambda: ours().count(),
+        },
+        "native: scan.count()": {
+            "java": lambda: _java(spark, name).count(),
+            "ours": lambda: ice.load_table(str(location)).scan().count(),
+        },
+        "native: filtered scan": {
+            "java": lambda: _noop(_java(spark, name).where(SOME)),
+            "ours": lambda: _noop(ours(row_filter=SOME)),
+            "plain": lambda: _noop(parquet().where(SOME)),
+        },
+    }
+
+
+def small_file_reads(spark: SparkSession, location: Path, files: int) -> dict[str, Contenders]:
+    """Return the works on a table of many small files, partitioned by `p`."""
+    few = f"p < {max(1, files // 100)}"
+
+    def ours(**scan: str) -> DataFrame:
+        return ice.load_table(str(location)).scan(**scan).to_df(spark)
+
+    def planned_by_java() -> int:
+        return _java(spark, MANY).rdd.getNumPartitions()
+
+    return {
+        f"native: df.count() of {files:,} files": {
+            "java": lambda: _java(spark, MANY).count(),
+            "ours": lambda: ours().count(),
+        },
+        f"native: scan.count() of {files:,} files": {
+            "java": lambda: _java(spark, MANY).count(),
+            "ours": lambda: ice.load_table(str(location)).scan().count(),
+        },
+        f"native: frame of {files:,} files": {
+            "java": planned_by_java,
+            "ours": lambda: ours().schema,
+        },
+        f"native: 1% of {files:,} files": {
+            "java": lambda: _noop(_java(spark, MANY).where(few)),
+            "ours": lambda: _noop(ours(row_filter=few)),
+        },
+    }
+
+
+def make_small_files(spark: SparkSession, files: int) -> None:
+    """Write a table of so many files of 10 rows, by Java."""
+    frame = spark.range(0, files * 10).selectExpr("cast(id % 1000000 as int) v", f"id % {files} p")
+    writer = frame.repartitionByRange(8, "p").writeTo(f"java.db.{MANY}").using("iceberg")
+    writer.tableProperty("write.distribution-mode", "none").partitionedBy("p").create()
+
+
+def measure_native_reads(
+    spark: SparkSession, warehouse: Path, count: int, files: int, rounds: int
+) -> dict[str, dict[str, Measured]]:
+    """Measure the native engine; `count` rows in 8 files, and `files` files of 10 rows."""
+    rows(spark, count).writeTo("java.db.native").using("iceberg").createOrReplace()
+    plain = warehouse / "native-plain"
+    rows(spark, count).write.mode("overwrite").parquet(str(plain))
+    works = native_reads(spark, warehouse / "db" / "native", plain)
+    if files:
+        make_small_files(spark, files)
+        works |= small_file_reads(spark, warehouse / "db" / MANY, files)
+    return {name: by_turns(work, rounds) for name, work in works.items()}
+
+
+def measure_growth(
+    spark: SparkSession, warehouse: Path, rounds: int, millions: tuple[int, ...] = (1, 4, 16)
+) -> dict[str, dict[str, Measured]]:
+    """Measure the full scan of the same table at several sizes."""
+    found = {}
+    for million in millions:
+        name = f"grown_{million}"
+        rows(spark, million * 1_000_000).writeTo(f"java.db.{name}").using("iceberg").create()
+        works = native_reads(spark, warehouse / "db" / name, warehouse / "unused")
+        work = works["native: full scan"]
+        pair = {who: work[who] for who in ("java", "ours")}
+        found[f"native: full scan of {million} million rows"] = by_turns(pair, rounds)
+    return found
