@@ -64,11 +64,10 @@ def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
     Raises InvalidOptionError, NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError, and
     UnsupportedError for columns of types that can't be read.
     """
-    choice = SnapshotChoice(
+    chosen = choose_snapshot(metadata, SnapshotChoice(
         snapshot_id, as_of_timestamp_ms, branch, tag, version_as_of, start_snapshot_id,
         end_snapshot_id,
-    )  # fmt: skip
-    chosen = choose_snapshot(metadata, choice)
+    ))  # fmt: skip
     schema = chosen.schema
     wanted = project(schema, selected_fields, case_sensitive=case_sensitive)
     return ScanContext(
