@@ -8,6 +8,7 @@ from dataclasses import replace
 from iceberg_spark.api.inspect import Inspect
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
+from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.row_source import RowSource, write_plan
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
@@ -22,6 +23,7 @@ from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.native.arranged_frame import Distribution
 from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.row_level.merge_source import MergeSource
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -302,6 +304,34 @@ class Table:
                 snapshot_properties=snapshot_properties,
                 case_sensitive=case_sensitive,
             )
+
+    def merge(
+        self,
+        source: MergeSource,
+        on: str,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> MergeBuilder:
+        """Return a builder of a MERGE on Spark: add clauses, then `.execute()`.
+
+        `source` is a Spark frame or Arrow data and is read once; `on` and the clauses call the
+        target `t` and the source `s`. `write.merge.mode` says how rows change.
+        """
+        request = MergeRequest(
+            source,
+            on,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            case_sensitive=case_sensitive,
+        )
+        return MergeBuilder(request, self._merge, self.refresh)
+
+    def _merge(self, request: MergeRequest) -> ChangedRows:
+        with self.transaction() as tx:
+            counts = tx.run_merge(request)
+        return self._with_metrics(counts, request.branch)
 
     def dynamic_partition_overwrite(
         self,

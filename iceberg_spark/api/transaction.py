@@ -12,6 +12,7 @@ from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
+from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
@@ -31,6 +32,8 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.native.arranged_frame import Distribution
 from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
+from iceberg_spark.spark.row_level.merge_modes import merge_on_spark
+from iceberg_spark.spark.row_level.merge_source import MergeSource
 from iceberg_spark.spark.row_level.update import update_on_spark
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -242,6 +245,38 @@ class TableTransaction:
             )
         )
         return UpsertResult.of(files)
+
+    def merge(
+        self,
+        source: MergeSource,
+        on: str,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> MergeBuilder:
+        """Return the builder of a merge; its `execute` adds the change. See `Table.merge`."""
+        request = MergeRequest(
+            source,
+            on,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            case_sensitive=case_sensitive,
+        )
+        return MergeBuilder(request, self.run_merge, lambda: None)
+
+    def run_merge(self, request: MergeRequest) -> ChangedRows:
+        """Add the change that a merge makes."""
+        verb = self._verb(
+            "merge", request.branch, request.snapshot_properties, request.case_sensitive
+        )
+        spark = needed_session()
+        return self._changed(
+            verb,
+            lambda context: merge_on_spark(
+                verb, context, request.source, request.on, request.clauses, spark
+            ),
+        )
 
     def dynamic_partition_overwrite(
         self,

@@ -78,12 +78,13 @@ def usable_filter(
 ) -> tuple[Unbound | None, bool]:
     """Return the part of a condition that prunes files (None: nothing), and if it is all of it."""
     found, exact = conjuncts(condition, alias)
-    bound = [each for each in found if _binds(verb, each)]
+    bound = [each for each in found if binds(verb, each)]
     exact = exact and len(bound) == len(found)
     return all_of(bound), exact
 
 
-def _binds(verb: RowVerb, predicate: Unbound) -> bool:
+def binds(verb: RowVerb, predicate: Unbound) -> bool:
+    """Return whether the core can use a predicate on the verb's table."""
     try:
         bind(
             verb.metadata.schema,

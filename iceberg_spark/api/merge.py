@@ -1,0 +1,107 @@
+"""MERGE as a builder: `t.merge(source, "t.id = s.id").when_matched_update_all().execute()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from iceberg_spark.errors import (
+    CommitFailedException,
+    InvalidInputError,
+    InvalidTypeError,
+    ValidationException,
+)
+from iceberg_spark.spark.row_level.merge_clauses import Does, Kind, MergeClause, check_order
+from iceberg_spark.spark.row_level.merge_source import MergeSource
+from iceberg_spark.transaction.row_change import ChangedRows
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """A merge as it was written."""
+
+    source: MergeSource
+    on: str
+    clauses: tuple[MergeClause, ...] = ()
+    branch: str | None = None
+    snapshot_properties: Mapping[str, str] | None = None
+    case_sensitive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MergeBuilder:
+    """The clauses of a merge, in order: of one kind the first whose condition holds applies.
+
+    In conditions and values the target is `t`, the source `s`. Each method returns the builder
+    with one clause more; `execute` runs it. Only the last clause of a kind may have no condition.
+    """
+
+    request: MergeRequest
+    run: Callable[[MergeRequest], ChangedRows]
+    refresh: Callable[[], object]
+
+    def when_matched_update(
+        self, values: Mapping[str, str], condition: str | None = None
+    ) -> MergeBuilder:
+        """Set columns of matched rows: `{"v": "s.v + t.v"}`."""
+        return self._with(Kind.MATCHED, Does.UPDATE, condition, values)
+
+    def when_matched_update_all(self, condition: str | None = None) -> MergeBuilder:
+        """Set all columns of matched rows to the source's columns of the same names."""
+        return self._with(Kind.MATCHED, Does.UPDATE, condition)
+
+    def when_matched_delete(self, condition: str | None = None) -> MergeBuilder:
+        """Delete matched rows."""
+        return self._with(Kind.MATCHED, Does.DELETE, condition)
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, str], condition: str | None = None
+    ) -> MergeBuilder:
+        """Insert source rows that match no target row; columns without a value become null."""
+        return self._with(Kind.NOT_MATCHED, Does.INSERT, condition, values)
+
+    def when_not_matched_insert_all(self, condition: str | None = None) -> MergeBuilder:
+        """Insert source rows that match no target row, column by name."""
+        return self._with(Kind.NOT_MATCHED, Does.INSERT, condition)
+
+    def when_not_matched_by_source_update(
+        self, values: Mapping[str, str], condition: str | None = None
+    ) -> MergeBuilder:
+        """Set columns of target rows that no source row matches."""
+        return self._with(Kind.BY_SOURCE, Does.UPDATE, condition, values)
+
+    def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder:
+        """Delete target rows that no source row matches."""
+        return self._with(Kind.BY_SOURCE, Does.DELETE, condition)
+
+    def execute(self, max_attempts: int = 1) -> ChangedRows:
+        """Run the merge and commit it; returns the rows inserted, updated and deleted.
+
+        When it conflicts with what was committed meanwhile, it is run anew on the newest version,
+        up to `max_attempts` times in all, the source read again. Raises ValidationException then,
+        and InvalidInputError for a target row that several source rows match.
+        """
+        if max_attempts < 1:
+            raise InvalidInputError(f"max_attempts must be at least 1, not {max_attempts!r}")
+        for _ in range(max_attempts - 1):
+            try:
+                return self.run(self.request)
+            except (ValidationException, CommitFailedException):
+                self.refresh()
+        return self.run(self.request)
+
+    def _with(
+        self,
+        kind: Kind,
+        does: Does,
+        condition: str | None,
+        values: Mapping[str, str] | None = None,
+    ) -> MergeBuilder:
+        if condition is not None and not isinstance(condition, str):
+            raise InvalidTypeError(f"The condition must be SQL text, not {condition!r}")
+        if values is not None and not isinstance(values, Mapping):
+            raise InvalidTypeError(f"Values must be a dict of SQL texts, not {values!r}")
+        made = MergeClause(kind, does, condition, None if values is None else dict(values))
+        clauses = (*self.request.clauses, made)
+        check_order(clauses)
+        return replace(self, request=replace(self.request, clauses=clauses))

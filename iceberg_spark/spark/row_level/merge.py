@@ -1,0 +1,187 @@
+"""MERGE on Spark: its joins find what changes, our writers and commits do it.
+
+The target is never joined whole where less will do: a narrow pass over the columns that ON and
+the conditions use finds the rows that change, and only those are read in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.storagelevel import StorageLevel
+
+from iceberg_spark.expr.condition import conjuncts
+from iceberg_spark.expr.nodes import Or, Unbound
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spark.row_level.conditions import (
+    all_of,
+    binds,
+    check_condition,
+    columns_in,
+    spark_errors,
+    text_of,
+    usable_filter,
+)
+from iceberg_spark.spark.row_level.merge_clauses import (
+    CLAUSE,
+    Clauses,
+    Kind,
+    MergeClause,
+    matched_clauses,
+)
+from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
+from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
+from iceberg_spark.spark.row_level.target_frames import empty_frame, rows_frame
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.transaction.row_change import RowVerb
+from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.context import WriteContext
+
+_BROADCAST_BYTES = 48 * 1024 * 1024
+_BYTES_A_KEY = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """One run of a merge: target, source and clauses; frames that it keeps go with it."""
+
+    verb: RowVerb
+    context: WriteContext
+    on: str
+    clauses: Clauses
+    source: Source
+    plan: ScanPlan
+    spark: SparkSession
+    kept: ExitStack = field(default_factory=ExitStack)
+
+    def target(
+        self, plan: ScanPlan, columns: Sequence[str] | None, places: Sequence[str]
+    ) -> DataFrame:
+        """Return rows of the target, alias `t`."""
+        made = rows_frame(
+            self.verb.metadata, plan, self.spark, columns=columns, metadata_columns=places
+        )
+        return made.alias("t")
+
+    def keys(self) -> DataFrame:
+        """Return the columns of the source that ON may use, and the rows' numbers, alias `s`."""
+        used = self.on.lower()
+        names = [name for name in self.source.rows.columns if name.lower() in used]
+        wanted = [sf.col(f"s.`{name.replace('`', '``')}`") for name in names]
+        keys = self.source.rows.select(*wanted, sf.col(f"s.{SOURCE_ROW}"))
+        if self.source.count * _BYTES_A_KEY * (1 + len(names)) // 2 <= _BROADCAST_BYTES:
+            keys = sf.broadcast(keys)
+        return keys.alias("s")
+
+    def met(self, places: Sequence[str], *, values: bool) -> DataFrame:
+        """Return the target rows that a source row matches, with the clause they met.
+
+        With `values` the columns that the clauses' values use are there as well.
+        """
+        clauses = self.clauses.of(Kind.MATCHED)
+        decided = any(clause.condition is not None for clause in clauses)
+        source = self.source.rows if values or decided else self.keys()
+        target = self.target(self.plan, self._used(Kind.MATCHED, values=values), places)
+        joined = target.join(source, sf.expr(self.on), "inner")
+        return joined.withColumn(CLAUSE, self.clauses.number(Kind.MATCHED))
+
+    def unmatched_targets(self, places: Sequence[str], *, values: bool) -> DataFrame:
+        """Return the target rows without a source row that a by-source clause is about."""
+        rows = self.target(self.plan, self._used(Kind.BY_SOURCE, values=values), places)
+        alone = rows.join(self.keys(), sf.expr(self.on), "left_anti")
+        met = alone.withColumn(CLAUSE, self.clauses.number(Kind.BY_SOURCE))
+        return met.where(sf.col(CLAUSE) > 0)
+
+    def _used(self, kind: Kind, *, values: bool) -> Sequence[str] | None:
+        """Return the target's columns that the clauses of a kind use, None for all."""
+        clauses = self.clauses.of(kind)
+        if values and any(clause.keeps_columns for clause in clauses):
+            return None
+        texts = [self.on, *(c.condition for c in clauses if c.condition is not None)]
+        return columns_in(self.context.schema, texts)
+
+    def inserts(self, matched: DataFrame) -> DataFrame | None:
+        """Return the rows that not-matched clauses make; `matched` has the numbers that are not."""
+        if not self.clauses.of(Kind.NOT_MATCHED):
+            return None
+        numbers = matched.select(sf.col(SOURCE_ROW).alias("matched_row"))
+        same = sf.col(f"s.{SOURCE_ROW}") == sf.col("matched_row")
+        alone = self.source.rows.join(numbers, same, "left_anti")
+        met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
+        return self.clauses.made_rows(met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """Keep what a frame gives for several passes, in Spark's storage memory and on disk."""
+        persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        self.kept.callback(persisted.unpersist)
+        return persisted
+
+    def write(self, rows: Sequence[DataFrame | None]) -> tuple[DataFile, ...]:
+        """Write the table's columns of all frames in one pass."""
+        names = [f"`{f.name.replace('`', '``')}`" for f in self.context.schema.fields]
+        made = [frame.select(*names) for frame in rows if frame is not None]
+        if not made:
+            return ()
+        together = made[0]
+        for frame in made[1:]:
+            together = together.unionByName(frame)
+        return write_frame(together, self.context, AlignOptions())
+
+
+def prepared(
+    verb: RowVerb,
+    context: WriteContext,
+    source: MergeSource,
+    on: str,
+    given: Sequence[MergeClause],
+    spark: SparkSession,
+) -> tuple[DataFrame, Clauses]:
+    """Check all that Spark and the table can tell before anything is read.
+
+    Raises InvalidExpressionError, InvalidSchemaError, InvalidInputError naming the clause.
+    """
+    condition = text_of(on, "on")
+    frame = as_frame(source, spark)
+    clauses = matched_clauses(
+        context.schema, given, frame.columns, case_sensitive=verb.case_sensitive
+    )
+    target = empty_frame(context.schema, spark).alias("t")
+    alone = frame.alias("s")
+    pairs = target.crossJoin(alone)
+    check_condition(pairs, condition, "on")
+    sides = {Kind.MATCHED: pairs, Kind.NOT_MATCHED: alone, Kind.BY_SOURCE: target}
+    for clause in clauses.every:
+        what = f"{clause.kind} {clause.does}"
+        if clause.condition is not None:
+            check_condition(sides[clause.kind], clause.condition, f"The condition of '{what}'")
+    for kind, side in sides.items():
+        with spark_errors(f"'{kind}'"):
+            met = side.withColumn(CLAUSE, clauses.number(kind))
+            clauses.made_rows(met, [kind]).schema  # noqa: B018 (Spark looks the values up)
+    return frame, clauses
+
+
+def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> Unbound | None:
+    """Return the predicate of all target rows that the merge can reach, None for any.
+
+    The conjuncts of ON about the target only and the ranges of the source's keys; by-source
+    clauses reach what their own conditions say.
+    """
+    found, _ = conjuncts(on, "t")
+    parts = [part for part in found if binds(verb, part)]
+    if source.ranges is not None and binds(verb, source.ranges):
+        parts.append(source.ranges)
+    matched = all_of(parts)
+    reached = [matched]
+    for clause in clauses.of(Kind.BY_SOURCE):
+        condition = clause.condition
+        reached.append(None if condition is None else usable_filter(verb, condition, "t")[0])
+    if any(part is None for part in reached):
+        return None
+    known = [part for part in reached if part is not None]
+    return known[0] if len(known) == 1 else Or(tuple(known))

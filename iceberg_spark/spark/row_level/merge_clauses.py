@@ -1,0 +1,237 @@
+"""The clauses of a MERGE: which one a row meets, and the rows that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.spark.row_level.assignments import Assignments, assignments
+from iceberg_spark.spark.row_level.position_deletes import ACTION, DELETE, KEEP, UPDATE
+from iceberg_spark.spark.row_level.target_frames import column, row_type
+from iceberg_spark.spec.schema import Schema
+
+CLAUSE = "__clause"
+"""The number of the clause that a row met, from 1; 0 for none."""
+
+
+class Kind(StrEnum):
+    """Which rows a clause is about."""
+
+    MATCHED = "when matched"
+    NOT_MATCHED = "when not matched"
+    BY_SOURCE = "when not matched by source"
+
+
+class Does(StrEnum):
+    """What a clause does with them."""
+
+    UPDATE = "update"
+    DELETE = "delete"
+    INSERT = "insert"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause:
+    """A clause as it was written; without `values` all columns come from the source by name."""
+
+    kind: Kind
+    does: Does
+    condition: str | None = None
+    values: Mapping[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The clause in a message."""
+        return f"{self.kind} {self.does}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause matched to the table's columns; `number` is its place among all, from 1."""
+
+    number: int
+    kind: Kind
+    does: Does
+    condition: str | None
+    values: Assignments | None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All SQL in it."""
+        own = () if self.condition is None else (self.condition,)
+        return own if self.values is None else (*own, *self.values.texts)
+
+    @property
+    def keeps_columns(self) -> bool:
+        """Whether a row that it makes has columns of the row before."""
+        return self.does is Does.UPDATE and self.values is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """All clauses of a MERGE into a table of `schema`; `sources` are the source's column names."""
+
+    schema: Schema
+    every: tuple[Clause, ...]
+    sources: Mapping[str, str]
+
+    def of(self, *kinds: Kind) -> tuple[Clause, ...]:
+        """Return the clauses of these kinds in order."""
+        return tuple(clause for clause in self.every if clause.kind in kinds)
+
+    @property
+    def is_upsert(self) -> bool:
+        """True for exactly UPDATE * and INSERT *, both unconditional."""
+        plain = [(c.kind, c.does) for c in self.every if not c.texts and c.values is None]
+        wanted = {(Kind.MATCHED, Does.UPDATE), (Kind.NOT_MATCHED, Does.INSERT)}
+        return len(plain) == len(self.every) == 2 and set(plain) == wanted
+
+    @property
+    def checks_cardinality(self) -> bool:
+        """False where nothing is done to matched rows, or all of them just go (as Spark says)."""
+        match self.of(Kind.MATCHED):
+            case ():
+                return False
+            case (Clause(does=Does.DELETE, condition=None),):
+                return False
+            case _:
+                return True
+
+    def number(self, kind: Kind) -> Column:
+        """Return the number of the first clause of a kind whose condition holds, 0 for none."""
+        made = sf.lit(0)
+        for clause in reversed(self.of(kind)):
+            if clause.condition is None:
+                made = sf.lit(clause.number)
+            else:
+                made = sf.when(sf.expr(clause.condition), clause.number).otherwise(made)
+        return made
+
+    def numbers(self, does: Does) -> list[int]:
+        """Return the numbers of the clauses that do this."""
+        return [clause.number for clause in self.every if clause.does is does]
+
+    def action(self) -> Column:
+        """Return what happens to a row of the target by the clause that it met."""
+        met = sf.col(CLAUSE)
+        return (
+            sf.when(met.isin(self.numbers(Does.UPDATE)), UPDATE)
+            .when(met.isin(self.numbers(Does.DELETE)), DELETE)
+            .otherwise(KEEP)
+            .alias(ACTION)
+        )
+
+    def made_rows(
+        self, met: DataFrame, kinds: Iterable[Kind], kept: Sequence[str] = (), *, old: bool = False
+    ) -> DataFrame:
+        """Return the columns `kept` and the rows that clauses make of rows with `__clause`.
+
+        Each clause's values are worked out for its own rows only, and stored as ANSI says. With
+        `old` a row that met no clause stays as it is.
+        """
+        makers = [c for c in self.of(*kinds) if c.does is not Does.DELETE]
+        number = sf.col(CLAUSE)
+        if not makers and not old:
+            return met.select(*kept, CLAUSE)
+        parts = [
+            sf.when(number == c.number, sf.struct(*self._values(c))).alias(f"__row{c.number}")
+            for c in makers
+        ]
+        if old:
+            columns = [column(f.name, "t").alias(f.name) for f in self.schema.fields]
+            parts.append(sf.struct(*columns).alias("__row0"))
+        carried = met.select(*[sf.col(name) for name in kept], number)
+        kind = StructType(list(carried.schema.fields))
+        for part in (*(c.number for c in makers), *([0] if old else [])):
+            kind = kind.add(f"__row{part}", row_type(self.schema))
+        chosen = [*(c.number for c in makers), *([0] if old else [])]
+        typed = met.select(*[sf.col(name) for name in kept], number, *parts).to(kind)
+        fields = [_chosen(field.name, chosen).alias(field.name) for field in self.schema.fields]
+        return typed.select(*kept, CLAUSE, *fields)
+
+    def _values(self, clause: Clause) -> list[Column]:
+        return [self._value(clause, f.name).alias(f.name) for f in self.schema.fields]
+
+    def _value(self, clause: Clause, name: str) -> Column:
+        if clause.values is None:
+            return column(self.sources[name], "s")
+        if clause.does is Does.INSERT and name not in clause.values.columns:
+            return sf.lit(None)
+        return clause.values.value(name, "t")
+
+
+def _chosen(name: str, numbers: Sequence[int]) -> Column:
+    """Return a column of the row that the clause made; the last one is for all other rows."""
+    *others, last = numbers
+    made = column(name, f"__row{last}")
+    for number in others:
+        made = sf.when(sf.col(CLAUSE) == number, column(name, f"__row{number}")).otherwise(made)
+    return made
+
+
+def check_order(given: Sequence[MergeClause]) -> None:
+    """Refuse clauses that can never be met, as SQL does. Raises InvalidInputError."""
+    for kind in Kind:
+        mine = [clause for clause in given if clause.kind is kind]
+        for clause in mine[:-1]:
+            if clause.condition is None:
+                raise InvalidInputError(
+                    f"'{clause.name}' has no condition, so no clause of '{kind}' after it can "
+                    "ever apply; give it one or put it last"
+                )
+
+
+def matched_clauses(
+    schema: Schema,
+    given: Sequence[MergeClause],
+    source_columns: Sequence[str],
+    *,
+    case_sensitive: bool,
+) -> Clauses:
+    """Match clauses to the columns of table and source.
+
+    Raises InvalidSchemaError naming a column that one of them lacks, InvalidInputError for a
+    merge without clauses.
+    """
+    if not given:
+        raise InvalidInputError("The merge has no clause: add one, like when_matched_update_all()")
+    check_order(given)
+    takes_all = any(c.values is None and c.does is not Does.DELETE for c in given)
+    sources = _by_name(schema, source_columns, case_sensitive) if takes_all else {}
+    made = []
+    for number, clause in enumerate(given, start=1):
+        values = None
+        if clause.values is not None:
+            values = assignments(schema, clause.values, clause.name, case_sensitive=case_sensitive)
+            if clause.does is Does.INSERT and values.nested:
+                inner = min(values.nested)
+                raise InvalidSchemaError(
+                    f"{clause.name}: give column '{inner}' a whole value, like named_struct(...)"
+                )
+        made.append(Clause(number, clause.kind, clause.does, clause.condition, values))
+    return Clauses(schema, tuple(made), sources)
+
+
+def _by_name(schema: Schema, source_columns: Sequence[str], case_sensitive: bool) -> dict[str, str]:
+    found = {}
+    for field in schema.fields:
+        same = [
+            name
+            for name in source_columns
+            if name == field.name or (not case_sensitive and name.lower() == field.name.lower())
+        ]
+        if len(same) != 1:
+            known = ", ".join(source_columns)
+            lacks = "lacks" if not same else "has more than one"
+            raise InvalidSchemaError(
+                f"The source {lacks} column '{field.name}', which all-columns clauses take by "
+                f"name; it has: {known}"
+            )
+        found[field.name] = same[0]
+    return found

@@ -1,0 +1,194 @@
+"""MERGE by position deletes and new rows, and by rewriting the files that hold changed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from iceberg_spark.spark.row_level.conditions import spark_errors
+from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter
+from iceberg_spark.spark.row_level.merge_clauses import CLAUSE, Does, Kind, MergeClause
+from iceberg_spark.spark.row_level.merge_source import MergeSource, read_once
+from iceberg_spark.spark.row_level.position_deletes import (
+    ACTION,
+    DELETE,
+    SOURCE_ROW,
+    UPDATE,
+    Written,
+    twice_error,
+    write_deletes,
+)
+from iceberg_spark.spark.row_level.target_frames import FILE, PLACE, POS, place_columns
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.transaction.file_deletes import DeletesWriter
+from iceberg_spark.transaction.row_change import ChangedRows, PlannedChange, RowChange, RowVerb
+from iceberg_spark.transaction.target_files import all_rows, data_file, only_files, target_files
+from iceberg_spark.write.context import WriteContext
+
+
+def merge_on_spark(
+    verb: RowVerb,
+    context: WriteContext,
+    source: MergeSource,
+    on: str,
+    given: Sequence[MergeClause],
+    spark: SparkSession,
+) -> PlannedChange:
+    """Return the change that a MERGE makes.
+
+    Raises InvalidInputError for a target row that several source rows match, for a value that
+    its column can't hold, and for what `prepared` finds.
+    """
+    frame, clauses = prepared(verb, context, source, on, given, spark)
+    with spark_errors("The merge"), read_once(frame, on, context.schema) as rows:
+        row_filter = target_filter(verb, on, clauses, rows)
+        target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
+        work = Merging(verb, context, on, clauses, rows, target.plan, spark)
+        with work.kept:
+            change = _by_position(work) if verb.mode.merge_on_read else _rewritten(work)
+    return PlannedChange(change, row_filter)
+
+
+def _by_position(work: Merging) -> RowChange:
+    change = _upsert_by_position(work) if work.clauses.is_upsert else None
+    return _any_by_position(work) if change is None else change
+
+
+def _deletes(work: Merging, rows: DataFrame) -> Written:
+    mode = work.verb.mode
+    writer = DeletesWriter(work.context, work.verb.metadata.partition_specs, mode.granularity)
+    unique = work.clauses.checks_cardinality
+    return write_deletes(rows, tuple(work.plan), writer, unique=unique)
+
+
+def _with_deletes(gone: Written, files: tuple[DataFile, ...]) -> RowChange:
+    inserted = _rows(files) - gone.updated
+    return RowChange(
+        added_data=files,
+        added_deletes=tuple(gone.files),
+        removed_deletes=tuple(gone.replaced),
+        referenced=tuple(gone.referenced),
+        counts=ChangedRows(inserted, gone.updated, gone.deleted),
+    )
+
+
+def _rows(files: Sequence[DataFile]) -> int:
+    return sum(file.record_count for file in files)
+
+
+def _upsert_by_position(work: Merging) -> RowChange | None:
+    """UPDATE * and INSERT *: each source row is written once, and the rows it matches go.
+
+    No wide join is needed. None where a source row matches several target rows.
+    """
+    places = place_columns(work.verb.mode.granularity)
+    met = work.met(places, values=False)
+    gone = _deletes(work, met.select(*places, SOURCE_ROW, sf.lit(UPDATE).alias(ACTION)))
+    if gone.source_hits != len(gone.source_rows):
+        return None
+    return _with_deletes(gone, work.write([_source_rows(work)]))
+
+
+def _source_rows(work: Merging) -> DataFrame:
+    """Return all rows of the source as INSERT * makes them."""
+    (insert,) = work.clauses.of(Kind.NOT_MATCHED)
+    met = work.source.rows.withColumn(CLAUSE, sf.lit(insert.number))
+    return work.clauses.made_rows(met, [Kind.NOT_MATCHED])
+
+
+def _any_by_position(work: Merging) -> RowChange:
+    clauses = work.clauses
+    places = place_columns(work.verb.mode.granularity)
+    met = work.met(places, values=True)
+    made = clauses.made_rows(met, [Kind.MATCHED], [*places, SOURCE_ROW])
+    matched = work.keep(made)
+    changed = [matched]
+    if clauses.of(Kind.BY_SOURCE):
+        alone = work.unmatched_targets(places, values=True)
+        changed.append(work.keep(clauses.made_rows(alone, [Kind.BY_SOURCE], places)))
+    gone = Written()
+    if clauses.of(Kind.MATCHED, Kind.BY_SOURCE):
+        rows = [frame.select(*places, clauses.action()) for frame in changed]
+        gone = _deletes(work, rows[0] if len(rows) == 1 else rows[0].unionByName(rows[1]))
+    updates = clauses.numbers(Does.UPDATE)
+    new: list[DataFrame | None] = []
+    if updates and gone.updated:
+        new = [frame.where(sf.col(CLAUSE).isin(updates)) for frame in changed]
+    return _with_deletes(gone, work.write([*new, work.inserts(matched)]))
+
+
+def _rewritten(work: Merging) -> RowChange:
+    """Rewrite the files that hold rows which change; a first narrow pass finds them."""
+    clauses = work.clauses
+    matched = work.keep(work.met(PLACE, values=False).select(*PLACE, SOURCE_ROW, CLAUSE))
+    changed = matched.select(*PLACE, clauses.action())
+    if clauses.of(Kind.BY_SOURCE):
+        alone = work.unmatched_targets(PLACE, values=False).select(*PLACE, clauses.action())
+        changed = changed.unionByName(alone)
+    touched = _touched(changed, unique=clauses.checks_cardinality)
+    plan = all_rows(only_files(work.plan, touched))
+    once = clauses.is_upsert and _met_once(matched)
+    rows: list[DataFrame | None] = []
+    if once:
+        inserts: DataFrame | None = _source_rows(work)
+        if len(plan):
+            stays = work.target(plan, None, ()).join(work.keys(), sf.expr(work.on), "left_anti")
+            rows.append(stays)
+    else:
+        inserts = work.inserts(matched)
+        inserts = None if inserts is None else work.keep(inserts)
+        if len(plan):
+            rows.append(_changed_rows(work, work.target(plan, None, ())))
+    updated = sum(row["updated"] for row in touched.values())
+    inserted = (
+        0 if inserts is None else inserts.count() if not once else work.source.count - updated
+    )
+    files = work.write([*rows, inserts if inserted or once else None])
+    deleted = sum(row["deleted"] for row in touched.values())
+    return RowChange(
+        added_data=files,
+        removed_data=tuple(data_file(task) for task in plan),
+        counts=ChangedRows(inserted, updated, deleted),
+    )
+
+
+def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
+    """Return all rows of rewritten files as the clauses leave them."""
+    clauses = work.clauses
+    joined = target.join(work.source.rows, sf.expr(work.on), "left")
+    met = joined.withColumn(
+        CLAUSE,
+        sf.when(sf.col(f"s.{SOURCE_ROW}").isNotNull(), clauses.number(Kind.MATCHED)).otherwise(
+            clauses.number(Kind.BY_SOURCE)
+        ),
+    )
+    stays = met.where(~sf.col(CLAUSE).isin(clauses.numbers(Does.DELETE)))
+    return clauses.made_rows(stays, [Kind.MATCHED, Kind.BY_SOURCE], old=True)
+
+
+def _touched(changed: DataFrame, *, unique: bool) -> Mapping[str, Any]:  # a Spark row each
+    """Return the files with rows that change, and how many; raises when a row comes twice."""
+    action = sf.col(ACTION)
+    by_row = changed.groupBy(FILE, POS).agg(
+        sf.count(sf.lit(1)).alias("times"), sf.max(action).alias(ACTION)
+    )
+    counted = by_row.groupBy(FILE).agg(
+        sf.count_if(action == UPDATE).alias("updated"),
+        sf.count_if(action == DELETE).alias("deleted"),
+        sf.min(sf.when(sf.col("times") > 1, sf.col(POS))).alias("twice"),
+    )
+    found = {row[FILE]: row for row in counted.collect()}
+    if unique:
+        for path, row in found.items():
+            if row["twice"] is not None:
+                raise twice_error(path, row["twice"])
+    return {path: row for path, row in found.items() if row["updated"] or row["deleted"]}
+
+
+def _met_once(matched: DataFrame) -> bool:
+    """Whether no source row matches several target rows."""
+    times = matched.groupBy(SOURCE_ROW).count().where(sf.col("count") > 1)
+    return times.isEmpty()

@@ -1,0 +1,167 @@
+"""The source of a MERGE: read once, numbered, and what its keys say about the target."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.storagelevel import StorageLevel
+
+from iceberg_spark.errors import InvalidSchemaError, InvalidTypeError
+from iceberg_spark.expr.condition import Equality, equalities
+from iceberg_spark.expr.nodes import (
+    ALWAYS_FALSE,
+    And,
+    Comparison,
+    IsNull,
+    Op,
+    Or,
+    Reference,
+    Unbound,
+)
+from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    DateType,
+    DecimalType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
+
+_RUN = "__merge_run"
+_LONGEST_TEXT = 256
+
+MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows of a merge's source, kept by Spark (memory, then local disk), alias `s`.
+
+    Rows are numbered in `__source_row`. `ranges` holds the predicate that every target row which
+    can match has to pass, None where the keys don't say.
+    """
+
+    rows: DataFrame
+    count: int
+    ranges: Unbound | None
+
+
+def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
+    """Return the source as a frame. Raises InvalidTypeError, InvalidSchemaError."""
+    match source:
+        case DataFrame():
+            frame = source
+        case pa.Table():
+            frame = spark.createDataFrame(source)
+        case pa.RecordBatch():
+            frame = spark.createDataFrame(pa.Table.from_batches([source]))
+        case pa.RecordBatchReader():
+            frame = spark.createDataFrame(source.read_all())
+        case _:
+            raise InvalidTypeError(
+                "The source of a merge must be a Spark DataFrame, a pyarrow.Table, RecordBatch or "
+                f"RecordBatchReader, not {type(source).__name__}"
+            )
+    seen: set[str] = set()
+    for name in frame.columns:
+        if name in seen or name in (SOURCE_ROW, _RUN):
+            raise InvalidSchemaError(f"The source has column '{name}' twice; rename one of them")
+        seen.add(name)
+    return frame
+
+
+@contextmanager
+def read_once(source: DataFrame, on: str, schema: Schema) -> Iterator[Source]:
+    """Keep the source's rows while the block runs, so that each pass sees the same ones.
+
+    Spark holds them in its storage memory and spills to local disk beyond. A number of the run is
+    among the columns: another frame of the same plan shares nothing with it.
+    """
+    numbered = source.select(
+        "*",
+        sf.monotonically_increasing_id().alias(SOURCE_ROW),
+        sf.lit(uuid.uuid4().hex).alias(_RUN),
+    )
+    kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(_RUN)
+    try:
+        yield _measured(kept.alias("s"), equalities(on, "t", "s"), schema)
+    finally:
+        numbered.unpersist()
+
+
+def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Source:
+    """Count the rows and find the ranges of their keys, in the pass that reads them."""
+    usable = [(key, kind) for key in keys if (kind := _range_type(schema, key.column))]
+    sides = [
+        made
+        for place, (key, _) in enumerate(usable)
+        for made in (
+            sf.min(sf.expr(key.other)).alias(f"low{place}"),
+            sf.max(sf.expr(key.other)).alias(f"high{place}"),
+            sf.count_if(sf.isnull(sf.expr(key.other))).alias(f"nulls{place}"),
+        )
+    ]
+    found = rows.agg(sf.count(sf.lit(1)).alias("rows"), *sides).toArrow()
+    count = int(found.column("rows")[0].as_py())
+    parts: list[Unbound] = []
+    for place, (key, kind) in enumerate(usable):
+        low, high = found.column(f"low{place}"), found.column(f"high{place}")
+        if not _compares(low.type, kind):
+            continue
+        with_nulls = key.null_safe and found.column(f"nulls{place}")[0].as_py() > 0
+        part = _range(key.column, low[0].as_py(), high[0].as_py(), with_nulls=with_nulls)
+        if part is not None:
+            parts.append(part)
+    if not parts:
+        return Source(rows, count, None)
+    return Source(rows, count, parts[0] if len(parts) == 1 else And(tuple(parts)))
+
+
+def _range(column: str, low: Any, high: Any, *, with_nulls: bool) -> Unbound | None:
+    reference = Reference(column)
+    nulls = IsNull(reference)
+    if low is None:
+        return nulls if with_nulls else ALWAYS_FALSE
+    if not all(isinstance(value, int | str | Decimal | dt.date) for value in (low, high)):
+        return None
+    if isinstance(high, str) and max(len(low), len(high)) > _LONGEST_TEXT:
+        return None
+    within = And((Comparison(Op.GE, reference, low), Comparison(Op.LE, reference, high)))
+    return Or((within, nulls)) if with_nulls else within
+
+
+def _range_type(schema: Schema, column: str) -> IcebergType | None:
+    field_id = schema.find_id(column)
+    return None if field_id is None else schema.find_type(field_id)
+
+
+def _compares(kind: pa.DataType, wanted: IcebergType) -> bool:
+    """Whether Spark compares the two without a cast that changes order or equality."""
+    match wanted:
+        case IntegerType() | LongType():
+            return bool(pa.types.is_integer(kind))
+        case StringType():
+            return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        case DateType():
+            return bool(pa.types.is_date(kind))
+        case TimestampType():
+            return bool(pa.types.is_timestamp(kind) and kind.tz is None)
+        case TimestamptzType():
+            return bool(pa.types.is_timestamp(kind) and kind.tz is not None)
+        case DecimalType(scale=scale):
+            return bool(pa.types.is_decimal(kind) and kind.scale == scale)
+        case _:
+            return False

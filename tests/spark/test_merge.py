@@ -1,0 +1,203 @@
+"""MERGE: clauses in order, both modes, one read of the source, and nothing done on errors."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark import Table
+from iceberg_spark.errors import InvalidInputError, ValidationException
+from tests.spark.test_delete_update import ROW, both_modes, files, made, rows_of
+
+SOURCE = pa.table(
+    {
+        "id": pa.array([3, 20, 6, None], pa.int64()),
+        "v": pa.array([103, 120, 106, 1], pa.int32()),
+        "k": ["s", "s", "D", "n"],
+    }
+)
+
+
+def counts(result: Any) -> tuple[int, int, int]:
+    return result.inserted, result.updated, result.deleted
+
+
+@both_modes
+@pytest.mark.parametrize("partition_by", [[], ["k"]], ids=["unpartitioned", "partitioned"])
+def test_update_all_and_insert_all(
+    spark: Any, tmp_path: Path, mode: str, partition_by: list[str]
+) -> None:
+    table = made(tmp_path, spark, mode, partition_by=partition_by)
+    merge = table.merge(SOURCE, "t.id = s.id")
+    done = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert counts(done) == (2, 2, 0)
+    found = table.refresh().scan().to_arrow().to_pylist()
+    changed = {(row["id"], row["v"], row["k"]) for row in found if row["v"] > 90 or not row["id"]}
+    assert changed == {(3, 103, "s"), (6, 106, "D"), (20, 120, "s"), (None, 1, "n"), (0, 0, "0")}
+    assert len(found) == 12
+    assert int(done.metrics["added-records"]) >= (4 if mode == "merge-on-read" else 5)
+    if mode == "merge-on-read":
+        assert done.metrics["added-position-deletes"] == "2"
+
+
+@both_modes
+def test_all_clauses_in_their_order(any_spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, any_spark, mode)
+    done = (
+        table.merge(SOURCE, "t.id = s.id and t.v < 1000")
+        .when_matched_delete("s.k = 'D'")
+        .when_matched_update({"v": "t.v + s.v"}, "s.id < 100")
+        .when_matched_update_all()
+        .when_not_matched_insert({"id": "s.id", "k": "concat(s.k, '!')"}, "s.v > 100")
+        .when_not_matched_by_source_update({"v": "t.v - 1"}, "t.id = 0")
+        .when_not_matched_by_source_delete("t.id >= 8")
+        .execute()
+    )
+    assert counts(done) == (1, 2, 3)
+    assert rows_of(table) == [
+        (0, -1, "0"),
+        (1, 10, "1"),
+        (2, 20, "2"),
+        (3, 133, "0"),
+        (4, 40, "1"),
+        (5, 50, "2"),
+        (7, 70, "1"),
+        (20, None, "s!"),
+    ]
+
+
+@both_modes
+def test_a_row_matched_twice_is_an_error_that_changes_nothing(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    before = files(tmp_path)
+    twice = pa.concat_tables([SOURCE, SOURCE])
+    merge = table.merge(twice, "t.id = s.id").when_not_matched_insert_all("s.v > 1000")
+    for refused in (merge.when_matched_update_all(), merge.when_matched_delete("s.v < 0")):
+        with pytest.raises(InvalidInputError, match="more than one row of the source"):
+            refused.execute()
+    assert files(tmp_path) == before
+    assert not spark.sparkContext._jsc.getPersistentRDDs()
+    assert counts(merge.when_matched_delete().execute()) == (0, 0, 2)
+    assert [row[0] for row in rows_of(table)] == [0, 1, 2, 4, 5, 7, 8, 9]
+
+
+@both_modes
+def test_a_source_row_may_match_several_target_rows(spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, spark, mode)
+    one = spark.range(1).selectExpr("-1L id", "7 v", "'1' k", "'ignored' more")
+    merge = table.merge(one, "t.k = s.k").when_matched_update_all().when_not_matched_insert_all()
+    assert counts(merge.execute()) == (0, 3, 0)
+    assert [row for row in rows_of(table.refresh()) if row[1] == 7] == [(-1, 7, "1")] * 3
+
+
+@both_modes
+def test_the_source_is_read_once(spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, spark, mode)
+    moving = spark.range(20).selectExpr("id", "cast(rand() * 1000 as int) + 1000 v", "uuid() k")
+    source = moving.orderBy("v").limit(12)
+    merge = table.merge(source, "t.id = s.id")
+    done = merge.when_matched_update_all("s.id > 2").when_not_matched_insert_all().execute()
+    assert done.inserted + done.updated >= 9
+    found = table.refresh().scan().to_arrow().to_pylist()
+    assert len({row["id"] for row in found}) == len(found) == 10 + done.inserted
+    assert sum(row["v"] >= 1000 for row in found) == done.inserted + done.updated
+
+
+def test_the_target_may_be_the_source(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, spark, "merge-on-read")
+    frame = table.scan().to_df(spark).where("id < 3")
+    assert table.merge(frame, "t.id = s.id").when_matched_delete().execute().deleted == 3
+    assert [row[0] for row in rows_of(table)] == [3, 4, 5, 6, 7, 8, 9]
+
+
+def test_null_keys_are_equal_where_on_says_so(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, spark, "merge-on-read")
+    nulls = pa.table({"k": pa.array([None], pa.string())})
+    merge = table.merge(nulls, "t.k = s.k").when_matched_delete()
+    assert merge.execute().deleted == 0
+    assert table.merge(nulls, "t.k <=> s.k").when_matched_delete().execute().deleted == 1
+    assert [row[0] for row in rows_of(table)] == list(range(9))
+
+
+BAD_INPUT = [
+    (lambda m: m, "no clause"),
+    (lambda m: m.when_matched_update({"nope": "1"}), "nope"),
+    (lambda m: m.when_matched_update({"v": "s.nope"}), "nope"),
+    (lambda m: m.when_matched_update({"v": "id"}), "ambiguous"),
+    (lambda m: m.when_matched_update_all("rand() < 0.5"), "not deterministic"),
+    (lambda m: m.when_not_matched_insert_all("t.id = 1"), "t"),
+    (lambda m: m.when_not_matched_by_source_delete("s.id = 1"), "s"),
+    (lambda m: m.when_not_matched_insert({"v": "'a' || s.k"}, "s.id = 20"), "v"),
+    (lambda m: m.when_matched_update({"v": "s.id * 1000000000000"}), "overflow|OVERFLOW"),
+]
+
+
+def test_bad_input_is_named_and_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, spark)
+    before = files(tmp_path)
+    for build, shown in BAD_INPUT:
+        with pytest.raises(InvalidInputError, match=shown):
+            build(table.merge(SOURCE, "t.id = s.id")).execute()
+    for source, on, shown in (
+        (SOURCE.drop(["v"]), "t.id = s.id", "v"),
+        (SOURCE, "t.id = s.id and rand() < 2", "not deterministic"),
+        (SOURCE, "t.id = s.missing", "missing"),
+        (5, "t.id = s.id", "source"),
+    ):
+        with pytest.raises(InvalidInputError, match=shown):
+            table.merge(source, on).when_matched_update_all().execute()
+    assert files(tmp_path) == before
+
+
+def conflicting(table: Table, on: str, source: pa.Table, spark: Any, appended: str) -> Table:
+    """A merge is planned, another writer appends rows of ids, and then the merge commits."""
+    other = ice.load_table(table.location())
+    with table.transaction() as tx:
+        merge = tx.merge(source, on).when_matched_update_all().when_not_matched_insert_all()
+        merge.execute()
+        other.append(spark.range(1).selectExpr(f"{appended} id").selectExpr(*ROW))
+    return other
+
+
+@both_modes
+def test_rows_appended_elsewhere_meanwhile_are_no_conflict(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode, partition_by=["k"])
+    ours = pa.table({"id": [3], "v": pa.array([1], pa.int32()), "k": ["0"]})
+    conflicting(table, "t.id = s.id and t.k = '0'", ours, spark, "31L")  # another partition
+    conflicting(table, "t.id = s.id", ours, spark, "63L")  # outside of the keys' range
+    assert [row[0] for row in rows_of(table.refresh())] == [*range(10), 31, 63]
+
+
+@both_modes
+def test_rows_appended_in_reach_meanwhile_are_a_conflict(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    before = files(tmp_path / "t" / "data")
+    with pytest.raises(ValidationException, match="Conflict"):
+        conflicting(table, "t.id + 0 = s.id", SOURCE, spark, "6L")
+    assert len(files(tmp_path / "t" / "data") - before) == 1  # what the other one appended
+    merge = ice.load_table(table.location()).merge(SOURCE, "t.id = s.id")
+    table.append(spark.range(3, 4).selectExpr(*ROW))  # the merge below starts from an old version
+    done = merge.when_matched_update_all().when_not_matched_insert_all().execute(max_attempts=3)
+    assert counts(done) == (2, 4, 0)
+    table.refresh().update_properties().set({"write.merge.isolation-level": "snapshot"}).commit()
+    conflicting(table, "t.id = s.id", SOURCE.slice(0, 3), spark, "6L")
+
+
+@both_modes
+def test_of_two_merges_of_the_same_rows_one_wins(spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, spark, mode, properties={"write.merge.isolation-level": "snapshot"})
+    other = ice.load_table(table.location())
+    tx = table.transaction()
+    tx.merge(SOURCE, "t.id = s.id").when_matched_update({"v": "-1"}).execute()
+    other.merge(SOURCE, "t.id = s.id").when_matched_update({"v": "-2"}).execute()
+    with pytest.raises(ValidationException):
+        tx.commit_transaction()
+    assert [row[1] for row in rows_of(table) if row[1] < 0] == [-2, -2]
