@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from iceberg_spark.api.delete_rows import delete_rows
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
 from iceberg_spark.spark.native.session import active_session
 from iceberg_spark.spark.row_level.conditions import text_of, usable_filter
 from iceberg_spark.spark.row_level.delete import delete_on_spark
+from iceberg_spark.transaction.file_deletes import deletes_context
 from iceberg_spark.transaction.row_change import PlannedChange, RowVerb, dropped
 from iceberg_spark.transaction.target_files import Target, target_files
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.strays import remove_strays
 
 IN_PROCESS_BYTES = 32 * 1024 * 1024
 """Up to so many bytes of data files are looked at by this process though Spark is there: its
@@ -38,6 +43,19 @@ def delete_change(
     if spark is not None and not _is_little(verb, target):
         return delete_on_spark(verb, context, condition, spark)
     return PlannedChange(delete_rows(target, verb.io, context, verb.mode), predicate)
+
+
+def whole_or_nothing(
+    make: Callable[[WriteContext], PlannedChange], context: WriteContext, io: FileIO
+) -> PlannedChange:
+    """Return the change that `make` writes; when it fails its files are removed."""
+    try:
+        return make(context)
+    except BaseException:
+        # Jobs that failed have cleared up after themselves: these are files of whole ones.
+        for each in (context, deletes_context(context)):
+            remove_strays(io, each, keep=(), aborted=True)
+        raise
 
 
 def _is_little(verb: RowVerb, target: Target) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from iceberg_spark.errors import (
     CommitFailedException,
@@ -16,16 +17,24 @@ from iceberg_spark.spark.row_level.merge_source import MergeSource
 from iceberg_spark.transaction.row_change import ChangedRows
 
 
+class MergeKeywords(TypedDict, total=False):
+    """The keywords that all verbs take."""
+
+    branch: str | None
+    snapshot_properties: Mapping[str, str] | None
+    case_sensitive: bool
+
+
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
     """A merge as it was written."""
 
     source: MergeSource
     on: str
-    clauses: tuple[MergeClause, ...] = ()
     branch: str | None = None
     snapshot_properties: Mapping[str, str] | None = None
     case_sensitive: bool = True
+    clauses: tuple[MergeClause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

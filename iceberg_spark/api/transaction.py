@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
-from iceberg_spark.api.change_rows import delete_change
+from iceberg_spark.api.change_rows import delete_change, whole_or_nothing
 from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
-from iceberg_spark.api.merge import MergeBuilder, MergeRequest
+from iceberg_spark.api.merge import MergeBuilder, MergeKeywords, MergeRequest
 from iceberg_spark.api.row_source import RowSource, write_rows
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
@@ -20,10 +20,7 @@ from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.api.upsert import write_changes
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import (
-    InvalidExpressionError,
     InvalidInputError,
-    InvalidSchemaError,
-    InvalidTypeError,
     StorageError,
 )
 from iceberg_spark.expr.build import Predicate, as_unbound
@@ -31,7 +28,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.native.arranged_frame import Distribution
 from iceberg_spark.spark.native.engine import Engine
-from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
+from iceberg_spark.spark.native.session import needed_session, session_time_zone
 from iceberg_spark.spark.row_level.merge_modes import merge_on_spark
 from iceberg_spark.spark.row_level.merge_source import MergeSource
 from iceberg_spark.spark.row_level.update import update_on_spark
@@ -61,7 +58,6 @@ from iceberg_spark.write.aligned import AlignOptions, aligned
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.sorted_files import write_sorted_files
-from iceberg_spark.write.strays import remove_aborted, remove_strays
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
 from iceberg_spark.write.upsert_result import UpsertResult
 
@@ -247,23 +243,10 @@ class TableTransaction:
         return UpsertResult.of(files)
 
     def merge(
-        self,
-        source: MergeSource,
-        on: str,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
+        self, source: MergeSource, on: str, **keywords: Unpack[MergeKeywords]
     ) -> MergeBuilder:
         """Return the builder of a merge; its `execute` adds the change. See `Table.merge`."""
-        request = MergeRequest(
-            source,
-            on,
-            branch=branch,
-            snapshot_properties=snapshot_properties,
-            case_sensitive=case_sensitive,
-        )
-        return MergeBuilder(request, self.run_merge, lambda: None)
+        return MergeBuilder(MergeRequest(source, on, **keywords), self.run_merge, lambda: None)
 
     def run_merge(self, request: MergeRequest) -> ChangedRows:
         """Add the change that a merge makes."""
@@ -407,33 +390,15 @@ class TableTransaction:
         snapshot_properties: Mapping[str, str] | None,
         case_sensitive: bool,
     ) -> RowVerb:
-        metadata = self._staged()
-        return RowVerb(
-            metadata,
-            self._io,
-            RowLevelMode.of(metadata, name),
-            self._head(branch),
-            branch=branch,
-            snapshot_properties=snapshot_properties,
-            case_sensitive=case_sensitive,
-            time_zone=session_time_zone(),
-        )
+        metadata, head = self._staged(), self._head(branch)
+        given = branch, snapshot_properties, case_sensitive, session_time_zone()
+        return RowVerb(metadata, self._io, RowLevelMode.of(metadata, name), head, *given)
 
     def _changed(self, verb: RowVerb, make: Callable[[WriteContext], PlannedChange]) -> ChangedRows:
         """Add a row-level change; what it wrote is removed when it fails."""
-        context = self._context()
-        try:
-            made = make(context)
-        except (InvalidExpressionError, InvalidSchemaError, InvalidTypeError):
-            remove_strays(self._io, context, keep=(), aborted=True)  # no task was cut off
-            raise
-        except BaseException:
-            remove_aborted(self._io, context)
-            raise
-        new = self._noted((*made.change.added_data, *made.change.added_deletes))
-        if active_session() is not None:
-            remove_strays(self._io, context, [file.file_path for file in new])
+        made = whole_or_nothing(make, self._context(), self._io)
         if not made.change.is_empty:
+            self._noted((*made.change.added_data, *made.change.added_deletes))
             self._actions.append(row_change_action(verb, made))
         return made.change.counts
 

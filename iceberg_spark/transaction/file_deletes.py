@@ -6,7 +6,7 @@ Source: specification, "Position Delete Files"; Java: BaseDeltaWriter's previous
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,14 @@ class NewDeletes:
 
     written: tuple[DataFile, ...]
     replaced: tuple[DataFile, ...] = ()
+
+
+def deletes_context(context: WriteContext) -> WriteContext:
+    """Return the context of the delete files of a change that writes data files as well.
+
+    Each kind has a write id of its own, so that clearing up after one leaves the other's files.
+    """
+    return replace(context, write_id=f"d{context.write_id}")
 
 
 def older_deletes(task: FileScanTask) -> tuple[DeleteFile, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.row_level.target_frames import FILE, POS
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.file_deletes import DeletesWriter, Positions
+from iceberg_spark.transaction.file_deletes import DeletesWriter, Positions, deletes_context
+from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 ACTION, SOURCE_ROW = "__action", "__source_row"
 KEEP, UPDATE, DELETE = 0, 1, 2
@@ -79,11 +80,18 @@ def write_deletes(
     together = rows.repartition(*(groups or [FILE]))
     # By the bytes of the path, as readers expect, and so does Spark sort text.
     ordered = together.sortWithinPartitions(*groups, FILE, POS).select(*kept)
-    work = _DeletesTask(writer, known, unique)
+    context = deletes_context(writer.context)
+    io = FsspecIO(context.io_properties)
+    work = _DeletesTask(replace(writer, context=context), known, unique)
     total = Written()
-    for row in ordered.mapInArrow(work, "written binary").collect():
-        # Bytes that our own tasks made a moment ago.
-        total.add(pickle.loads(bytes(row.written)))  # noqa: S301
+    try:
+        for row in ordered.mapInArrow(work, "written binary").collect():
+            # Bytes that our own tasks made a moment ago.
+            total.add(pickle.loads(bytes(row.written)))  # noqa: S301
+    except BaseException:
+        remove_aborted(io, context)
+        raise
+    remove_strays(io, context, [file.file_path for file in total.files])
     if total.twice is not None:
         raise twice_error(*total.twice)
     return total
