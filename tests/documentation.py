@@ -22,7 +22,7 @@ def blocks(page: str) -> list[str]:
 
 
 def needs_spark(block: str) -> bool:
-    return "spark." in block or "(spark)" in block
+    return re.search(r"\bspark\b", block) is not None
 
 
 def run(page: str, chosen: list[str], folder: Path, **known: Any) -> dict[str, Any]:
