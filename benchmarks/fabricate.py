@@ -96,7 +96,7 @@ def fabricate(location: str | Path, shape: Shape, codec: str = "gzip") -> str:
     if deletes:
         written = [*committed(snapshots[-1], manifests), *deletes]
         snapshots.append(_snapshot(io, root, snapshots, written))
-    return _metadata(root, snapshots)
+    return write_metadata(root, snapshots)
 
 
 def committed(snapshot: Snapshot, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
@@ -314,7 +314,8 @@ def _snapshot(
     return snapshot
 
 
-def _metadata(root: str, snapshots: list[Snapshot]) -> str:
+def write_metadata(root: str, snapshots: list[Snapshot]) -> str:
+    """Write a metadata file and its hint; the last snapshot is main's. Returns its path."""
     last = snapshots[-1]
     metadata = TableMetadata(
         format_version=2,

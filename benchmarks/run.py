@@ -2,7 +2,7 @@
 
 Environment: BENCH_ROWS (default 10,000,000), BENCH_ROUNDS (5), BENCH_FILES (200,000),
 BENCH_MANY_FILES (1,000,000), BENCH_SMALL_FILES (20,000), BENCH_ONLY (comma list of reads,
-native-reading, append, native-writing, planning, metadata).
+native-reading, append, native-writing, planning, metadata, evolution).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from benchmarks.evolution import measure_expiry, measure_metadata_commits
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
 from benchmarks.metadata_tables import measure_metadata_tables
@@ -30,7 +31,7 @@ def main() -> None:
     rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
     files = int(os.environ.get("BENCH_FILES", "200000"))
     many = int(os.environ.get("BENCH_MANY_FILES", "1000000"))
-    everything = "reads,native-reading,append,native-writing,planning,metadata"
+    everything = "reads,native-reading,append,native-writing,planning,metadata,evolution"
     only = os.environ.get("BENCH_ONLY", everything).split(",")
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     spark = session(folder)
@@ -63,6 +64,11 @@ def main() -> None:
             location = folder / "described"
             fabricate_table(location, files)
             measured |= measure_metadata_tables(spark, location, rounds)
+        if "evolution" in only:
+            measured |= measure_metadata_commits(spark, folder, rounds)
+            measured["expire 1,000 of 2,000 snapshots"] = measure_expiry(
+                spark, folder, min(rounds, 3), 2_000, files
+            )
         write_report(Path("benchmarks/results.md"), Figures(count, rounds, measured, facts))
     finally:
         spark.stop()

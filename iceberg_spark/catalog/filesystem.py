@@ -152,7 +152,7 @@ class FileSystemCatalog:
         if base is None:
             return self._create(table, tuple(requirements), tuple(updates))
         found = self._committable(table)
-        newest = self._read_newest(found)
+        newest = self._read_newest(found, base)
         check(newest.metadata, requirements)
         if not location.same_file(found.metadata_location, base.metadata_location):
             raise CommitFailedException(
@@ -187,9 +187,12 @@ class FileSystemCatalog:
             )
         return found
 
-    def _read_newest(self, found: FoundVersion) -> LoadedTable:
+    def _read_newest(self, found: FoundVersion, base: LoadedTable) -> LoadedTable:
+        same = location.same_file(found.metadata_location, base.metadata_location)
         try:
-            metadata = read_metadata(self._io, found.metadata_location)
+            metadata = read_metadata(
+                self._io, found.metadata_location, base.metadata if same else None
+            )
         except NoSuchFileError:
             raise CommitFailedException(
                 f"{found.metadata_location} was removed by a later commit"

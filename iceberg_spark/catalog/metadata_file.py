@@ -86,8 +86,11 @@ def is_metadata_file(path: str) -> bool:
     return _METADATA_FILE.match(location.name(path)) is not None
 
 
-def read_metadata(io: FileIO, path: str) -> TableMetadata:
+def read_metadata(io: FileIO, path: str, known: TableMetadata | None = None) -> TableMetadata:
     """Return the metadata in a file, gzip or not whatever its name says.
+
+    Metadata files never change: `known`, read from the same location before, is returned again if
+    the file is still that table's. Parsing thousands of snapshots is what a small commit costs.
 
     Raises NoSuchFileError, CorruptFileError naming the file, UnsupportedError for a format
     version that we don't know.
@@ -100,6 +103,8 @@ def read_metadata(io: FileIO, path: str) -> TableMetadata:
             raise CorruptFileError(
                 f"Metadata file {path} is truncated or not gzip: {error}"
             ) from error
+    if known is not None and known.table_uuid and known.table_uuid.encode() in data:
+        return known
     try:
         return metadata_from_json(data)
     except CorruptFileError as error:

@@ -1,16 +1,19 @@
 """File-system tables: which file is the newest, and who may write the next."""
 
 import gzip
+import shutil
 from pathlib import Path
 
 import pytest
 
+import iceberg_spark as ice
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
     CorruptFileError,
+    IcebergError,
     InvalidInputError,
     NoSuchTableError,
     StorageError,
@@ -274,3 +277,14 @@ def test_a_creation_that_can_not_be_looked_at_leaves_the_state_unknown(tmp_path:
     base = create(tmp_path)
     with pytest.raises(CommitStateUnknownException):
         failing("blind").commit(base.identifier, [], [SetProperties({"a": "1"})], base)
+
+
+def test_a_table_that_was_made_anew_at_the_same_version_is_not_taken_for_the_old_one(tmp_path):
+    where = str(tmp_path / "t")
+    quick = {"commit.retry.num-retries": "0"}
+    old = ice.create_table(where, "id bigint", properties=quick)
+    shutil.rmtree(where)
+    ice.create_table(where, "id bigint")
+    with pytest.raises(IcebergError, match="uuid"):
+        old.update_properties().set({"a": "b"}).commit()
+    assert "a" not in ice.load_table(where).properties()

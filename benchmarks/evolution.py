@@ -1,0 +1,132 @@
+"""Changes of metadata on tables with a long history: commits and expiry, against Java."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from benchmarks.fabricate import (
+    NOW_MS,
+    SCHEMA,
+    SNAPSHOT,
+    SPEC,
+    Shape,
+    committed,
+    data_entries,
+    write_metadata,
+)
+from benchmarks.measure import Measured, by_turns
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.manifest.manifest_list import write_manifest_list
+from iceberg_spark.manifest.writer import write_manifest
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.snapshot import Snapshot
+
+GROWTH = (10, 500, 2_000)
+
+
+def fabricate_history(
+    location: str | Path, snapshots: int, files: int, manifests: int, *, replaces: bool = False
+) -> str:
+    """Write the metadata of a table with a long history; no data file is written.
+
+    With `replaces` each snapshot has a manifest of its own files and the `manifests` - 1 before it,
+    so that older files are gone; else the first snapshots add manifests, which stay.
+    """
+    root = str(location).rstrip("/")
+    io = FsspecIO({})
+    Path(root, "metadata").mkdir(parents=True, exist_ok=True)
+    share = max(1, files // snapshots)
+    shape = Shape(files)
+    listed: list[ManifestFile] = []
+    made: list[Snapshot] = []
+    for number in range(snapshots):
+        snapshot_id = SNAPSHOT + number
+        snapshot = Snapshot(
+            snapshot_id=snapshot_id,
+            timestamp_ms=NOW_MS + number,
+            manifest_list=f"{root}/metadata/snap-{snapshot_id}-1-0.avro",
+            parent_snapshot_id=snapshot_id - 1 if made else None,
+            sequence_number=number + 1,
+            summary={"operation": "overwrite" if replaces else "append"},
+            schema_id=0,
+        )
+        grows = replaces or number < manifests
+        if grows:
+            numbers = np.arange(number * share, (number + 1) * share)
+            path = f"{root}/metadata/{number:06d}-m0.avro"
+            manifest = write_manifest(
+                io, path, format_version=2, spec=SPEC, schema=SCHEMA,
+                content=ManifestContent.DATA, snapshot_id=snapshot_id,
+                entries=data_entries(root, numbers, shape), codec="gzip",
+            )  # fmt: skip
+            listed = [*committed(snapshot, [manifest]), *listed][:manifests]
+        if grows:
+            write_manifest_list(io, str(snapshot.manifest_list), snapshot, listed, format_version=2)
+        else:  # the same manifests
+            shutil.copy(str(made[-1].manifest_list), str(snapshot.manifest_list))
+        made.append(snapshot)
+    return write_metadata(root, made)
+
+
+def measure_metadata_commits(
+    spark: SparkSession, folder: Path, rounds: int
+) -> dict[str, dict[str, Measured]]:
+    """Set a property and move a tag on tables with few and many snapshots, 500 manifests each."""
+    found: dict[str, dict[str, Measured]] = {}
+    for snapshots in GROWTH:
+        contenders = {}
+        for name in ("java", "ours"):
+            location = folder / f"{name}-{snapshots}"
+            fabricate_history(location, snapshots, 5_000, min(500, snapshots))
+            contenders[name] = _commits(spark, str(location), java=name == "java")
+        found[f"metadata commit, {snapshots:,} snapshots"] = by_turns(contenders, rounds)
+    return found
+
+
+def _commits(spark: SparkSession, location: str, *, java: bool) -> Any:
+    jvm: Any = spark._jvm
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+
+    def by_java() -> None:
+        table = jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(location)
+        table.updateProperties().set("touched", str(time.monotonic_ns())).commit()
+        table.manageSnapshots().createTag(f"t{time.monotonic_ns()}", SNAPSHOT).commit()
+
+    def by_us() -> None:
+        table = ice.load_table(location)
+        table.update_properties().set({"touched": str(time.monotonic_ns())}).commit()
+        table.manage_snapshots().create_tag(SNAPSHOT, f"t{time.monotonic_ns()}").commit()
+
+    return by_java if java else by_us
+
+
+def measure_expiry(
+    spark: SparkSession, folder: Path, rounds: int, snapshots: int, files: int
+) -> dict[str, Measured]:
+    """Expire the older half of the snapshots, whose files the newer ones have replaced."""
+    jvm: Any = spark._jvm
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    middle = NOW_MS + snapshots // 2
+    seconds: dict[str, list[float]] = {"java": [], "ours": []}
+    for number in range(rounds):
+        for name, taken in seconds.items():
+            location = folder / f"expire-{name}-{number}"
+            fabricate_history(location, snapshots, files, 20, replaces=True)
+            start = time.perf_counter()
+            if name == "java":
+                table = jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(
+                    str(location)
+                )
+                table.expireSnapshots().expireOlderThan(middle).commit()
+            else:
+                ice.load_table(str(location)).maintenance.expire_snapshots(middle)
+            taken.append(time.perf_counter() - start)
+            shutil.rmtree(location)
+    return {name: Measured(tuple(each)) for name, each in seconds.items()}
