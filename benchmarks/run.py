@@ -2,7 +2,7 @@
 
 Environment: BENCH_ROWS (default 10,000,000), BENCH_ROUNDS (5), BENCH_FILES (200,000),
 BENCH_MANY_FILES (1,000,000), BENCH_SMALL_FILES (20,000), BENCH_ONLY (comma list of reads,
-native-reading, append, native-writing, planning, metadata, evolution).
+native-reading, append, native-writing, planning, metadata, evolution, upserts).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from benchmarks.reading import measure_append, measure_reads
 from benchmarks.report import Figures, write_report
 from benchmarks.session import session
 from benchmarks.tables import make_tables
+from benchmarks.upserts import measure_upserts
 
 
 def main() -> None:
@@ -31,7 +32,7 @@ def main() -> None:
     rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
     files = int(os.environ.get("BENCH_FILES", "200000"))
     many = int(os.environ.get("BENCH_MANY_FILES", "1000000"))
-    everything = "reads,native-reading,append,native-writing,planning,metadata,evolution"
+    everything = "reads,native-reading,append,native-writing,planning,metadata,evolution,upserts"
     only = os.environ.get("BENCH_ONLY", everything).split(",")
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     spark = session(folder)
@@ -69,6 +70,8 @@ def main() -> None:
             measured["expire 1,000 of 2,000 snapshots"] = measure_expiry(
                 spark, folder, min(rounds, 3), 2_000, files
             )
+        if "upserts" in only:
+            measured |= measure_upserts(spark, folder, count, min(rounds, 3), facts)
         write_report(Path("benchmarks/results.md"), Figures(count, rounds, measured, facts))
     finally:
         spark.stop()
