@@ -4,6 +4,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.spark.native.engine import Engine
 from tests.oracle.java_api import frame
 
 FORMAT = "pyiceberg-lite"
@@ -23,3 +24,8 @@ def append_spark(spark: SparkSession, path: str, table: pa.Table, **options: str
     """Append with the Spark data source, one task."""
     made = frame(spark, table).coalesce(1)
     made.write.format(FORMAT).mode("append").options(**options).save(path)
+
+
+def read_frame(spark: SparkSession, path: str, engine: Engine | None, **scan: object) -> pa.Table:
+    """Read with the frame of the table API, by one engine."""
+    return ice.load_table(path).scan(**scan).to_df(spark, engine=engine).toArrow()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from iceberg_spark.expr.nodes import And, Bound, BoundReference, Or
+from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
@@ -35,6 +37,51 @@ def data_fields(context: ScanContext) -> tuple[t.NestedField, ...]:
     tops = dict.fromkeys(context.table_schema.path_ids(i)[0] for i in filter_ids(context))
     others = (context.table_schema.find_field(top) for top in tops if top not in known)
     return (*shown, *others)
+
+
+def key_fields(context: ScanContext, keys: Sequence[LeafColumn]) -> Mapping[int, t.NestedField]:
+    """Return the top-level columns that equality deletes need and the scan does not read, by id.
+
+    A struct comes whole; a column dropped since is there as its last schema had it, under a name
+    that no column has.
+    """
+    known = {field.field_id for field in data_fields(context)}
+    found: dict[int, t.NestedField] = {}
+    for leaf in keys:
+        top = leaf.field.field_id
+        if top in known:
+            continue
+        if context.table_schema.get(leaf.field_id) is not None:
+            found[top] = context.table_schema.find_field(top)
+        elif context.dropped_fields is not None:
+            was = context.dropped_fields.find_field(top)
+            found[top] = replace(was, name=f"__dropped_{top}")
+    return found
+
+
+def key_reason(context: ScanContext, keys: Sequence[LeafColumn], *, isolated: bool) -> str | None:
+    """Return why the Arrow engine has to apply deletes by these keys, None when Spark can."""
+    added = key_fields(context, keys)
+    read = Schema(*data_fields(context))
+    for leaf in keys:
+        top = added.get(leaf.field.field_id) or read.find_field(leaf.field.field_id)
+        if leaf.field_id not in {one.field_id for one in _with_nested(top)}:
+            return f"key column '{_name(leaf)}' lies in a struct that is read in part"
+        if context.table_schema.get(leaf.field_id) is None and not isolated:
+            return f"key column '{_name(leaf)}' was dropped, and a setting could hide it"
+        for one in _with_nested(top):
+            reason = _reason(context, one, top=one is top, isolated=isolated)
+            if reason:
+                return f"{reason} (key '{_name(leaf)}')"
+    return None
+
+
+def _name(leaf: LeafColumn) -> str:
+    name, field = leaf.field.name, leaf.field
+    while isinstance(field.field_type, t.StructType):
+        (field,) = field.field_type.fields
+        name = f"{name}.{field.name}"
+    return name
 
 
 def filter_ids(context: ScanContext) -> tuple[int, ...]:

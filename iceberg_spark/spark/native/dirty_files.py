@@ -8,7 +8,7 @@ row comes from. Rules: specification, "Scan Planning".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -87,6 +87,23 @@ class DirtyFiles:
     def keys(self) -> tuple[LeafColumn, ...]:
         """The key columns, each once: they are read whether the scan shows them or not."""
         return tuple({leaf.field_id: leaf for d in self.equality for leaf in d.keys}.values())
+
+    @property
+    def text(self) -> str:
+        """What deletes rows, for people."""
+        by_position = ["position deletes"] if self.has_positions else []
+        sets = len({deletes.keys for deletes in self.equality})
+        by_key = [f"equality deletes by {sets} set{'s'[: sets - 1]} of keys"] if sets else []
+        return " and ".join(["with " + one for one in (*by_position, *by_key)])
+
+    def part(self, members: Mask, file_key: FileKey | None = None) -> DirtyFiles:
+        """Return some of the files."""
+        return replace(
+            self,
+            rows=self.rows[members],
+            scopes=self.scopes[members],
+            file_key=file_key or self.file_key,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,19 +241,9 @@ def _groups(
     _, place, times = np.unique(sizes, return_inverse=True, return_counts=True)
     alone = times[place] == 1
     if alone.any():
-        yield _part(group, alone, "file_size")
+        yield group.part(alone, "file_size")
     if not alone.all():
-        yield _part(group, ~alone, "file_path")
-
-
-def _part(group: DirtyFiles, members: Mask, file_key: FileKey) -> DirtyFiles:
-    return DirtyFiles(
-        group.rows[members],
-        group.scopes[members],
-        file_key,
-        group.has_positions,
-        group.equality,
-    )
+        yield group.part(~alone, "file_path")
 
 
 def _delete_scopes(plan: ScanPlan, deletes: Rows) -> dict[int, int]:

@@ -6,6 +6,7 @@ footers of files of a table with a name mapping (see `footers`).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -17,7 +18,8 @@ import pyarrow.compute as pc
 
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
-from iceberg_spark.spark.native.column_check import column_reason
+from iceberg_spark.spark.native.column_check import column_reason, key_reason
+from iceberg_spark.spark.native.dirty_files import DirtyFiles, dirty_files
 from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spec import reserved
 
@@ -43,7 +45,8 @@ class FileGroup:
 
     `names` gives physical names by field id for files without ids. `prefix` is how the table
     spells the start of the paths ("file:", "s3://bucket", ""). `spec_id` and `partition_index` are
-    set where they are the same for all files, as metadata columns need it.
+    set where they are the same for all files, as metadata columns need it. `deletes` is what
+    deletes rows of native files, None for clean ones.
     """
 
     engine: Engine
@@ -54,6 +57,7 @@ class FileGroup:
     names: Mapping[int, str] | None = None
     spec_id: int | None = None
     partition_index: int | None = None
+    deletes: DirtyFiles | None = None
 
     @property
     def label(self) -> str:
@@ -97,8 +101,44 @@ def file_groups(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
         if len(rows):
             arrow.append(FileGroup("arrow", reason, rows))
             left[rows] = False
-    native, beyond = _native(plan, paths, np.flatnonzero(left))
+    dirty = left & _dirty(plan)
+    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty))
+    if dirty.any():
+        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), reach)
+        native, beyond = [*native, *with_deletes], [*beyond, *refused]
     return [*native, *arrow, *beyond]
+
+
+def _dirty(plan: ScanPlan) -> Mask:
+    if not plan.metrics.files_with_deletes:
+        return np.zeros(len(plan), np.bool_)
+    return _mask(pc.greater(pc.list_value_length(plan.files.column("delete_rows")), 0))
+
+
+def _native_dirty(
+    plan: ScanPlan, paths: _Paths, rows: Longs, reach: Reach
+) -> tuple[list[FileGroup], list[FileGroup]]:
+    """Return native groups with their deletes, and those that the Arrow engine has to read."""
+    found = dirty_files(plan, rows)
+    reasons = defaultdict[str, list[int]](list)
+    for row, why in found.refused.items():
+        reasons[why].append(row)
+    native: list[FileGroup] = []
+    beyond: list[FileGroup] = []
+    for dirty in found.groups:
+        against = key_reason(plan.context, dirty.keys, isolated=reach.isolated)
+        if against:
+            reasons[against] += dirty.rows.tolist()
+            continue
+        parts, others = _native(plan, paths, dirty.rows)
+        beyond += others
+        for part in parts:
+            own = dirty.part(np.isin(dirty.rows, part.rows))
+            native.append(
+                replace(part, rows=own.rows, deletes=own, reason=f"{part.reason}, {own.text}")
+            )
+    arrow = [FileGroup("arrow", why, np.sort(chosen)) for why, chosen in reasons.items()]
+    return native, [*arrow, *beyond]
 
 
 def rows_of(groups: Sequence[FileGroup]) -> Longs:
@@ -121,9 +161,6 @@ def _rules(plan: ScanPlan, paths: _Paths, reach: Reach) -> Iterator[tuple[str, M
     formats = plan.files.column("file_format")
     for name in ("ORC", "AVRO"):
         yield {"AVRO": "Avro"}.get(name, name), _mask(pc.equal(formats, name))
-    if plan.metrics.files_with_deletes:
-        dirty = _mask(pc.greater(pc.list_value_length(plan.files.column("delete_rows")), 0))
-        yield "deletes", dirty
     against = reach.unfit_setting or column_reason(plan.context, isolated=reach.isolated)
     if against:
         yield against, everything

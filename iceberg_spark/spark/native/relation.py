@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +13,23 @@ from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write 
 from pyspark.sql import types as s
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.native.column_check import data_fields, is_whole, misleads
+from iceberg_spark.spark.native.column_check import (
+    data_fields,
+    is_whole,
+    key_fields,
+    misleads,
+)
 from iceberg_spark.spark.native.default_text import default_text
 from iceberg_spark.spark.native.file_groups import FileGroup
 from iceberg_spark.spark.native.filter_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.native.frame_type import nullable
+from iceberg_spark.spark.native.live_rows import key_name, live_rows
 from iceberg_spark.spark.native.native_session import is_connect
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
@@ -39,27 +47,25 @@ OPTIONS = {
 }
 """What the session says about these is not asked; none of a user's options gets here."""
 
-Step = Callable[[DataFrame], DataFrame]
-"""From a group's relation to a relation with the same columns and fewer rows (deletes)."""
-
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
 
 
-def relation(
-    plan: ScanPlan, group: FileGroup, session: SparkSession, step: Step | None = None
-) -> DataFrame:
+def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFrame:
     """Return the group's rows that match the filter, with the columns of the read schema.
 
-    `session` comes from `native_session.reading_session`. `step` sees the rows before the filter,
-    under the names of `read_type`, with the hidden column `_metadata`.
+    `session` comes from `native_session.reading_session`. Deletes of a group with some are
+    applied before the filter, which Spark pushes below them.
     """
     context, files = plan.context, plan.files.take(pa.array(group.rows))
     isolated = not is_connect(session)
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
-    frame = session.read.schema(read_type(context, isolated)).options(**OPTIONS).parquet(*paths)
-    if step is not None:
-        frame = step(frame)
+    keys = group.deletes.keys if group.deletes else ()
+    kind = read_type(context, isolated, tuple(key_fields(context, keys).values()))
+    frame = session.read.schema(kind).options(**OPTIONS).parquet(*paths)
+    if group.deletes is not None:
+        keyed = frame.withColumns(_keys(context, keys, isolated)) if keys else frame
+        frame = live_rows(keyed, group.deletes, plan, FsspecIO(context.io_properties))
     found = {field.field_id: _found(context, field, isolated) for field in data_fields(context)}
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
     if residuals != {ALWAYS_TRUE}:
@@ -70,9 +76,14 @@ def relation(
     return frame.select([values.of(field) for field in context.read_schema.fields])
 
 
-def read_type(context: ScanContext, isolated: bool) -> s.StructType:
-    """Return the schema that Spark's reader gets: field ids everywhere, defaults at the top."""
-    fields = data_fields(context)
+def read_type(
+    context: ScanContext, isolated: bool, others: Sequence[t.NestedField] = ()
+) -> s.StructType:
+    """Return the schema that Spark's reader gets: field ids everywhere, defaults at the top.
+
+    `others` are columns that deletes need.
+    """
+    fields = (*data_fields(context), *others)
     plain = to_spark(Schema(*(_binary_for_uuid(field) for field in fields)))
     made = []
     for field, shown in zip(fields, plain.fields, strict=True):
@@ -95,6 +106,7 @@ def read_name(context: ScanContext, field: t.NestedField, isolated: bool) -> str
     False) it would find nothing, so there the name stays and `_found` shields the column.
     """
     hidden = isolated and (misleads(context, field) or is_whole(context, field))
+    hidden = hidden or context.table_schema.get(field.field_id) is None  # dropped since
     return _hidden_name(field) if hidden else field.name
 
 
@@ -112,6 +124,21 @@ def _found(context: ScanContext, field: t.NestedField, isolated: bool) -> Column
         # Of single columns only floating-point ones get here: the others go to the Arrow engine.
         return F.nanvl(column, F.lit(float("nan")).cast(_float(field.field_type)))
     return column
+
+
+def _keys(context: ScanContext, keys: Sequence[LeafColumn], isolated: bool) -> dict[str, Column]:
+    """Return the key columns of the relation by name; NULL where a struct around one is."""
+    added = key_fields(context, keys)
+    read = {field.field_id: field for field in (*data_fields(context), *added.values())}
+    found = {}
+    for leaf in keys:
+        field = leaf.field
+        column = _found(context, read[field.field_id], isolated)
+        while isinstance(field.field_type, t.StructType):
+            (field,) = field.field_type.fields
+            column = column.getField(field.name)
+        found[key_name(leaf.field_id)] = column
+    return found
 
 
 def _float(kind: t.IcebergType) -> s.DataType:
@@ -198,7 +225,7 @@ class _Values:
             case reserved.POS_ID:
                 return self._metadata("row_index")
             case reserved.DELETED_ID:
-                return F.lit(False)
+                return F.col(reserved.DELETED.name) if self.group.deletes else F.lit(False)
             case reserved.SPEC_ID_ID:
                 return F.lit(self.group.spec_id)
             case reserved.PARTITION_ID if isinstance(field.field_type, t.StructType):
