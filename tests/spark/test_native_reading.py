@@ -124,9 +124,11 @@ def test_only_dirty_files_pay(any_spark: Any, tmp_path: Path) -> None:
     table.delete("id = 3")
     frame = table.scan().to_df(any_spark)
     assert sorted(row.id for row in frame.collect()) == [i for i in range(20) if i != 3]
-    assert "MapInArrow" in explained(frame) and "FileScan parquet" in explained(frame)
-    with pytest.raises(UnsupportedError, match="1 files: deletes"):
-        table.scan().to_df(any_spark, engine="native")
+    physical = explained(table.scan().to_df(any_spark)).split("== Physical Plan ==")[1]
+    assert "MapInArrow" not in physical and physical.count("getbit") == 1
+    clean, dirty = physical.split("FileScan parquet")[1:]
+    assert "(1 paths)" in clean and "(1 paths)" in dirty
+    assert "native by field id, with position deletes" in table.scan().explain()
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def test_other_formats_go_to_arrow(tmp_path: Path, file_format: str, shown: str)
     assert labels(table.scan().plan_files()) == [f"arrow: {shown}"]
 
 
-def test_only_files_with_deletes_go_to_arrow(tmp_path: Path) -> None:
+def test_files_with_deletes_are_groups_of_their_own(tmp_path: Path) -> None:
     table = made(tmp_path, properties={"write.delete.mode": "merge-on-read"})
     with_rows(with_rows(table))
     table.delete("id = 1 and k = 'a'")
@@ -81,7 +81,7 @@ def test_only_files_with_deletes_go_to_arrow(tmp_path: Path) -> None:
     groups = file_groups(table.scan().plan_files(), Reach())
     assert [(g.label, len(g.rows)) for g in groups] == [
         ("native by field id", 1),
-        ("arrow: deletes", 2),
+        ("native by field id, with position deletes", 2),
     ]
 
 
