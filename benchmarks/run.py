@@ -2,7 +2,7 @@
 
 Environment: BENCH_ROWS (default 10,000,000), BENCH_ROUNDS (5), BENCH_FILES (200,000),
 BENCH_MANY_FILES (1,000,000), BENCH_SMALL_FILES (20,000), BENCH_ONLY (comma list of reads,
-native-reading, append, native-writing, planning, metadata, evolution, upserts).
+native-reading, native-deletes, append, native-writing, planning, metadata, evolution, upserts).
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
 from benchmarks.metadata_tables import measure_metadata_tables
+from benchmarks.native_deletes import measure_native_deletes
 from benchmarks.native_reading import measure_growth, measure_native_reads
 from benchmarks.native_writing import measure_native_writing
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
@@ -25,6 +29,10 @@ from benchmarks.session import session
 from benchmarks.tables import make_tables
 from benchmarks.upserts import measure_upserts
 
+EVERYTHING = (
+    "reads,native-reading,native-deletes,append,native-writing,planning,metadata,evolution,upserts"
+)
+
 
 def main() -> None:
     """Measure what is asked for and write the report."""
@@ -32,15 +40,14 @@ def main() -> None:
     rounds = int(os.environ.get("BENCH_ROUNDS", "5"))
     files = int(os.environ.get("BENCH_FILES", "200000"))
     many = int(os.environ.get("BENCH_MANY_FILES", "1000000"))
-    everything = "reads,native-reading,append,native-writing,planning,metadata,evolution,upserts"
-    only = os.environ.get("BENCH_ONLY", everything).split(",")
+    only = os.environ.get("BENCH_ONLY", EVERYTHING).split(",")
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     spark = session(folder)
     measured: dict[str, dict[str, Measured]] = {}
     facts: dict[str, str] = {}
     try:
-        if "reads" in only:
-            measured |= measure_reads(spark, make_tables(spark, folder, count), rounds)
+        if {"reads", "native-deletes"} & set(only):
+            measured |= _whole_tables(spark, folder, count, rounds, only)
         if "native-reading" in only:
             small = int(os.environ.get("BENCH_SMALL_FILES", "20000"))
             measured |= measure_native_reads(spark, folder, count, small, rounds)
@@ -76,6 +83,19 @@ def main() -> None:
     finally:
         spark.stop()
         shutil.rmtree(folder)
+
+
+def _whole_tables(
+    spark: SparkSession, folder: Path, count: int, rounds: int, only: Sequence[str]
+) -> dict[str, dict[str, Measured]]:
+    """Measure what shares the tables with and without deletes."""
+    tables = make_tables(spark, folder, count)
+    measured: dict[str, dict[str, Measured]] = {}
+    if "reads" in only:
+        measured |= measure_reads(spark, tables, rounds)
+    if "native-deletes" in only:
+        measured |= measure_native_deletes(spark, tables, rounds)
+    return measured
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 FILES = 8
+TENTHS = 10
 COLUMNS = """
     id, cast(id % 1000000 as int) k, cast(rand(1) * 1000 as int) a, id * 7 b,
     rand(2) x, cast(rand(3) * 100 as float) y, cast(rand(4) * 100000 as decimal(12, 2)) price,
@@ -21,9 +22,9 @@ COLUMNS = """
 """
 
 
-def rows(spark: SparkSession, count: int) -> DataFrame:
-    """Return the rows, computed on the fly; the same ones every time."""
-    return spark.range(0, count, 1, FILES).selectExpr(*_split(COLUMNS))
+def rows(spark: SparkSession, count: int, files: int = FILES) -> DataFrame:
+    """Return the rows, computed on the fly; the same ones every time for a number of files."""
+    return spark.range(0, count, 1, files).selectExpr(*_split(COLUMNS))
 
 
 def _split(text: str) -> list[str]:
@@ -37,18 +38,21 @@ def _split(text: str) -> list[str]:
 
 
 def make_tables(spark: SparkSession, warehouse: Path, count: int) -> dict[str, Path]:
-    """Write the clean table and its two deleted twins; return their locations by name."""
+    """Write the clean table and its deleted twins; return their locations by name.
+
+    A twentieth of the rows of `position` and `equality` is deleted; in `tenth` half of the rows of
+    one file out of ten, as many rows in all.
+    """
     rows(spark, count).writeTo("java.db.clean").using("iceberg").create()
-    merge_on_read = {"write.delete.mode": "merge-on-read"}
-    for name in ("position", "equality"):
-        writer = rows(spark, count).writeTo(f"java.db.{name}").using("iceberg")
-        for key, value in merge_on_read.items():
-            writer = writer.tableProperty(key, value)
-        writer.create()
+    for name, files in (("position", FILES), ("equality", FILES), ("tenth", TENTHS)):
+        writer = rows(spark, count, files).writeTo(f"java.db.{name}").using("iceberg")
+        writer.tableProperty("write.delete.mode", "merge-on-read").create()
     spark.sql("delete from java.db.position where id % 20 = 3")
+    spark.sql(f"delete from java.db.tenth where id < {count // TENTHS} and id % 2 = 1")
     _delete_keys(spark, warehouse / "db" / "equality", np.arange(0, count, 20))
     rows(spark, count).write.parquet(str(warehouse / "plain"))
-    tables = {name: warehouse / "db" / name for name in ("clean", "position", "equality")}
+    names = ("clean", "position", "equality", "tenth")
+    tables = {name: warehouse / "db" / name for name in names}
     return {**tables, "plain": warehouse / "plain"}
 
 

@@ -67,8 +67,9 @@ def key_reason(context: ScanContext, keys: Sequence[LeafColumn], *, isolated: bo
         top = added.get(leaf.field.field_id) or read.find_field(leaf.field.field_id)
         if leaf.field_id not in {one.field_id for one in _with_nested(top)}:
             return f"key column '{_name(leaf)}' lies in a struct that is read in part"
-        if context.table_schema.get(leaf.field_id) is None and not isolated:
-            return f"key column '{_name(leaf)}' was dropped, and a setting could hide it"
+        if context.table_schema.get(leaf.field_id) is None and (leaf.depth or not isolated):
+            # Spark prunes structs by name, and what a dropped field was called isn't known.
+            return f"key column '{_name(leaf)}' was dropped, so that only its field id finds it"
         for one in _with_nested(top):
             reason = _reason(context, one, top=one is top, isolated=isolated)
             if reason:
