@@ -1,4 +1,4 @@
-"""Which format versions tables may be given: those that can be written."""
+"""Which format versions new tables may have: those that can be written."""
 
 from __future__ import annotations
 

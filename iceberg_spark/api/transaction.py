@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from iceberg_spark.api.change_rows import delete_change, whole_or_nothing
-from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
@@ -313,8 +312,10 @@ class TableTransaction:
         )
 
     def set_properties(self, updates: Mapping[str, str], removals: Sequence[str] = ()) -> None:
-        """Set and remove table properties; `format-version` upgrades the table."""
-        check_writable_version(updates)
+        """Set and remove table properties; `format-version` upgrades the table.
+
+        Version 3 can be read here, and its rows be changed by other engines only, for now.
+        """
         self._actions.append(UpdateProperties(updates, removals))
 
     def manage_snapshots(self) -> ManageSnapshots:

@@ -1,5 +1,6 @@
 """What format version 3 adds to changes of columns, on tables that Java made."""
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
@@ -56,3 +57,14 @@ def test_a_date_becomes_a_timestamp_and_its_bounds_are_read(java: SparkSession) 
     assert table.scan("d > '1970-01-01 12:00:00'").to_arrow()["id"].to_pylist() == [3]
     assert table.scan("d = '1969-12-30 00:00:00'").to_arrow()["id"].to_pylist() == [0]
     assert table.scan("d > '1970-01-03 00:00:00'").count() == 0
+
+
+def test_java_goes_on_with_a_table_that_we_upgraded_from_1_to_3(java: SparkSession) -> None:
+    place = location(java, "v3_upgraded")
+    table = ice.create_table(place, "id bigint", properties={"format-version": "1"})
+    table.append(pa.table({"id": [1, 2]}))
+    for version in ("2", "3"):
+        table.update_properties().set({"format-version": version}).commit()
+    java.sql("SELECT 3L AS id").write.format("iceberg").mode("append").save(place)
+    assert sorted(read(java, place).column("id").to_pylist()) == [1, 2, 3]
+    assert sorted(table.refresh().scan().to_arrow().column("id").to_pylist()) == [1, 2, 3]

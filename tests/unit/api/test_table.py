@@ -7,6 +7,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import (
+    IcebergError,
     InvalidInputError,
     InvalidOptionError,
     NoSuchTableError,
@@ -121,10 +122,21 @@ def test_the_property_format_version_upgrades_the_table():
     assert (table.metadata.format_version, "format-version" in table.properties()) == (2, False)
 
 
-def test_a_table_is_not_upgraded_to_a_version_that_can_not_be_written():
+def test_a_table_upgraded_to_version_3_is_read_and_its_writes_are_refused_by_name():
     table = make()
-    with pytest.raises(UnsupportedError, match="3"):
-        table.update_properties().set({"format-version": "3"}).commit()
+    table.append(rows(id=[1]))
+    table.update_properties().set({"format-version": "3"}).commit()
+    assert (table.metadata.format_version, table.metadata.next_row_id) == (3, 0)
+    assert table.refresh().scan().to_arrow().column("id").to_pylist() == [1]
+    with pytest.raises(UnsupportedError, match="format version 3"):
+        table.append(rows(id=[2]))
+
+
+@pytest.mark.parametrize("version", ["1", "4", "two"])
+def test_a_table_does_not_go_back_or_to_an_unknown_version(version):
+    table = make()
+    with pytest.raises(IcebergError, match=version):
+        table.update_properties().set({"format-version": version}).commit()
     assert table.refresh().metadata.format_version == 2
 
 
