@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from iceberg_spark.api.delete_rows import delete_rows
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
 from iceberg_spark.spark.native.session import active_session
 from iceberg_spark.spark.row_level.conditions import text_of, usable_filter
-from iceberg_spark.spark.row_level.delete import delete_on_spark
+from iceberg_spark.spark.row_level.delete import delete_on_spark, rewritten_on_spark
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.file_deletes import deletes_context
-from iceberg_spark.transaction.row_change import PlannedChange, RowVerb, dropped
-from iceberg_spark.transaction.target_files import Target, target_files
+from iceberg_spark.transaction.row_change import (
+    REWRITE,
+    PlannedChange,
+    RowChange,
+    RowVerb,
+    dropped,
+)
+from iceberg_spark.transaction.target_files import Target, TargetOptions, target_files
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.strays import remove_strays
 
+Made = TypeVar("Made")
 IN_PROCESS_BYTES = 32 * 1024 * 1024
 """Up to so many bytes of data files are looked at by this process though Spark is there: its
 tasks would cost more than the work."""
@@ -45,9 +55,34 @@ def delete_change(
     return PlannedChange(delete_rows(target, verb.io, context, verb.mode), predicate)
 
 
+def overwritten(
+    metadata: TableMetadata,
+    io: FileIO,
+    predicate: Unbound,
+    options: TargetOptions,
+    context: WriteContext,
+    *,
+    on_spark: bool,
+) -> RowChange:
+    """Return the change that takes matching rows out for an overwrite, by rewriting files."""
+    given = options.branch, None, options.case_sensitive, options.time_zone
+    verb = RowVerb(metadata, io, REWRITE, None, *given)
+
+    def make(context: WriteContext) -> RowChange:
+        target = target_files(metadata, io, predicate, options, prove=True)
+        if not len(target.plan):
+            return dropped(target, io)
+        spark = active_session() if on_spark else None
+        if spark is not None and not _is_little(verb, target):
+            return rewritten_on_spark(verb, context, target, to_text(predicate, None), spark)
+        return delete_rows(target, io, context, verb.mode)
+
+    return whole_or_nothing(make, context, io)
+
+
 def whole_or_nothing(
-    make: Callable[[WriteContext], PlannedChange], context: WriteContext, io: FileIO
-) -> PlannedChange:
+    make: Callable[[WriteContext], Made], context: WriteContext, io: FileIO
+) -> Made:
     """Return the change that `make` writes; when it fails its files are removed."""
     try:
         return make(context)

@@ -8,16 +8,12 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
 from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spec.data_file import DataFile, DataFileContent
-from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 
 
@@ -27,11 +23,6 @@ class MatchedFiles:
 
     context: ScanContext
     tasks: tuple[FileScanTask, ...]
-
-    @property
-    def replaced(self) -> tuple[DataFile, ...]:
-        """The files, as an overwrite removes them."""
-        return tuple(_data_file(task) for task in self.tasks)
 
     def kept(self, io: FileIO) -> Iterator[pa.RecordBatch]:
         """Yield the live rows that don't match (false or null), batch by batch."""
@@ -44,42 +35,9 @@ class MatchedFiles:
                 yield batch.filter(pc.invert(matches(batch)))
 
 
-def matched_files(
-    metadata: TableMetadata,
-    io: FileIO,
-    predicate: Unbound,
-    *,
-    branch: str | None,
-    case_sensitive: bool,
-    time_zone: str | None,
-) -> MatchedFiles:
-    """Plan which files hold, or may hold, matching rows."""
-    context = scan_request(
-        metadata,
-        row_filter=predicate,
-        branch=branch,
-        case_sensitive=case_sensitive,
-        time_zone=time_zone,
-        io_properties=io.properties,
-    )
-    return MatchedFiles(context, tuple(plan(metadata, io, context)))
-
-
 def _paths(schema: Schema) -> dict[int, tuple[str, ...]]:
     names: dict[int, tuple[str, ...]] = {}
     for field_id in schema.field_ids:
         fields = [schema.find_field(each) for each in schema.path_ids(field_id)]
         names[field_id] = tuple(field.name for field in fields)
     return names
-
-
-def _data_file(task: FileScanTask) -> DataFile:
-    return DataFile(
-        content=DataFileContent.DATA,
-        file_path=task.file_path,
-        file_format=task.file_format,
-        partition=task.partition,
-        record_count=task.record_count,
-        file_size_in_bytes=task.file_size_in_bytes,
-        spec_id=task.spec_id,
-    )

@@ -7,9 +7,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, Unpack
 
-from iceberg_spark.api.change_rows import delete_change, whole_or_nothing
+from pyspark.sql import DataFrame
+
+from iceberg_spark.api.change_rows import delete_change, overwritten, whole_or_nothing
 from iceberg_spark.api.import_files import check_not_there, files_to_add
-from iceberg_spark.api.kept_rows import matched_files
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.merge import MergeBuilder, MergeKeywords, MergeRequest
 from iceberg_spark.api.row_source import RowSource, write_rows
@@ -51,12 +52,12 @@ from iceberg_spark.transaction.row_change import (
 from iceberg_spark.transaction.set_schema import SetSchema
 from iceberg_spark.transaction.set_sort_order import SetSortOrder
 from iceberg_spark.transaction.set_spec import SetSpec
+from iceberg_spark.transaction.target_files import TargetOptions
 from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
 from iceberg_spark.transaction.upsert_rows import UpsertRows
-from iceberg_spark.write.aligned import AlignOptions, aligned
+from iceberg_spark.write.aligned import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.sorted_files import write_sorted_files
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
 from iceberg_spark.write.upsert_result import UpsertResult
 
@@ -152,18 +153,13 @@ class TableTransaction:
         rewrites = allow_rewrite and predicate != ALWAYS_TRUE
         planned = None
         if rewrites:
-            matched = matched_files(
-                self._staged(),
-                self._io,
-                predicate,
-                branch=branch,
-                case_sensitive=case_sensitive,
-                time_zone=time_zone,
+            options = TargetOptions(branch, case_sensitive, time_zone)
+            on_spark = isinstance(df, DataFrame)
+            change = overwritten(
+                self._staged(), self._io, predicate, options, self._context(), on_spark=on_spark
             )
-            replaced = matched.replaced
-            context = self._context()
-            kept = aligned(context.schema, matched.kept(self._io), AlignOptions())
-            added += self._noted(write_sorted_files(context, self._io, kept))
+            replaced = change.removed_data
+            added += self._noted(change.added_data)
             planned = Planned(self._head(branch), row_filter=predicate)
         self._actions.append(
             OverwriteFiles(

@@ -94,6 +94,10 @@ class RowLevelMode:
         )
 
 
+REWRITE = RowLevelMode("overwrite", merge_on_read=False, serializable=True, granularity="file")
+"""What an overwrite by filter does to files that match in part, in any format version."""
+
+
 @dataclass(frozen=True, slots=True)
 class RowVerb:
     """One call of a row-level verb: the table it sees and the keywords that all verbs take.

@@ -85,6 +85,20 @@ def _changed(
             referenced=tuple(new.referenced),
             counts=ChangedRows(deleted=new.deleted),
         )
+    return _rewritten(verb, context, target, condition, spark)
+
+
+def rewritten_on_spark(
+    verb: RowVerb, context: WriteContext, target: Target, condition: str, spark: SparkSession
+) -> RowChange:
+    """Return the change that takes matching rows out by rewriting files, whatever the mode is."""
+    change = _rewritten(verb, context, target, condition, spark)
+    return _both(dropped(target, verb.io), change)
+
+
+def _rewritten(
+    verb: RowVerb, context: WriteContext, target: Target, condition: str, spark: SparkSession
+) -> RowChange:
     counts = rows_by_file(matching(verb, target, condition, spark, ("_file",)))
     touched = tuple(task for task in only_files(target.plan, counts))
     partly = [task.file_path for task in touched if counts[task.file_path] < task.record_count]
