@@ -1,0 +1,126 @@
+"""What can be measured: each section has a session and a warehouse of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+from benchmarks.evolution import measure_expiry, measure_metadata_commits
+from benchmarks.fabricate import fabricate_table
+from benchmarks.measure import Measured
+from benchmarks.metadata_tables import measure_metadata_tables
+from benchmarks.native_deletes import measure_native_deletes
+from benchmarks.native_reading import measure_growth, measure_native_reads
+from benchmarks.native_writing import measure_native_writing
+from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
+from benchmarks.reading import measure_append, measure_reads
+from benchmarks.tables import make_tables
+from benchmarks.upserts import measure_upserts
+
+Works: TypeAlias = dict[str, dict[str, Measured]]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured: rows and files of the tables, rounds taken by turns."""
+
+    rows: int = 10_000_000
+    rounds: int = 5
+    files: int = 200_000
+    many_files: int = 1_000_000
+    small_files: int = 20_000
+
+    @classmethod
+    def of_environment(cls) -> Size:
+        """Return the size that BENCH_ROWS, BENCH_ROUNDS, BENCH_FILES, ... ask for."""
+        names = {name: f"BENCH_{name.upper()}" for name in cls.__dataclass_fields__}
+        return cls(**{k: int(os.environ[v]) for k, v in names.items() if v in os.environ})
+
+    @property
+    def few_rounds(self) -> int:
+        """Rounds of what takes long."""
+        return min(self.rounds, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Seconds by work and contender, and facts that have no contender."""
+
+    works: Works
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def _reads(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_reads(spark, make_tables(spark, folder, size.rows), size.rounds))
+
+
+def _native_reads(spark: SparkSession, folder: Path, size: Size) -> Found:
+    works = measure_native_reads(spark, folder, size.rows, size.small_files, size.rounds)
+    return Found(works | measure_growth(spark, folder, size.few_rounds))
+
+
+def _native_deletes(spark: SparkSession, folder: Path, size: Size) -> Found:
+    tables = make_tables(spark, folder, size.rows)
+    return Found(measure_native_deletes(spark, tables, size.rounds))
+
+
+def _append(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found({"append": measure_append(spark, folder, size.rows, size.few_rounds)})
+
+
+def _native_writing(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_native_writing(spark, folder, size.rows, size.few_rounds))
+
+
+def _planning(spark: SparkSession, folder: Path, size: Size) -> Found:
+    location = folder / "many"
+    fabricate_table(location, size.files)
+    works = {f"plan of {size.files:,} files": measure_planning(spark, location, size.rounds)}
+    plain = measure_plain_source(spark, location, 2)
+    shutil.rmtree(location)
+    fabricate_table(location, size.many_files)
+    found = measure_many_files(location)
+    facts = {
+        f"plain source, plan of {size.files:,} files": f"{plain:.2f} s",
+        f"plan of {size.many_files:,} files in a process of its own": (
+            f"{found['seconds']:.2f} s, peak {found['peak_mb']:,.0f} MB"
+        ),
+    }
+    return Found(works, facts)
+
+
+def _metadata(spark: SparkSession, folder: Path, size: Size) -> Found:
+    location = folder / "described"
+    fabricate_table(location, size.files)
+    return Found(measure_metadata_tables(spark, location, size.rounds))
+
+
+def _evolution(spark: SparkSession, folder: Path, size: Size) -> Found:
+    works = measure_metadata_commits(spark, folder, size.rounds)
+    expired = measure_expiry(spark, folder, size.few_rounds, 2_000, size.files)
+    return Found(works | {"expire 1,000 of 2,000 snapshots": expired})
+
+
+def _upserts(spark: SparkSession, folder: Path, size: Size) -> Found:
+    facts: dict[str, str] = {}
+    works = measure_upserts(spark, folder, size.rows, size.few_rounds, facts)
+    return Found(works, facts)
+
+
+SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
+    "reads": _reads,
+    "native-reading": _native_reads,
+    "native-deletes": _native_deletes,
+    "append": _append,
+    "native-writing": _native_writing,
+    "upserts": _upserts,
+    "planning": _planning,
+    "metadata": _metadata,
+    "evolution": _evolution,
+}
