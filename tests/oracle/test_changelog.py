@@ -63,3 +63,18 @@ def test_the_changes_are_javas(
     found = changed.scan().changes(first, last, **ours).to_arrow()
     assert found.column_names == expected.column_names
     assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, None), (0, 2), (2, 4), (2, 3), (3, None)])
+def test_an_incremental_read_gives_java_s_rows(
+    java: SparkSession, changed: ice.Table, start: int, end: int | None
+) -> None:
+    """Rows that append snapshots added; other snapshots in between give none."""
+    numbers = [each.snapshot_id for each in changed.snapshots()]
+    reader = java.read.format("iceberg").option("start-snapshot-id", numbers[start])
+    if end is not None:
+        reader = reader.option("end-snapshot-id", numbers[end])
+    theirs = reader.load("j.db.changed")
+    last = None if end is None else numbers[end]
+    ours = changed.scan(start_snapshot_id=numbers[start], end_snapshot_id=last).to_arrow()
+    assert sorted(map(str, ours.to_pylist())) == sorted(str(r.asDict()) for r in theirs.collect())
