@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from benchmarks.changes import measure_changes
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
@@ -107,6 +108,10 @@ def _evolution(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(works | {"expire 1,000 of 2,000 snapshots": expired})
 
 
+def _changes(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_changes(spark, folder, size.rows, size.few_rounds))
+
+
 def _upserts(spark: SparkSession, folder: Path, size: Size) -> Found:
     facts: dict[str, str] = {}
     works = measure_upserts(spark, folder, size.rows, size.few_rounds, facts)
@@ -119,6 +124,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "native-deletes": _native_deletes,
     "append": _append,
     "native-writing": _native_writing,
+    "changes": _changes,
     "upserts": _upserts,
     "planning": _planning,
     "metadata": _metadata,

@@ -114,6 +114,18 @@ def test_the_target_may_be_the_source(spark: Any, tmp_path: Path) -> None:
     assert [row[0] for row in rows_of(table)] == [3, 4, 5, 6, 7, 8, 9]
 
 
+@both_modes
+def test_kinds_that_only_delete_go_with_kinds_that_update(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    merge = table.merge(SOURCE, "t.id = s.id").when_matched_update({"v": "s.v"})
+    assert counts(merge.when_not_matched_by_source_delete("t.id < 3").execute()) == (0, 2, 3)
+    merge = table.merge(SOURCE, "t.id = s.id").when_matched_delete()
+    assert counts(merge.when_not_matched_by_source_update({"v": "0"}).execute()) == (0, 5, 2)
+    assert [row[:2] for row in rows_of(table)] == [(4, 0), (5, 0), (7, 0), (8, 0), (9, 0)]
+
+
 def test_null_keys_are_equal_where_on_says_so(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, spark, "merge-on-read")
     nulls = pa.table({"k": pa.array([None], pa.string())})

@@ -116,7 +116,9 @@ def _any_by_position(work: Merging) -> RowChange:
     updates = clauses.numbers(Does.UPDATE)
     new: list[DataFrame | None] = []
     if updates and gone.updated:
-        new = [frame.where(sf.col(CLAUSE).isin(updates)) for frame in changed]
+        # Frames of kinds that only delete have no rows to write.
+        made_rows = [f for f in changed if work.context.schema.fields[0].name in f.columns]
+        new = [frame.where(sf.col(CLAUSE).isin(updates)) for frame in made_rows]
     return _with_deletes(gone, work.write([*new, work.inserts(matched)]))
 
 
