@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +65,15 @@ class TableScan:
                 raise InvalidTypeError(f"{name} must be an integer, not {value!r}")
         if self.limit is not None and self.limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {self.limit}")
+
+    def __repr__(self) -> str:
+        asked = [
+            f"{each.name}={value!r}"
+            for each in dataclass_fields(self)
+            if each.name not in ("loaded", "io")
+            and (value := getattr(self, each.name)) != each.default
+        ]
+        return f"TableScan({', '.join([self.loaded.identifier, *asked])})"
 
     def select(self, *fields: str) -> TableScan:
         """Return the scan with these columns only; nested ones as "a.b"."""

@@ -90,8 +90,9 @@ class Table:
         """Return the default sort order."""
         return self.metadata.sort_order
 
+    @property
     def properties(self) -> dict[str, str]:
-        """Return the table's properties, as a copy."""
+        """The table's properties, as a copy."""
         return dict(self.metadata.properties)
 
     def location(self) -> str:

@@ -129,8 +129,8 @@ def _sources(
     extra = [f"'{prefix}{name}'" for index, name in enumerate(names) if index not in taken]
     if extra:
         raise InvalidSchemaError(
-            f"The table has no columns {', '.join(extra)}; drop them from the data, or write "
-            "with option mergeSchema to add them to the table"
+            f"The table has no columns {', '.join(extra)}; drop them from the data, or add "
+            "them to the table, by update_schema() or the option mergeSchema of df.write"
         )
     if rules.check_ordering and taken != sorted(taken):
         late = next(a for a, b in pairwise(taken) if a > b)

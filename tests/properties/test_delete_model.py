@@ -64,7 +64,7 @@ class Deletes(RuleBasedStateMachine):
 
     @rule()
     def switch_mode(self) -> None:
-        now = self.table.properties()["write.delete.mode"]
+        now = self.table.properties["write.delete.mode"]
         other = "merge-on-read" if now == "copy-on-write" else "copy-on-write"
         self.table.update_properties().set({"write.delete.mode": other}).commit()
 

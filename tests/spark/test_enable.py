@@ -162,7 +162,7 @@ def test_a_new_table_is_partitioned_by_the_columns_said(enabled: Any, tmp_path: 
     frame.write.format(FORMAT).partitionBy("k k").option("table-property.a", "b").save(path)
     table = ice.load_table(path)
     assert [part.name for part in table.spec().fields] == ["k k"]
-    assert table.properties()["a"] == "b" and len(table.snapshots()) == 1
+    assert table.properties["a"] == "b" and len(table.snapshots()) == 1
     assert ids(table.scan().to_df(enabled)) == [0, 1, 2, 3]
 
 

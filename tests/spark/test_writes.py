@@ -46,7 +46,7 @@ def test_creation_takes_spec_order_version_and_properties(spark: Any, tmp_path: 
     table = ice.load_table(str(tmp_path / "t"))
     assert [str(part.transform) for part in table.spec().fields] == ["day", "bucket[4]"]
     assert [key.direction for key in table.sort_order().fields] == ["desc"]
-    assert table.properties()["write.parquet.compression-codec"] == "gzip"
+    assert table.properties["write.parquet.compression-codec"] == "gzip"
 
 
 def test_static_overwrite_replaces_all_rows(spark: Any, tmp_path: Path) -> None:

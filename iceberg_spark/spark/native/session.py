@@ -13,7 +13,10 @@ def needed_session(spark: SparkSession | None = None) -> SparkSession:
     """Return the given, or the active, session. Raises InvalidInputError when there is none."""
     session = spark if spark is not None else active_session()
     if session is None:
-        raise InvalidInputError("There is no active SparkSession: pass one, to_df(spark)")
+        raise InvalidInputError(
+            "This runs on Spark, and there is no active SparkSession: start one with "
+            "SparkSession.builder.getOrCreate(), or pass one where that can be done: to_df(spark)"
+        )
     return session
 
 

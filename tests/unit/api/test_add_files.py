@@ -46,7 +46,7 @@ def test_one_path_will_do(tmp_path: Path):
 def test_the_name_mapping_is_set_in_the_same_commit(tmp_path: Path):
     table = make(tmp_path / "t")
     table.add_files(parquet(tmp_path / "1.parquet", rows(id=[1])))
-    mapping = parse(table.properties()[MAPPING])
+    mapping = parse(table.properties[MAPPING])
     assert [(each.field_id, list(each.names)) for each in mapping.fields] == [
         (1, ["id"]),
         (2, ["k"]),
@@ -58,7 +58,7 @@ def test_a_name_mapping_that_is_there_is_kept_and_used(tmp_path: Path):
     own = '[{"field-id": 1, "names": ["number"]}]'
     table = make(tmp_path / "t", **{MAPPING: own})
     table.add_files(parquet(tmp_path / "1.parquet", rows(number=[1])))
-    assert table.properties()[MAPPING] == own
+    assert table.properties[MAPPING] == own
     assert ids(table) == [1]
 
 

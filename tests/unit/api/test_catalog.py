@@ -26,7 +26,7 @@ def test_a_table_is_created_and_loaded_by_its_identifier(catalog: TableCatalog):
     made = catalog.create_table("db.t", "id bigint", partition_by="id", properties={"a": "1"})
     made.append(rows(id=[1]))
     assert ids(catalog.load_table("db.t")) == [1]
-    assert made.properties()["a"] == "1"
+    assert made.properties["a"] == "1"
     assert made.location().endswith("/wh/db/t")
 
 

@@ -74,12 +74,12 @@ def test_the_sort_order_is_given_by_texts():
 
 def test_a_new_table_has_format_version_2_and_only_the_properties_it_was_given():
     table = ice.create_table(new_location(), "id bigint", properties={"owner": "me"})
-    assert (table.metadata.format_version, table.properties()) == (2, {"owner": "me"})
+    assert (table.metadata.format_version, table.properties) == (2, {"owner": "me"})
 
 
 def test_the_property_format_version_chooses_the_version_and_is_not_stored():
     table = ice.create_table(new_location(), "id bigint", properties={"format-version": 1})
-    assert (table.metadata.format_version, table.properties()) == (1, {})
+    assert (table.metadata.format_version, table.properties) == (1, {})
 
 
 def test_a_table_that_could_not_be_written_is_not_created():

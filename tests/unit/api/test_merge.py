@@ -31,3 +31,16 @@ def test_a_clause_with_a_condition_may_stand_before_others():
     merge = make().merge(rows(id=[1]), "t.id = s.id").when_matched_delete("s.id = 1")
     assert len(merge.when_matched_update_all().when_not_matched_insert_all().request.clauses) == 3
     assert len(merge.request.clauses) == 1
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda t: t.update({"id": "id + 1"}),
+        lambda t: t.merge(rows(id=[1]), "t.id = s.id").when_matched_delete().execute(),
+        lambda t: t.scan().to_df(),
+    ],
+)
+def test_what_runs_on_spark_says_how_to_start_it(run: Any):
+    with pytest.raises(InvalidInputError, match=r"runs on Spark.*SparkSession\.builder"):
+        run(make())

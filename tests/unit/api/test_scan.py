@@ -184,3 +184,11 @@ def test_what_can_not_be_read_is_named(
 ):
     with pytest.raises(error, match=shown):
         table.scan(**arguments).to_arrow()
+
+
+def test_a_scan_shows_its_table_and_what_was_asked_for_not_the_whole_metadata():
+    table = make()
+    assert repr(table.scan()) == f"TableScan({table.location()})"
+    asked = table.scan("id > 5", ("id",), limit=3)
+    shown = f"TableScan({table.location()}, row_filter='id > 5', selected_fields=('id',), limit=3)"
+    assert repr(asked) == shown

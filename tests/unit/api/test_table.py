@@ -72,15 +72,15 @@ def test_a_verb_leaves_the_table_at_the_version_it_made():
 
 def test_properties_are_a_copy():
     table = make()
-    table.properties()["x"] = "1"
-    assert "x" not in table.properties()
+    table.properties["x"] = "1"
+    assert "x" not in table.properties
 
 
 def test_update_properties_sets_and_removes_in_one_commit():
     table = make(a="1", b="2")
     version = table.metadata_location
     table.update_properties().set({"a": "3"}, c=4).remove("b", "never-there").commit()
-    assert {key: table.properties().get(key) for key in "abc"} == {"a": "3", "b": None, "c": "4"}
+    assert {key: table.properties.get(key) for key in "abc"} == {"a": "3", "b": None, "c": "4"}
     assert [entry.metadata_file for entry in table.metadata.metadata_log][-1] == version
 
 
@@ -88,8 +88,8 @@ def test_update_properties_commits_at_the_end_of_its_block():
     table = make()
     with table.update_properties() as update:
         update.set(owner="me")
-        assert "owner" not in ice.load_table(table.location()).properties()
-    assert ice.load_table(table.location()).properties()["owner"] == "me"
+        assert "owner" not in ice.load_table(table.location()).properties
+    assert ice.load_table(table.location()).properties["owner"] == "me"
 
 
 def test_update_properties_commits_nothing_after_an_error_in_its_block():
@@ -97,7 +97,7 @@ def test_update_properties_commits_nothing_after_an_error_in_its_block():
     update = table.update_properties().set(owner="me")
     with pytest.raises(KeyError), update:
         raise KeyError("mine")
-    assert "owner" not in table.refresh().properties()
+    assert "owner" not in table.refresh().properties
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_property_is_not_set_to_none():
 def test_the_property_format_version_upgrades_the_table():
     table = make(format_version="1")
     table.update_properties().set({"format-version": "2"}).commit()
-    assert (table.metadata.format_version, "format-version" in table.properties()) == (2, False)
+    assert (table.metadata.format_version, "format-version" in table.properties) == (2, False)
 
 
 def test_a_table_upgraded_to_version_3_is_read_and_its_writes_are_refused_by_name():

@@ -16,7 +16,7 @@ def test_a_reserved_property_is_refused(name: str) -> None:
     table = make()
     with pytest.raises(IcebergError, match=f"'{name}' is reserved"):
         table.update_properties().set({name: "1"}).commit()
-    assert name not in table.refresh().properties()
+    assert name not in table.refresh().properties
     with pytest.raises(IcebergError, match=f"'{name}' is reserved"):
         ice.create_table(new_location(), "id bigint", properties={name: "1"})
 
@@ -31,7 +31,7 @@ def test_a_v1_table_is_upgraded_and_its_rows_stay() -> None:
     current = table.current_snapshot()
     assert current is not None
     assert current.sequence_number == 1
-    assert "format-version" not in table.properties()
+    assert "format-version" not in table.properties
 
 
 @pytest.mark.parametrize(("version", "message"), [("1", "go back"), ("4", "4"), ("x", "integer")])

@@ -37,7 +37,7 @@ def test_several_changes_are_one_commit():
         tx.set_properties({"owner": "me"})
         assert ice.load_table(table.location()).snapshots() == []
     assert ids(table) == [1, 2]
-    assert table.properties()["owner"] == "me"
+    assert table.properties["owner"] == "me"
     assert len(table.metadata.metadata_log) == 1
     assert len(table.snapshots()) == 2
 

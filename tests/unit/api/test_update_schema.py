@@ -220,7 +220,7 @@ def test_column_properties_and_the_name_mapping_follow_the_columns():
     with table.update_schema() as update:
         update.rename_column("k", "key").delete_column("id").add_column("n", "struct<a: int>")
     table.update_schema().rename_column("n", "k").commit()
-    properties = table.properties()
+    properties = table.properties
     assert {key: value for key, value in properties.items() if "column" in key} == {
         f"{prefix}key": "none"
     }

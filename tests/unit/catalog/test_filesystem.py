@@ -287,4 +287,4 @@ def test_a_table_that_was_made_anew_at_the_same_version_is_not_taken_for_the_old
     ice.create_table(where, "id bigint")
     with pytest.raises(IcebergError, match="uuid"):
         old.update_properties().set({"a": "b"}).commit()
-    assert "a" not in ice.load_table(where).properties()
+    assert "a" not in ice.load_table(where).properties
