@@ -130,8 +130,6 @@ _FLOATS = (t.FloatType, t.DoubleType)
 
 def column_reason(context: ScanContext, *, isolated: bool) -> str | None:
     """Return why the Arrow engine has to read a scan's columns, None when Spark's reader can."""
-    if context.name_mapping:
-        return "files may have no field ids, by the table's name mapping"
     read = Schema(*data_fields(context))
     for field_id in filter_ids(context):
         if read.get(field_id) is None:

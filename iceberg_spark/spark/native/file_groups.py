@@ -1,13 +1,13 @@
-"""Which engine reads which planned files, and why: pure, on the plan's columns.
+"""Which engine reads which planned files, and why.
 
 Bounds on the driver: a few passes over the columns of the plan (some ms for 100,000 files), and
-footers of files of a table with a name mapping (see `footers`).
+footers of files of a table with a name mapping (see `file_columns`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,19 +16,32 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
-from iceberg_spark.spark.native.column_check import column_reason, key_reason
+from iceberg_spark.spark.native.column_check import (
+    column_reason,
+    data_fields,
+    key_fields,
+    key_reason,
+)
 from iceberg_spark.spark.native.dirty_files import DirtyFiles, dirty_files
 from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.native.file_columns import (
+    BY_FIELD_ID,
+    FileColumns,
+    Found,
+    file_columns,
+)
 from iceberg_spark.spec import reserved
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 BY_ID = "by field id"
-BY_NAME = "by name"
+BY_NAME = "by name, as the files have no field ids"
 MAX_RELATIONS = 16
 """So many native groups at most: a plan that is looked at should read well."""
+_KINDS = "metadata columns, file columns or partition values"
 MANY_FILES = 5_000
 SMALL_FILE_BYTES = 1024 * 1024
 """More files than that, and smaller ones, take Spark's driver longer to list than to read."""
@@ -43,8 +56,8 @@ _PARTS = r"^(?P<prefix>(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?)?)(?P<rest>/.*)$"
 class FileGroup:
     """Files that one engine reads in one way; `rows` are their rows in `ScanPlan.files`.
 
-    `names` gives physical names by field id for files without ids. `prefix` is how the table
-    spells the start of the paths ("file:", "s3://bucket", ""). `spec_id` and `partition_index` are
+    `columns` says where the columns are in native files. `prefix` is how the table spells the
+    start of the paths ("file:", "s3://bucket", ""). `spec_id` and `partition_index` are
     set where they are the same for all files, as metadata columns need it. `deletes` is what
     deletes rows of native files, None for clean ones.
     """
@@ -54,7 +67,7 @@ class FileGroup:
     rows: Longs
     prefix: str = ""
     is_local: bool = True
-    names: Mapping[int, str] | None = None
+    columns: FileColumns = BY_FIELD_ID
     spec_id: int | None = None
     partition_index: int | None = None
     deletes: DirtyFiles | None = None
@@ -130,7 +143,7 @@ def _native_dirty(
         if against:
             reasons[against] += dirty.rows.tolist()
             continue
-        parts, others = _native(plan, paths, dirty.rows)
+        parts, others = _native(plan, paths, dirty.rows, dirty.keys)
         beyond += others
         for part in parts:
             own = dirty.part(np.isin(dirty.rows, part.rows))
@@ -188,41 +201,66 @@ def _mask(column: Any) -> Mask:
     return mask
 
 
-def _native(plan: ScanPlan, paths: _Paths, rows: Longs) -> tuple[list[FileGroup], list[FileGroup]]:
+def _native(
+    plan: ScanPlan, paths: _Paths, rows: Longs, keys: Sequence[LeafColumn] = ()
+) -> tuple[list[FileGroup], list[FileGroup]]:
     """Split the native files by what differs between relations; those beyond the limit are arrow.
 
-    The groups with the most files are kept.
+    `keys` are columns that deletes need. The groups with the most files are kept.
     """
+    context = plan.context
+    wanted = (*data_fields(context), *key_fields(context, keys).values())
+    found = defaultdict[Found, list[int]](list)
+    if not context.name_mapping:
+        found[BY_FIELD_ID] = rows.tolist()
+    else:
+        for row, columns in zip(rows.tolist(), file_columns(plan, rows, wanted), strict=True):
+            found[columns].append(row)
+    groups: list[FileGroup] = []
+    beyond: list[FileGroup] = []
+    for columns, members in found.items():
+        chosen = np.array(members, np.int64)
+        if isinstance(columns, str):
+            beyond.append(FileGroup("arrow", columns, chosen))
+        else:
+            groups += _by_metadata_columns(plan, paths, chosen, columns)
+    groups.sort(key=lambda group: -len(group.rows))
+    if len(groups) > MAX_RELATIONS:
+        why = f"more than {MAX_RELATIONS} kinds of {_KINDS}"
+        beyond.append(FileGroup("arrow", why, rows_of(groups[MAX_RELATIONS:])))
+    return groups[:MAX_RELATIONS], beyond
+
+
+def _by_metadata_columns(
+    plan: ScanPlan, paths: _Paths, rows: Longs, columns: FileColumns
+) -> list[FileGroup]:
+    """Split files by the metadata columns that are the same for a whole relation."""
     if not len(rows):
-        return [], []
+        return []
     wanted = {field.field_id for field in plan.context.read_schema}
     keys = [paths.prefix.dictionary_encode().indices if _asks(wanted, reserved.FILE_ID) else None]
     keys.append(plan.files.column("spec_id") if _asks(wanted, reserved.SPEC_ID_ID) else None)
     by_tuple = _asks(wanted, reserved.PARTITION_ID)
     keys.append(plan.files.column("partition_index") if by_tuple else None)
-    columns = {str(at): key.take(pa.array(rows)) for at, key in enumerate(keys) if key is not None}
-    if not columns:
-        return [_described(plan, paths, rows, wanted)], []
-    numbered = pa.table({**columns, "row": rows}).combine_chunks()
-    found = numbered.group_by(list(columns)).aggregate([("row", "list")]).column("row_list")
-    groups = [_described(plan, paths, np.sort(each.values.to_numpy()), wanted) for each in found]
-    groups.sort(key=lambda group: -len(group.rows))
-    beyond = groups[MAX_RELATIONS:]
-    if not beyond:
-        return groups, []
-    why = f"more than {MAX_RELATIONS} kinds of metadata columns"
-    return groups[:MAX_RELATIONS], [FileGroup("arrow", why, rows_of(beyond))]
+    parts = {str(at): key.take(pa.array(rows)) for at, key in enumerate(keys) if key is not None}
+    if not parts:
+        return [_described(plan, paths, rows, columns)]
+    numbered = pa.table({**parts, "row": rows}).combine_chunks()
+    found = numbered.group_by(list(parts)).aggregate([("row", "list")]).column("row_list")
+    return [_described(plan, paths, np.sort(each.values.to_numpy()), columns) for each in found]
 
 
 def _asks(wanted: set[int], field_id: int) -> bool:
     return field_id in wanted
 
 
-def _described(plan: ScanPlan, paths: _Paths, rows: Longs, wanted: set[int]) -> FileGroup:
+def _described(plan: ScanPlan, paths: _Paths, rows: Longs, columns: FileColumns) -> FileGroup:
     first = int(rows[0])
+    wanted = {field.field_id for field in plan.context.read_schema}
     schemes = pc.unique(paths.prefix.take(pa.array(rows))).to_pylist()
     local = all(prefix.partition(":")[0] in {"", "file"} for prefix in schemes)
-    group = FileGroup("native", BY_ID, rows, is_local=local)
+    reason = BY_ID if columns.names is None else BY_NAME
+    group = FileGroup("native", reason, rows, is_local=local, columns=columns)
     if reserved.FILE_ID in wanted:
         group = replace(group, prefix=paths.prefix[first].as_py())
     if wanted & {reserved.SPEC_ID_ID, reserved.PARTITION_ID}:

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
-from pyspark.sql import types as s
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.fsspec_io import FsspecIO
@@ -19,23 +18,17 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.native.column_check import (
-    data_fields,
-    is_whole,
-    key_fields,
-    misleads,
-)
-from iceberg_spark.spark.native.default_text import default_text
+from iceberg_spark.spark.native.column_check import data_fields, key_fields
 from iceberg_spark.spark.native.file_groups import FileGroup
 from iceberg_spark.spark.native.filter_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.native.frame_type import nullable
 from iceberg_spark.spark.native.live_rows import key_name, live_rows
 from iceberg_spark.spark.native.native_session import is_connect
+from iceberg_spark.spark.native.read_columns import ReadColumns, read_columns
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
-FIELD_ID = "parquet.field.id"
 OPTIONS = {
     "__globPaths__": "false",
     "ignoreCorruptFiles": "false",
@@ -58,15 +51,15 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     applied before the filter, which Spark pushes below them.
     """
     context, files = plan.context, plan.files.take(pa.array(group.rows))
-    isolated = not is_connect(session)
+    columns = read_columns(context, not is_connect(session), group.columns)
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
     keys = group.deletes.keys if group.deletes else ()
-    kind = read_type(context, isolated, tuple(key_fields(context, keys).values()))
+    kind = columns.type((*data_fields(context), *key_fields(context, keys).values()))
     frame = session.read.schema(kind).options(**OPTIONS).parquet(*paths)
     if group.deletes is not None:
-        keyed = frame.withColumns(_keys(context, keys, isolated)) if keys else frame
+        keyed = frame.withColumns(_keys(columns, keys)) if keys else frame
         frame = live_rows(keyed, group.deletes, plan, FsspecIO(context.io_properties))
-    found = {field.field_id: _found(context, field, isolated) for field in data_fields(context)}
+    found = {field.field_id: columns.column(field) for field in data_fields(context)}
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
     if residuals != {ALWAYS_TRUE}:
         frame = frame.where(filter_column(context.row_filter, _leaf_of(context, found)))
@@ -76,109 +69,20 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     return frame.select([values.of(field) for field in context.read_schema.fields])
 
 
-def read_type(
-    context: ScanContext, isolated: bool, others: Sequence[t.NestedField] = ()
-) -> s.StructType:
-    """Return the schema that Spark's reader gets: field ids everywhere, defaults at the top.
-
-    `others` are columns that deletes need.
-    """
-    fields = (*data_fields(context), *others)
-    plain = to_spark(Schema(*(_binary_for_uuid(field) for field in fields)))
-    made = []
-    for field, shown in zip(fields, plain.fields, strict=True):
-        if isinstance(field.field_type, t.UnknownType):
-            continue
-        metadata: dict[str, Any] = {FIELD_ID: field.field_id}
-        if field.initial_default is not None:
-            text = default_text(field.field_type, field.initial_default)
-            metadata |= {"EXISTS_DEFAULT": text, "CURRENT_DEFAULT": text}
-        hidden = isolated and is_whole(context, field)
-        kind = _with_ids(shown.dataType, field.field_type, hidden)
-        made.append(s.StructField(read_name(context, field, isolated), kind, True, metadata))
-    return s.StructType(made)
-
-
-def read_name(context: ScanContext, field: t.NestedField, isolated: bool) -> str:
-    """Return what a top-level column is called in the relation.
-
-    A name that no file has can't mislead. Where reading by id can be turned off (`isolated` is
-    False) it would find nothing, so there the name stays and `_found` shields the column.
-    """
-    hidden = isolated and (misleads(context, field) or is_whole(context, field))
-    hidden = hidden or context.table_schema.get(field.field_id) is None  # dropped since
-    return _hidden_name(field) if hidden else field.name
-
-
-def _found(context: ScanContext, field: t.NestedField, isolated: bool) -> Column:
-    """Return a column of the relation, so that only filters that may be are pushed down."""
-    if isinstance(field.field_type, t.UnknownType):
-        return F.lit(None)
-    column = F.col(_quoted(read_name(context, field, isolated)))
-    if is_whole(context, field):
-        # Spark looks neither for filters nor for unused fields behind a cast; this one changes
-        # names only.
-        (shown,) = nullable(to_spark(Schema(field))).fields
-        return column.cast(shown.dataType)
-    if misleads(context, field) and not isolated:
-        # Of single columns only floating-point ones get here: the others go to the Arrow engine.
-        return F.nanvl(column, F.lit(float("nan")).cast(_float(field.field_type)))
-    return column
-
-
-def _keys(context: ScanContext, keys: Sequence[LeafColumn], isolated: bool) -> dict[str, Column]:
+def _keys(columns: ReadColumns, keys: Sequence[LeafColumn]) -> dict[str, Column]:
     """Return the key columns of the relation by name; NULL where a struct around one is."""
+    context = columns.context
     added = key_fields(context, keys)
     read = {field.field_id: field for field in (*data_fields(context), *added.values())}
     found = {}
     for leaf in keys:
         field = leaf.field
-        column = _found(context, read[field.field_id], isolated)
+        column = columns.column(read[field.field_id])
         while isinstance(field.field_type, t.StructType):
             (field,) = field.field_type.fields
             column = column.getField(field.name)
         found[key_name(leaf.field_id)] = column
     return found
-
-
-def _float(kind: t.IcebergType) -> s.DataType:
-    return s.FloatType() if isinstance(kind, t.FloatType) else s.DoubleType()
-
-
-def _binary_for_uuid(field: t.NestedField) -> t.NestedField:
-    if not isinstance(field.field_type, t.UUIDType):
-        return field
-    return t.NestedField(field.field_id, field.name, t.FixedType(16))
-
-
-def _with_ids(kind: s.DataType, iceberg: t.IcebergType, hidden: bool) -> s.DataType:
-    """Return the type with ids on struct fields, which is where Spark's reader looks at them.
-
-    With `hidden` their names are made from the ids too.
-    """
-    match kind, iceberg:
-        case s.StructType(fields=fields), t.StructType():
-            inner = []
-            for shown, f in zip(fields, iceberg.fields, strict=True):
-                name = _hidden_name(f) if hidden else shown.name
-                below = _with_ids(shown.dataType, f.field_type, hidden)
-                inner.append(s.StructField(name, below, True, {FIELD_ID: f.field_id}))
-            return s.StructType(inner)
-        case s.ArrayType(), t.ListType():
-            return s.ArrayType(_with_ids(kind.elementType, iceberg.element_type, hidden), True)
-        case s.MapType(), t.MapType():
-            key = _with_ids(kind.keyType, iceberg.key_type, hidden)
-            return s.MapType(key, _with_ids(kind.valueType, iceberg.value_type, hidden), True)
-        case _:
-            return kind
-
-
-def _hidden_name(field: t.NestedField) -> str:
-    return f"__field_{field.field_id}"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _leaf_of(context: ScanContext, found: Mapping[int, Column]) -> ColumnOf:

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.native import file_columns
 from iceberg_spark.spark.native import file_groups as module
 from iceberg_spark.spark.native.file_groups import Reach, file_groups
 from iceberg_spark.spec.schema import Schema
@@ -151,11 +153,25 @@ def test_columns_that_sparks_reader_gets_wrong_go_to_arrow(
     assert label.startswith(f"arrow: {reason}")
 
 
-def test_a_table_with_a_name_mapping_goes_to_arrow(tmp_path: Path) -> None:
-    mapping = '[{"field-id": 1, "names": ["id"]}]'
-    table = with_rows(made(tmp_path, properties={"schema.name-mapping.default": mapping}))
+def test_files_of_a_table_with_a_name_mapping_are_read_as_their_footers_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = with_rows(made(tmp_path))
+    table.add_files([parquet_file(tmp_path / "plain.parquet")])
+    groups = file_groups(table.scan().plan_files(), Reach())
+    assert {g.label for g in groups} == {
+        "native by field id",
+        "native by name, as the files have no field ids",
+    }
+    assert [len(g.rows) for g in groups] == [1, 1]
+    monkeypatch.setattr(file_columns, "MAX_FOOTERS", 1)
     (label,) = labels(table.scan().plan_files())
-    assert label == "arrow: files may have no field ids, by the table's name mapping"
+    assert label.startswith("arrow: more than 1 files may have no field ids")
+
+
+def parquet_file(path: Path) -> str:
+    pq.write_table(pa.table({"id": [7], "k": ["x"]}), path)
+    return str(path)
 
 
 def test_renamed_columns_are_native_only_where_no_setting_can_hide_them(tmp_path: Path) -> None:
@@ -180,7 +196,10 @@ def test_groups_are_split_by_partition_only_for_the_metadata_column(
     plan = table.scan(metadata_columns=("_partition",)).plan_files()
     assert labels(plan) == ["native by field id"] * 2
     monkeypatch.setattr(module, "MAX_RELATIONS", 1)
-    assert labels(plan) == ["native by field id", "arrow: more than 1 kinds of metadata columns"]
+    assert labels(plan) == [
+        "native by field id",
+        "arrow: more than 1 kinds of metadata columns, file columns or partition values",
+    ]
 
 
 def test_explain_says_who_reads_what(tmp_path: Path) -> None:
