@@ -47,9 +47,13 @@ CHUNK_ENTRIES = 50_000
 FEW_PIECES = 8
 
 
-def plan(metadata: TableMetadata, io: FileIO, context: ScanContext) -> ScanPlan:
+def plan(
+    metadata: TableMetadata, io: FileIO, context: ScanContext, *, whole_files: bool = False
+) -> ScanPlan:
     """Return the files that a scan reads, with the deletes that apply and the filter that is left.
 
+    Deletes of rows that can't match are left out, unless `whole_files` says that the other rows
+    of the files found are to be read as well, as by a change that rewrites them.
     Raises ValidationException where delete metadata contradicts itself, UnsupportedError for
     deletion vectors and encrypted snapshots, CorruptFileError and NoSuchFileError for what is
     wrong with a manifest.
@@ -60,7 +64,9 @@ def plan(metadata: TableMetadata, io: FileIO, context: ScanContext) -> ScanPlan:
         content: [manifest for manifest in manifests if manifest.content is content]
         for content in ManifestContent
     }
-    work = _Planning(metadata, io, context, appended, _pruning(metadata, context, manifests))
+    pruning = _pruning(metadata, context, manifests)
+    deleted = ALWAYS_TRUE if whole_files else context.row_filter
+    work = _Planning(metadata, io, context, appended, pruning, deleted)
     data = by_content[ManifestContent.DATA]
     kept = work.matching(data)
     deletes = [] if appended is not None else by_content[ManifestContent.DELETES]
@@ -123,6 +129,7 @@ class _Planning:
     context: ScanContext
     appended: Appended | None
     by_spec: Mapping[int, SpecPruning]
+    deleted_rows: Bound
 
     def matching(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Return the manifests that may have live files with matching rows, in order."""
@@ -155,7 +162,7 @@ class _Planning:
         parts = []
         for manifest, entries in self._tables(matching, DELETE_COLUMNS):
             pruning = self.by_spec[manifest.partition_spec_id]
-            kept, dropped = matching_deletes(entries, pruning, self.context.row_filter, least)
+            kept, dropped = matching_deletes(entries, pruning, self.deleted_rows, least)
             skipped += dropped
             parts.append((manifest.partition_spec_id, kept))
         types = _field_types(self.context.table_schema, self.metadata)

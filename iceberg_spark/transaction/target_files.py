@@ -63,7 +63,8 @@ def target_files(
     """Plan a change of the rows under a filter (None: of all rows).
 
     With `prove` the files whose partition or metrics prove that all their rows match are set
-    apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere).
+    apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere). The files come
+    with all their deletes, for the rows that don't match may be written anew.
     """
     context = scan_request(
         metadata,
@@ -75,7 +76,7 @@ def target_files(
         metadata_columns=options.metadata_columns,
         io_properties=io.properties,
     )
-    planned = plan(metadata, io, context)
+    planned = plan(metadata, io, context, whole_files=True)
     proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
     if proved is None or not len(proved):
         return Target(metadata, planned)

@@ -180,3 +180,18 @@ def test_an_overwrite_by_a_frame_rewrites_on_spark(
     table.overwrite(spark.range(40, 41).selectExpr(*ROW), "id < 4")  # no row of the second file
     assert ids(table) == [4, 5, 6, 7, 30, 40]
     assert table.current_snapshot().summary["deleted-data-files"] == "1"
+
+
+def test_rows_that_equality_deletes_removed_stay_away_when_their_files_are_rewritten(
+    spark: Any, tmp_path: Path
+) -> None:
+    table = made(tmp_path, spark)
+    table.upsert(spark.range(3, 7).selectExpr("id", "'D' _op"), ["id"])
+    assert table.update({"v": "-1"}, where="id = 1 and v % 2 = 0").updated == 1
+    assert table.delete("id = 8 and pow(v, 1) > 0").deleted == 1
+    source = spark.range(2, 3).selectExpr("id", "-2 v", "'s' k")
+    merge = table.merge(source, "t.id = s.id").when_matched_update_all()
+    assert merge.when_not_matched_insert_all().execute().updated == 1
+    merge = table.merge(source, "t.id = s.id - 2").when_matched_update({"v": "-3"})
+    assert merge.when_not_matched_insert_all("s.id > 9").execute().updated == 1
+    assert [row[:2] for row in rows_of(table)] == [(0, -3), (1, -1), (2, -2), (7, 70), (9, 90)]

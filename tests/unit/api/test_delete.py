@@ -323,3 +323,12 @@ def test_two_deletes_of_the_same_rows_by_position_agree():
     other.delete("id in (2, 3)")
     tx.commit_transaction()
     assert ids(table) == [4, 5, 6]
+
+
+def test_rows_that_equality_deletes_removed_do_not_come_back_when_their_file_is_rewritten():
+    table = filled()
+    table.upsert(rows(id=[5], _op=["D"], k=["x"]), ["id"])  # bounds that the filter can't match
+    table.delete("id = 1")
+    assert ids(table) == [2, 3, 4, 6]
+    table.overwrite(rows(id=[9]), "id = 2")
+    assert ids(table) == [3, 4, 6, 9]
