@@ -1,5 +1,6 @@
 """MERGE: clauses in order, both modes, one read of the source, and nothing done on errors."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,10 @@ def test_of_two_merges_of_the_same_rows_one_wins(spark: Any, tmp_path: Path, mod
     with pytest.raises(ValidationException):
         tx.commit_transaction()
     assert [row[1] for row in rows_of(table) if row[1] < 0] == [-2, -2]
+
+
+def test_a_merge_runs_in_any_thread_of_the_process(any_spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, any_spark)
+    merge = table.merge(SOURCE, "t.id = s.id").when_matched_delete()
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(merge.execute).result().deleted == 2

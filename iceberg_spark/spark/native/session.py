@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError
@@ -21,8 +22,16 @@ def needed_session(spark: SparkSession | None = None) -> SparkSession:
 
 
 def active_session() -> SparkSession | None:
-    """Return this thread's session, classic or Connect, None where there is none."""
-    return SparkSession.getActiveSession()
+    """Return this thread's session, else the process's, classic or Connect, None without one.
+
+    A thread that did not make the session has none of its own (Spark: active, then default).
+    """
+    try:
+        session = SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+    context = getattr(session, "_sc", None)  # none over Connect, whose stopped ones aren't given
+    return None if context is not None and context._jsc is None else session
 
 
 def session_time_zone(spark: SparkSession | None = None) -> str | None:
