@@ -20,6 +20,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.manifest_counts import count_by_manifest_list
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
@@ -162,8 +163,13 @@ class TableScan:
         return ChangeScan(metadata, self.io, request, first, last)
 
     def count(self) -> int:
-        """Count the rows: from metadata where nothing stands in the way, else by reading."""
-        known = self.plan_files().record_count
+        """Count the rows: from metadata where nothing stands in the way, else by reading.
+
+        Without a filter and without delete files the manifest list says it alone.
+        """
+        known = count_by_manifest_list(self.loaded.metadata, self.io, self._context())
+        if known is None:
+            known = self.plan_files().record_count
         if known is None:
             positions = replace(self, selected_fields=(), metadata_columns=("_pos",), limit=None)
             known = sum(batch.num_rows for batch in positions.to_arrow_batch_reader())
