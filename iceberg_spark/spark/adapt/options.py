@@ -147,11 +147,6 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
     )
 
 
-def storage_options(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties that the data source takes as options: those of the storage."""
-    return _with_prefix(properties, STORAGE_PREFIXES)
-
-
 def split_list(text: str) -> tuple[str, ...]:
     """Split at commas outside parentheses and backticks: "bucket(16, id), days(ts)" is two."""
     parts, depth, quoted, start = [], 0, False, 0

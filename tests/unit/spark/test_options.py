@@ -6,7 +6,6 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.adapt.options import (
     read_options,
     split_list,
-    storage_options,
     write_options,
 )
 
@@ -96,11 +95,3 @@ def test_a_load_without_a_table_says_so() -> None:
 def test_a_value_of_the_wrong_kind_names_the_option(name: str, value: str) -> None:
     with pytest.raises(InvalidOptionError, match=f"'{name}'.*{value}"):
         read_options({"path": "/t", name: value})
-
-
-def test_storage_options_are_the_properties_that_a_load_takes() -> None:
-    properties = {"type": "filesystem", "warehouse": "/w", "token": "t", "s3.endpoint": "e"}
-    assert storage_options(properties) == {"s3.endpoint": "e"}
-    assert read_options({"path": "/t", **storage_options(properties)}).storage == {
-        "s3.endpoint": "e"
-    }
