@@ -83,7 +83,8 @@ def _check_sources(base: TableMetadata, schema: Schema) -> None:
     for part in base.spec.fields:
         if not isinstance(part.transform, VoidTransform):
             fix = f"update_spec().remove_field('{part.name}')"
-            _check_source(part.source_ids, base.schema, schema, f"partition field '{part}'", fix)
+            what = f"partition field '{part.name}' ({part.transform})"
+            _check_source(part.source_ids, base.schema, schema, what, fix)
     for key in base.sort_order.fields:
         fix = "update_sort_order()"
         _check_source(key.source_ids, base.schema, schema, f"sort field '{key}'", fix)
