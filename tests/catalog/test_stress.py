@@ -1,0 +1,73 @@
+"""Processes that are killed while they change one table leave it as its history says."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from benchmarks.stress import make_table, stress
+from benchmarks.stress_history import check_history, table_rows
+from benchmarks.stress_log import BEGAN, CONFLICT, DONE, Change, Told
+
+
+@pytest.mark.slow
+def test_killed_processes_leave_what_the_history_says(tmp_path: Path) -> None:
+    location, logs = str(tmp_path / "t"), tmp_path / "logs"
+    logs.mkdir()
+    make_table(location)
+    outcome = stress(location, logs, seconds=6, processes=8, samples=6)
+    assert outcome.found.violations == []
+    assert outcome.kills > 0 and outcome.found.commits > 1
+    assert outcome.found.compared == min(7, outcome.found.commits)
+    assert sum(table_rows(ice.load_table(location)).values()) == outcome.found.rows
+
+
+def rows(change: Change) -> pa.Table:
+    ids, n = change.values["ids"], change.values["n"]
+    return pa.table({"id": ids, "n": n, "op": [change.op] * len(ids)})
+
+
+def history(tmp_path: Path) -> tuple[ice.Table, Told]:
+    """One append that its worker was told of."""
+    table = make_table(str(tmp_path / "t"))
+    change = Change("w1-1", "append", {"ids": [1, 2], "n": [5, 6]})
+    table.append(rows(change), snapshot_properties=change.properties)
+    head = table.current_snapshot()
+    assert head is not None
+    return table, Told({"w1-1": (DONE, str(head.snapshot_id))})
+
+
+def test_a_sound_history_has_no_violation(tmp_path: Path) -> None:
+    table, told = history(tmp_path)
+    told.ends["w2-1"] = (BEGAN, "")  # cut off before its commit
+    found = check_history(table, told)
+    assert (found.violations, found.lost, found.commits, found.rows) == ([], 0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("op", "end", "shown"),
+    [
+        ("w2-1", (DONE, "17"), "acknowledged as snapshot 17"),
+        ("w1-1", (CONFLICT, ""), "landed, and the worker was told"),
+    ],
+)
+def test_a_lost_commit_and_a_refused_one_that_landed_are_found(
+    op: str, end: tuple[str, str], shown: str, tmp_path: Path
+) -> None:
+    table, told = history(tmp_path)
+    told.ends[op] = end
+    (violation,) = check_history(table, told).violations
+    assert shown in violation
+
+
+def test_rows_that_the_history_does_not_give_are_found(tmp_path: Path) -> None:
+    table, told = history(tmp_path)
+    change = Change("w1-2", "append", {"ids": [3], "n": [7]})
+    half = pa.table({"id": [3], "n": [8], "op": ["w1-2"]})
+    table.append(half, snapshot_properties=change.properties)
+    head = table.current_snapshot()
+    assert head is not None
+    told.ends["w1-2"] = (DONE, str(head.snapshot_id))
+    (violation,) = check_history(table, told).violations
+    assert "(3, 8, 'w1-2')" in violation and "(3, 7, 'w1-2')" in violation
