@@ -21,6 +21,7 @@ from benchmarks.native_reading import measure_growth, measure_native_reads
 from benchmarks.native_writing import measure_native_writing
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
+from benchmarks.stress import measure_stress
 from benchmarks.tables import make_tables
 from benchmarks.upserts import measure_upserts
 
@@ -36,6 +37,7 @@ class Size:
     files: int = 200_000
     many_files: int = 1_000_000
     small_files: int = 20_000
+    stress_seconds: int = 60
 
     @classmethod
     def of_environment(cls) -> Size:
@@ -118,6 +120,10 @@ def _upserts(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(works, facts)
 
 
+def _stress(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (its own)
+    return Found({}, measure_stress(folder, size.stress_seconds))
+
+
 SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "reads": _reads,
     "native-reading": _native_reads,
@@ -129,4 +135,5 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "planning": _planning,
     "metadata": _metadata,
     "evolution": _evolution,
+    "stress": _stress,
 }

@@ -70,6 +70,10 @@ def _merge_until(location: str, name: str, log: Log, until: float) -> None:
         ids = choose.sample(range(IDS), choose.randint(1, 4))
         (verb,) = choose.choices(("merge-add", "merge-replace", "merge-delete"), (6, 2, 1))
         op = f"{name}-{number}"
+        if choose.random() < 0.3:
+            mode = choose.choice(("merge-on-read", "copy-on-write"))
+            setting = table.update_properties().set({"write.merge.mode": mode})
+            log.run(table, Change(f"{op}-mode", "mode", {}), setting.commit)
         change = Change(op, verb, {"ids": ids, "n": [choose.randint(1, 9) for _ in ids]})
         log.run(table, change, lambda given=(table, change): _merge(*given))
 
