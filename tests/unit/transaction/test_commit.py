@@ -24,6 +24,8 @@ from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.commit import RetryPolicy, commit, removed_unless_committed
 from iceberg_spark.transaction.create_table import create_table
+from iceberg_spark.transaction.overwrite_files import OverwriteFiles
+from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.update_properties import UpdateProperties
 from tests.unit.transaction.tables import (
     CATALOG,
@@ -125,6 +127,17 @@ def test_a_stale_base_is_planned_anew():
     run(table, AppendFiles([file(table, "other")]))
     table = commit(CATALOG, table.identifier, AppendFiles([file(table, "a")]), stale)
     assert live(table.metadata) == {"a", "other"}
+
+
+def test_a_retry_looks_for_conflicts_again():
+    table = make_table()
+    change = OverwriteFiles([file(table, "a")], planned=Planned(None))
+    catalog = Meddling(before=once(others_append(table, "other")))
+    with pytest.raises(ValidationException, match=r"other\.parquet"):
+        commit(catalog, table.identifier, change, table)
+    assert catalog.commits == 1  # it won the first validation and lost the swap
+    assert live(reloaded(table).metadata) == {"other"}
+    assert metadata_names(table) == referenced_names(reloaded(table).metadata)
 
 
 @pytest.mark.parametrize("retries", [0, 2])

@@ -123,15 +123,17 @@ def test_deletes_added_since_are_a_conflict():
         run(table, action)
 
 
-@pytest.mark.parametrize("how", ["delete", "overwrite"])
+@pytest.mark.parametrize("how", ["delete", "overwrite", "compaction"])
 @pytest.mark.parametrize("allow_deleted", [True, False])
 def test_a_data_file_that_deletes_point_to_must_still_be_there(how: str, allow_deleted: bool):
     table, planned = start()
     gone = file(table, "a")
     if how == "delete":
         run(table, DeleteFiles([gone.file_path]))
-    else:
+    elif how == "overwrite":
         run(table, OverwriteFiles([file(table, "a2")], [gone]))
+    else:
+        run(table, RewriteFiles([file(table, "a2")], [gone], planned_on=planned.snapshot_id))
     action = RowDelta(
         deletes=[positions(table, "p")],
         referenced=[gone.file_path],
