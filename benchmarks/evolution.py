@@ -115,10 +115,13 @@ def measure_expiry(
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
     middle = NOW_MS + snapshots // 2
     seconds: dict[str, list[float]] = {"java": [], "ours": []}
-    for number in range(rounds):
+    location, pristine = folder / "expire", folder / "expire-pristine"
+    fabricate_history(location, snapshots, files, 20, replaces=True)
+    shutil.copytree(location, pristine)
+    for _ in range(rounds):
         for name, taken in seconds.items():
-            location = folder / f"expire-{name}-{number}"
-            fabricate_history(location, snapshots, files, 20, replaces=True)
+            shutil.rmtree(location)
+            shutil.copytree(pristine, location)
             start = time.perf_counter()
             if name == "java":
                 table = jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(
@@ -128,5 +131,4 @@ def measure_expiry(
             else:
                 ice.load_table(str(location)).maintenance.expire_snapshots(middle)
             taken.append(time.perf_counter() - start)
-            shutil.rmtree(location)
     return {name: Measured(tuple(each)) for name, each in seconds.items()}
