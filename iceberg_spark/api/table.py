@@ -12,6 +12,7 @@ from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.row_source import RowSource, write_plan
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
+from iceberg_spark.api.table_properties import TableProperties
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_properties import UpdateProperties
 from iceberg_spark.api.update_schema import UpdateSchema
@@ -91,9 +92,9 @@ class Table:
         return self.metadata.sort_order
 
     @property
-    def properties(self) -> dict[str, str]:
+    def properties(self) -> TableProperties:
         """The table's properties, as a copy."""
-        return dict(self.metadata.properties)
+        return TableProperties(self.metadata.properties)
 
     def location(self) -> str:
         """Return the table's location."""

@@ -76,6 +76,11 @@ def test_properties_are_a_copy():
     assert "x" not in table.properties
 
 
+def test_properties_may_be_called_like_the_methods_beside_them():
+    table = make(owner="me")
+    assert table.properties() == table.properties == {"owner": "me"}
+
+
 def test_update_properties_sets_and_removes_in_one_commit():
     table = make(a="1", b="2")
     version = table.metadata_location
