@@ -49,7 +49,7 @@ check: setup ## Lint, types, layers, architecture
 	$(PY) -m pytest tests/architecture -q -m "not slow"
 
 test: setup setup-4.3 ## Run all tests: PySpark 4.1, then what faces Spark on 4.3
-	@$(WITH_SPARK) $(PY) scripts/run_tests.py unit spark oracle spark-4.3
+	@$(WITH_SPARK) $(PY) scripts/run_tests.py
 
 test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only
 	@$(WITH_SPARK) $(PY43) scripts/run_tests.py spark-4.3

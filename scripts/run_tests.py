@@ -3,7 +3,8 @@
     python scripts/run_tests.py [unit] [spark] [oracle] [spark-4.3]
 
 Suites without Spark run in two processes; each suite with Spark runs in one, so that its tests
-share a JVM.
+share a JVM. Such tests wait more than they work, so two suites run beside each other; what they
+print comes when they end.
 """
 
 import os
@@ -13,6 +14,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,7 @@ class Suite:
     folders: tuple[str, ...]
     options: tuple[str, ...] = ()
     environment: str = ".venv"
+    shares: bool = False  # the machine, with another suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,9 @@ SUITES = {
         ("tests/unit", "tests/properties", "tests/catalog", "tests/architecture"),
         ("-n", "2", f"--ignore={WHEEL_TEST}", "--cov", "--cov-report=term"),
     ),
-    "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST)),
-    "oracle": Suite(("tests/oracle",)),
-    "spark-4.3": Suite(("tests/spark",), environment=".venv-4.3"),
+    "oracle": Suite(("tests/oracle",), shares=True),
+    "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST), shares=True),
+    "spark-4.3": Suite(("tests/spark",), environment=".venv-4.3", shares=True),
 }
 
 
@@ -68,7 +71,7 @@ def run(name: str, suite: Suite) -> Count:
         "PYSPARK_DRIVER_PYTHON": str(python),
         "SPARK_CONF_DIR": str(ROOT / "conf"),
     }
-    print(f"\n=== {name}: {' '.join(folders)} ({suite.environment})", flush=True)
+    print(f"=== {name}: {' '.join(folders)} ({suite.environment})", flush=True)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
@@ -78,13 +81,19 @@ def run(name: str, suite: Suite) -> Count:
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
             check=False,
         )
         count = count_of(report)
+    lines = [f"\n{done.stdout}"]
     if done.returncode and not count.failed:
-        print(f"=== {name}: pytest ended with {done.returncode}: see above", flush=True)
+        lines.append(f"=== {name}: pytest ended with {done.returncode}: see above")
         count += Count(failed=1)  # nothing collected, a crash, or too little covered
-    print(f"=== {name}: {count} in {time.monotonic() - started:.0f} s", flush=True)
+    lines.append(f"=== {name}: {count} in {time.monotonic() - started:.0f} s")
+    print("\n".join(lines), flush=True)
     return count
 
 
@@ -108,9 +117,12 @@ def main(names: Sequence[str]) -> int:
     if unknown:
         print(f"No suite {', '.join(unknown)}; there are {', '.join(SUITES)}.", file=sys.stderr)
         return 2
-    total = Count()
-    for name in names or SUITES:
-        total += run(name, SUITES[name])
+    chosen = list(names or SUITES)
+    alone = [name for name in chosen if not SUITES[name].shares]
+    total = sum((run(name, SUITES[name]) for name in alone), Count())
+    with ThreadPoolExecutor(2) as lanes:
+        sharing = [name for name in chosen if SUITES[name].shares]
+        total = sum(lanes.map(lambda name: run(name, SUITES[name]), sharing), total)
     print(f"\n{total}", flush=True)
     return 1 if total.failed else 0
 
