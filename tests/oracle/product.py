@@ -5,6 +5,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.spark.native.engine import Engine
+from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import frame
 
 FORMAT = "pyiceberg-lite"
@@ -13,6 +14,13 @@ FORMAT = "pyiceberg-lite"
 def read_arrow(path: str, **scan: object) -> pa.Table:
     """Read with the table API, no Spark."""
     return ice.load_table(path).scan(**scan).to_arrow()
+
+
+def read_both(spark: SparkSession, path: str, **scan: object) -> pa.Table:
+    """Read with the table API without Spark and as its frame, native where it can; same rows."""
+    by_arrow = read_arrow(path, **scan)
+    assert_same_rows(by_arrow, read_frame(spark, path, None, **scan), what=f"the frame of {scan}")
+    return by_arrow
 
 
 def read_spark(spark: SparkSession, path: str, **options: str) -> pa.Table:

@@ -12,7 +12,7 @@ from tests.oracle.compare import assert_same_rows
 from tests.oracle.delete_tables import alter, insert
 from tests.oracle.java_api import frame, identifier, location, read
 from tests.oracle.java_tables import FORMATS, create
-from tests.oracle.product import append_spark, read_arrow, read_spark
+from tests.oracle.product import append_spark, read_both, read_spark
 
 Evolve = Callable[[SparkSession, str], None]
 Evolved = Callable[[Evolve, str], str]
@@ -114,10 +114,10 @@ def test_old_files_read_in_the_new_schema(
     name = evolved(evolve, file_format)
     path = location(java, name)
     expected = read(java, path)
-    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_both(java, path), what="the Arrow scan")
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
     for column in expected.column_names:
-        actual = read_arrow(path, selected_fields=(column,))
+        actual = read_both(java, path, selected_fields=(column,))
         assert_same_rows(expected.select([column]), actual, what=column)
 
 
@@ -132,7 +132,7 @@ def test_an_old_snapshot_reads_in_its_own_schema(
     java.sql(f"INSERT INTO {identifier(name)} SELECT * FROM {identifier(name)} WHERE id = 1")
     expected = read(java, path, versionAsOf=str(old))
     assert expected.num_rows == 3
-    assert_same_rows(expected, read_arrow(path, snapshot_id=old))
+    assert_same_rows(expected, read_both(java, path, snapshot_id=old))
     assert_same_rows(expected, read_spark(java, path, **{"snapshot-id": str(old)}))
 
 
@@ -149,7 +149,7 @@ def test_we_append_in_the_new_schema_and_java_reads_both(
     append_spark(java, path, before)
     thrice = pa.concat_tables([twice, before])
     assert_same_rows(thrice, read(java, path), what="Java after our append from Spark")
-    assert_same_rows(thrice, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(thrice, read_both(java, path), what="the Arrow scan")
 
 
 @by_format
@@ -168,7 +168,7 @@ def test_java_evolves_a_table_that_we_made(java: SparkSession, file_format: str)
     java.sql(f"INSERT INTO {identifier(name)} SELECT * FROM {identifier(name)} WHERE id = 1")
     expected = read(java, path)
     assert expected.num_rows == 4
-    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_both(java, path), what="the Arrow scan")
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
 
 
@@ -191,4 +191,4 @@ def test_filters_use_the_bounds_of_old_files_rightly(
     everything = frame(java, read(java, path))
     for text in FILTERS[evolution]:
         expected = everything.where(text).toArrow()
-        assert_same_rows(expected, read_arrow(path, row_filter=text), what=text)
+        assert_same_rows(expected, read_both(java, path, row_filter=text), what=text)

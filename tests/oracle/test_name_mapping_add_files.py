@@ -14,7 +14,7 @@ from tests.oracle.compare import assert_same_rows
 from tests.oracle.delete_tables import alter
 from tests.oracle.java_api import frame, identifier, load, location, read
 from tests.oracle.java_tables import append, create
-from tests.oracle.product import read_arrow, read_spark
+from tests.oracle.product import read_both, read_spark
 
 MAPPING = "schema.name-mapping.default"
 
@@ -30,7 +30,7 @@ def parquet_files(folder: Path, count: int = 2) -> list[str]:
 
 def assert_readers_agree(java: SparkSession, path: str, expected: pa.Table) -> None:
     assert_same_rows(expected, read(java, path), what="Java")
-    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_both(java, path), what="the Arrow scan")
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
 
 
@@ -84,7 +84,7 @@ def test_a_hive_layout_that_java_added_takes_partition_values_from_metadata(
     assert_readers_agree(java, path, everything)
     for text in ("region = 'süd/1'", "n = 1 AND id > 4", "region LIKE 'no%'"):
         expected = frame(java, everything).where(text).toArrow()
-        assert_same_rows(expected, read_arrow(path, row_filter=text), what=text)
+        assert_same_rows(expected, read_both(java, path, row_filter=text), what=text)
 
 
 def test_java_reads_the_files_that_we_added(java: SparkSession, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_java_reads_the_files_that_we_added(java: SparkSession, tmp_path: Path) 
     expected = pa.concat_tables([rows.table(40, 46), rows.table(0, 20)])
     assert_readers_agree(java, path, expected)
     java.sql(f"DELETE FROM {identifier(name)} WHERE id = 3")
-    assert read_arrow(path).num_rows == expected.num_rows - 1
+    assert read_both(java, path).num_rows == expected.num_rows - 1
 
 
 def test_java_reads_the_hive_folder_that_we_added(java: SparkSession, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.oracle.compare import assert_same_rows
 from tests.oracle.delete_tables import alter
 from tests.oracle.java_api import frame, identifier, location, read
 from tests.oracle.java_tables import append, create
-from tests.oracle.product import append_spark, read_arrow, read_spark
+from tests.oracle.product import append_spark, read_both, read_spark
 
 FILTERS = (
     "id = 7",
@@ -67,12 +67,12 @@ def test_files_of_two_specs_read_and_filter_as_java(
         java.sql(f"DELETE FROM {identifier(name)} WHERE id % 6 = 0")
     everything = read(java, path)
     assert (everything.num_rows == 40) == (version == 1)
-    assert_same_rows(everything, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(everything, read_both(java, path), what="the Arrow scan")
     assert_same_rows(everything, read_spark(java, path), what="the Spark frame")
     made = frame(java, everything)
     for text in FILTERS:
         expected = made.where(text).toArrow()
-        assert_same_rows(expected, read_arrow(path, row_filter=text), what=text)
+        assert_same_rows(expected, read_both(java, path, row_filter=text), what=text)
 
 
 @by_version
@@ -88,7 +88,7 @@ def test_we_write_in_the_new_spec_and_java_reads_on(
     append(java, name, 35, 40)
     expected = rows.table(0, 40)
     assert_same_rows(expected, read(java, path), what="Java")
-    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_both(java, path), what="the Arrow scan")
     for text in FILTERS[:4]:
         kept = frame(java, expected).where(text).toArrow()
         assert_same_rows(kept, java.table(identifier(name)).where(text).toArrow(), what=text)

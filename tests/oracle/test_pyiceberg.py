@@ -24,7 +24,7 @@ from tests.oracle.compare import assert_same_rows
 from tests.oracle.engines import PYICEBERG
 from tests.oracle.java_api import frame, location, read
 from tests.oracle.java_tables import PARTITIONINGS, Case
-from tests.oracle.product import append_spark, read_arrow, read_spark
+from tests.oracle.product import append_spark, read_arrow, read_both, read_spark
 from tests.oracle.test_java_reads_what_we_wrote import CASES, Written, create
 
 # PyIceberg reads a NULL list or map of structs as an empty one (see engines.py).
@@ -62,7 +62,9 @@ def table(start: int, stop: int) -> pa.Table:
 
 def assert_all_read(java: SparkSession, path: str, expected: pa.Table, step: str) -> None:
     wanted = expected.select(KEPT)
-    assert_same_rows(wanted, read_arrow(path).select(KEPT), what=f"the Arrow scan after {step}")
+    assert_same_rows(
+        wanted, read_both(java, path).select(KEPT), what=f"the Arrow scan after {step}"
+    )
     assert_same_rows(wanted, read(java, path).select(KEPT), what=f"Java after {step}")
     actual = pyiceberg_tables.read(path).select(KEPT)
     assert_same_rows(wanted, actual, what=f"PyIceberg after {step}")
@@ -140,7 +142,7 @@ def test_pyiceberg_prunes_by_our_metadata_as_we_do(java: SparkSession, by: str) 
     assert 0 < expected.num_rows < 40
     found = pyiceberg_tables.load(path).scan(row_filter=text).to_arrow().select(KEPT)
     assert_same_rows(expected, found, what="PyIceberg")
-    assert_same_rows(expected, read_arrow(path, row_filter=text).select(KEPT), what="ours")
+    assert_same_rows(expected, read_both(java, path, row_filter=text).select(KEPT), what="ours")
 
 
 def test_pyiceberg_evolves_a_table_and_we_follow(java: SparkSession) -> None:
@@ -158,7 +160,7 @@ def test_pyiceberg_evolves_a_table_and_we_follow(java: SparkSession) -> None:
         update.add_field("ts", MonthTransform(), "ts_month")
     expected = read(java, path)
     assert {"text", "s"} <= set(expected.column_names)
-    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_both(java, path), what="the Arrow scan")
     ice.load_table(path).append(expected)
     twice = pa.concat_tables([expected, expected])
     assert_same_rows(twice, read(java, path), what="Java after our append")
@@ -184,7 +186,7 @@ def test_uuid_and_fixed_columns_show_in_spark_as_in_java(java: SparkSession) -> 
     assert expected["u"][0].as_py() == str(uuid.UUID(int=5))
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
     text = f"u = '{uuid.UUID(int=5)}'"
-    assert read_arrow(path, row_filter=text)["id"].to_pylist() == [1]
+    assert read_both(java, path, row_filter=text)["id"].to_pylist() == [1]
     append_spark(java, path, expected)
     twice = pa.concat_tables([expected, expected])
     assert_same_rows(twice, read(java, path), what="Java after our append")
@@ -214,7 +216,7 @@ def test_fixed_partitions_are_read_by_all_but_java(java: SparkSession) -> None:
     given = pa.table({"id": pa.array([1, 2, 3]), "fx": values})
     ice.create_table(path, given.schema, partition_by=["fx"])
     ice.load_table(path).append(given)
-    assert_same_rows(given, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(given, read_both(java, path), what="the Arrow scan")
     assert_same_rows(given, read_spark(java, path), what="the Spark frame")
     assert_same_rows(given, pyiceberg_tables.read(path), what="PyIceberg")
     with pytest.raises(Exception, match="Malformed data"):

@@ -11,11 +11,15 @@ from pyspark.sql.functions import expr
 from tests.oracle.compare import assert_same_rows, canonical_rows
 from tests.oracle.java_api import frame, identifier, read
 from tests.oracle.java_tables import CASES, FORMATS, Case, JavaTable
-from tests.oracle.product import read_arrow, read_spark
+from tests.oracle.product import read_arrow, read_both, read_spark
 
 Tables = Callable[[Case], JavaTable]
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 FULLEST = [Case(2, file_format, "days_bucket", "both") for file_format in FORMATS]
+FILTERED_BY_FRAME = [
+    Case(2, "parquet", "days_bucket", "both"),
+    Case(2, "parquet", "unpartitioned", "none"),
+]
 by_fullest = pytest.mark.parametrize("case", FULLEST, ids=lambda case: case.name)
 
 FILTERS = (
@@ -41,9 +45,9 @@ CASE WHEN st IS NOT NULL THEN named_struct('n',
 
 
 @by_case
-def test_the_arrow_scan_equals_java(java_table: Tables, case: Case) -> None:
+def test_both_engines_equal_java(java: SparkSession, java_table: Tables, case: Case) -> None:
     table = java_table(case)
-    assert_same_rows(table.rows, read_arrow(table.path), what=case.name)
+    assert_same_rows(table.rows, read_both(java, table.path), what=case.name)
 
 
 @by_case
@@ -63,7 +67,11 @@ def test_every_row_filter_keeps_what_spark_keeps(
     for number, text in enumerate(FILTERS):
         kept = marked.filter(pc.fill_null(marked[f"_{number}"], fill_value=False))
         expected = kept.select(table.rows.column_names)
-        assert_same_rows(expected, read_arrow(table.path, row_filter=text), what=text)
+        if case in FILTERED_BY_FRAME:
+            actual = read_both(java, table.path, row_filter=text)
+        else:
+            actual = read_arrow(table.path, row_filter=text)
+        assert_same_rows(expected, actual, what=text)
 
 
 @by_fullest
@@ -85,7 +93,7 @@ def test_a_projection_reads_equality_columns_and_drops_them_again(
     table = java_table(case)
     expected = frame(java, table.rows).selectExpr("ts", STRUCT_WITH_ONE_CHILD)
     columns = ("ts", "st.n.y")
-    assert_same_rows(expected.toArrow(), read_arrow(table.path, selected_fields=columns))
+    assert_same_rows(expected.toArrow(), read_both(java, table.path, selected_fields=columns))
     actual = read_spark(java, table.path, columns=",".join(columns))
     assert_same_rows(expected.toArrow(), actual)
 
@@ -99,7 +107,7 @@ def test_every_snapshot_equals_java_reading_that_version(
     assert len(snapshots) > 4
     for snapshot in snapshots:
         expected = read(java, table.path, versionAsOf=str(snapshot))
-        assert_same_rows(expected, read_arrow(table.path, snapshot_id=snapshot))
+        assert_same_rows(expected, read_both(java, table.path, snapshot_id=snapshot))
 
 
 @by_fullest
@@ -125,10 +133,10 @@ def test_branches_and_tags_equal_java(java: SparkSession, java_table: Tables, ca
     java.sql(f"DELETE FROM {name}.branch_side WHERE id < 10")
     branch = java.sql(f"SELECT * FROM {name} VERSION AS OF 'side'").toArrow()
     tag = java.sql(f"SELECT * FROM {name} VERSION AS OF 'start'").toArrow()
-    assert_same_rows(branch, read_arrow(table.path, branch="side"))
+    assert_same_rows(branch, read_both(java, table.path, branch="side"))
     assert_same_rows(branch, read_spark(java, table.path, branch="side"))
     assert_same_rows(tag, read_spark(java, table.path, tag="start"))
-    assert_same_rows(table.rows, read_arrow(table.path), what="main is as it was")
+    assert_same_rows(table.rows, read_both(java, table.path), what="main is as it was")
 
 
 @by_fullest

@@ -77,6 +77,13 @@ def test_a_scans_filter_keeps_the_same_rows(spark: Any, plain: Table) -> None:
         assert native == sorted(scan.to_arrow()["id"].to_pylist()), predicate
 
 
+def test_statistics_skip_no_nan_inside_a_struct(any_spark: Any, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, st struct<f double>")
+    table.append(pa.table({"id": [1, 2], "st": [{"f": float("nan")}, {"f": 1.0}]}))
+    assert [row.id for row in table.scan().to_df(any_spark).where("st.f > 3").collect()] == [1]
+    assert [row.id for row in table.scan("st.f > 3").to_df(any_spark).collect()] == [1]
+
+
 def test_later_filters_and_projections_keep_the_same_rows(any_spark: Any, evolved: Table) -> None:
     native = evolved.scan().to_df(any_spark)
     arrow = evolved.scan().to_df(any_spark, engine="arrow").cache()

@@ -1,0 +1,28 @@
+"""Whatever happened to a table: Java and both of our engines read the same rows."""
+
+import tempfile
+import uuid
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from pyspark.sql import SparkSession
+
+from tests import random_tables
+from tests.oracle.compare import assert_same_rows
+from tests.oracle.java_api import location, read
+from tests.oracle.product import read_both
+
+
+@settings(
+    max_examples=5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(history=random_tables.histories)
+def test_a_random_table_reads_as_java_reads_it(
+    java: SparkSession, history: list[random_tables.Step]
+) -> None:
+    path = location(java, f"random_{uuid.uuid4().hex}")
+    with tempfile.TemporaryDirectory() as folder:
+        random_tables.build(path, Path(folder), history)
+        assert_same_rows(read(java, path), read_both(java, path))

@@ -1,0 +1,30 @@
+"""Whatever happened to a table: Spark's own reader gives the rows that ours gives."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests import random_tables
+from tests.oracle.compare import assert_same_rows
+
+
+@settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(history=random_tables.histories, choice=st.data())
+def test_a_random_table_reads_the_same_by_both_engines(
+    spark: Any, history: list[random_tables.Step], choice: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        table = random_tables.build(f"{folder}/t", Path(folder), history)
+        frame = table.scan().to_df(spark)
+        assert_same_rows(table.scan().to_arrow(), frame.toArrow(), what="all rows")
+        text = choice.draw(st.sampled_from(random_tables.filters(table)))
+        expected = table.scan(text).to_arrow()
+        assert_same_rows(expected, table.scan(text).to_df(spark).toArrow(), what=text)
+        assert_same_rows(expected, frame.where(text).toArrow(), what=f"later {text}")
