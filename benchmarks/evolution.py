@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
@@ -25,6 +26,7 @@ from benchmarks.measure import Measured, by_turns
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.manifest_list import write_manifest_list
 from iceberg_spark.manifest.writer import write_manifest
+from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.snapshot import Snapshot
 
@@ -36,15 +38,16 @@ def fabricate_history(
 ) -> str:
     """Write the metadata of a table with a long history; no data file is written.
 
-    With `replaces` each snapshot has a manifest of its own files and the `manifests` - 1 before it,
-    so that older files are gone; else the first snapshots add manifests, which stay.
+    With `replaces` each snapshot adds the files of one manifest and removes those of the manifest
+    that came `manifests` before, as an overwrite does; else the first snapshots add manifests,
+    which stay.
     """
     root = str(location).rstrip("/")
     io = FsspecIO({})
     Path(root, "metadata").mkdir(parents=True, exist_ok=True)
     share = max(1, files // snapshots)
     shape = Shape(files)
-    listed: list[ManifestFile] = []
+    listed: list[ManifestFile] = []  # with live files, newest first
     made: list[Snapshot] = []
     for number in range(snapshots):
         snapshot_id = SNAPSHOT + number
@@ -57,22 +60,49 @@ def fabricate_history(
             summary={"operation": "overwrite" if replaces else "append"},
             schema_id=0,
         )
-        grows = replaces or number < manifests
-        if grows:
+        place = str(snapshot.manifest_list)
+        if not replaces and number >= manifests:  # the same manifests as before
+            shutil.copy(str(made[-1].manifest_list), place)
+        else:
             numbers = np.arange(number * share, (number + 1) * share)
-            path = f"{root}/metadata/{number:06d}-m0.avro"
-            manifest = write_manifest(
-                io, path, format_version=2, spec=SPEC, schema=SCHEMA,
-                content=ManifestContent.DATA, snapshot_id=snapshot_id,
-                entries=data_entries(root, numbers, shape), codec="gzip",
-            )  # fmt: skip
-            listed = [*committed(snapshot, [manifest]), *listed][:manifests]
-        if grows:
-            write_manifest_list(io, str(snapshot.manifest_list), snapshot, listed, format_version=2)
-        else:  # the same manifests
-            shutil.copy(str(made[-1].manifest_list), str(snapshot.manifest_list))
+            added = committed(snapshot, [_manifest(io, root, snapshot, numbers, shape)])
+            listed = [*added, *listed]
+            gone = []
+            if len(listed) > manifests:
+                listed.pop()
+                old = _removed(made[-manifests], numbers - manifests * share, root, shape)
+                gone = committed(snapshot, [_manifest(io, root, snapshot, old, shape, "gone")])
+            write_manifest_list(io, place, snapshot, [*listed, *gone], format_version=2)
         made.append(snapshot)
     return write_metadata(root, made)
+
+
+def _manifest(
+    io: FsspecIO, root: str, snapshot: Snapshot, entries: Any, shape: Shape, name: str = "m0"
+) -> ManifestFile:
+    """Write a manifest of a snapshot: added files by number, or a table of entries."""
+    table = entries if isinstance(entries, pa.Table) else data_entries(root, entries, shape)
+    return write_manifest(
+        io, f"{root}/metadata/{snapshot.snapshot_id}-{name}.avro", format_version=2, spec=SPEC,
+        schema=SCHEMA, content=ManifestContent.DATA, snapshot_id=snapshot.snapshot_id,
+        entries=table, codec="gzip",
+    )  # fmt: skip
+
+
+def _removed(added_by: Snapshot, numbers: Any, root: str, shape: Shape) -> pa.Table:
+    """Return the deleted entries of files that an earlier snapshot added."""
+    entries = data_entries(root, numbers, shape)
+    for name, kind, value in (
+        ("status", pa.int32(), int(ManifestEntryStatus.DELETED)),
+        ("data_sequence_number", pa.int64(), added_by.sequence_number),
+        ("file_sequence_number", pa.int64(), added_by.sequence_number),
+    ):
+        column = pa.repeat(pa.scalar(value, kind), len(numbers))
+        if name in entries.column_names:
+            entries = entries.set_column(entries.column_names.index(name), name, column)
+        else:
+            entries = entries.append_column(name, column)
+    return entries
 
 
 def measure_metadata_commits(

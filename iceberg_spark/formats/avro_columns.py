@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from iceberg_spark.errors import CorruptFileError, IcebergError
 from iceberg_spark.formats.avro_arrow import arrow_field, from_plain
 from iceberg_spark.formats.avro_container import (
+    SCHEMA_KEY,
     AvroContainer,
     decompressed,
     parse_container,
@@ -55,9 +59,43 @@ def read_avro_columns(
     UnsupportedError for an unknown codec or a type that Iceberg's files don't have.
     """
     container = parse_container(data, location)
-    fields = inline_records(parse_record(container.schema, location), inline)
+    fields = _fields(container, tuple(inline))
     wanted = [one for one in fields if columns is None or one.field_id in columns]
     return container_columns(container, fields, wanted)
+
+
+def read_avro_files(
+    files: Iterable[tuple[str, bytes]], *, columns: Collection[int], inline: Collection[int] = ()
+) -> Iterator[Table]:
+    """Yield the records of files given as (location, bytes); see `read_avro_columns`.
+
+    Neighbouring files of one schema are decoded together: for many small files the cost of a
+    decoder's start is most of the time. Key-value metadata is that of the first of them.
+    """
+    containers = (parse_container(data, location) for location, data in files)
+    refused: tuple[type[BaseException], ...] = (CorruptFileError, *_refused())
+    for _, same in itertools.groupby(containers, key=lambda one: one.metadata[SCHEMA_KEY]):
+        group = list(same)
+        fields = _fields(group[0], tuple(inline))
+        wanted = [one for one in fields if one.field_id in columns]
+        try:
+            yield _joined(group, fields, wanted)
+        except refused:  # one by one, so that the file at fault is named
+            for container in group:
+                yield container_columns(container, fields, wanted)
+
+
+def _fields(container: AvroContainer, inline: tuple[int, ...]) -> tuple[AvroField, ...]:
+    """Return a file's fields; manifests of one table have few schemas, each is parsed once."""
+    try:
+        return _parsed(container.metadata[SCHEMA_KEY], inline)
+    except IcebergError:  # again, so that it names this file
+        return inline_records(parse_record(container.schema, container.location), inline)
+
+
+@lru_cache(maxsize=64)
+def _parsed(schema: str, inline: tuple[int, ...]) -> tuple[AvroField, ...]:
+    return inline_records(parse_record(json.loads(schema), "a file"), inline)
 
 
 def container_columns(
@@ -68,23 +106,37 @@ def container_columns(
     Raises what `read_avro_columns` raises.
     """
     try:
-        plain_schema, names = _plain_schema(fields)
-        tables = list(_decode(container, plain_schema, names, wanted))
-    except (_NotColumnarError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return _joined([container], fields, wanted)
+    except _refused():
         # Malformed records are an OSError or a panic of polars, or a type it does not know: the
         # row reader says what is wrong, or reads it.
         return rows_to_table(container, wanted)
-    metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
+
+
+def _refused() -> tuple[type[BaseException], ...]:
+    """Return the errors by which the column decoder says that it can't read something."""
+    return _NotColumnarError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException
+
+
+def _joined(
+    containers: Sequence[AvroContainer], fields: tuple[AvroField, ...], wanted: list[AvroField]
+) -> Table:
+    plain_schema, names = _plain_schema(fields)
+    tables = list(_decode(containers, plain_schema, names, wanted))
+    metadata = {k: v for k, v in containers[0].metadata.items() if not k.startswith("avro.")}
     schema = pa.schema([arrow_field(one) for one in wanted], metadata)
     return pa.Table.from_batches(tables, schema)
 
 
 def _decode(
-    container: AvroContainer, plain_schema: Any, names: dict[str, str], wanted: list[AvroField]
+    containers: Sequence[AvroContainer],
+    plain_schema: Any,
+    names: dict[str, str],
+    wanted: list[AvroField],
 ) -> Iterator[Any]:
     schema = pa.schema([arrow_field(one) for one in wanted])
     needed = [names[".".join(one.path)] for one in wanted if one.type.kind != "null"]
-    for rows, records in _segments(container):
+    for rows, records in _segments(containers):
         if not rows:
             continue
         frame = _read_plain(plain_schema, rows, records, needed)
@@ -112,10 +164,10 @@ def _one_array(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _segments(container: AvroContainer) -> Iterator[tuple[int, bytearray]]:
+def _segments(containers: Sequence[AvroContainer]) -> Iterator[tuple[int, bytearray]]:
     """Join blocks, so that polars makes one chunk of many (a third of the time is saved)."""
     rows, records = 0, bytearray()
-    for count, block in decompressed(container):
+    for count, block in itertools.chain.from_iterable(map(decompressed, containers)):
         rows += count
         records += block
         if len(records) >= _SEGMENT_BYTES:
@@ -124,6 +176,7 @@ def _segments(container: AvroContainer) -> Iterator[tuple[int, bytearray]]:
     yield rows, records
 
 
+@lru_cache(maxsize=64)
 def _plain_schema(fields: tuple[AvroField, ...]) -> tuple[Any, dict[str, str]]:
     """Return the schema without logical types and names, and the new name of each path."""
     names = {".".join(one.path): f"c{at}" for at, one in enumerate(fields)}

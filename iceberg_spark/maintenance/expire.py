@@ -16,12 +16,12 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import StorageError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import (
-    FILES,
     Manifests,
     manifests_of,
     statistics_paths,
     unreachable_files,
 )
+from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.commit import commit

@@ -16,14 +16,12 @@ import pyarrow.compute as pc
 
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.manifest.cache import ManifestCache
-from iceberg_spark.manifest.manifest_list import read_manifest_list_columns
-from iceberg_spark.manifest.reader import read_manifest
-from iceberg_spark.spec.data_file import ManifestEntryStatus
-from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.io.location import is_local
+from iceberg_spark.manifest.live_files import FILES
+from iceberg_spark.manifest.live_files import live_files as decoded
+from iceberg_spark.manifest.manifest_list import read_manifest_list_columns, read_manifest_lists
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
-from iceberg_spark.spec.types import StructType
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
@@ -36,13 +34,11 @@ MANIFESTS = pa.schema(
     ]
 )
 """What is kept of each manifest."""
-FILES = pa.schema([("file_path", pa.string()), ("content", pa.int32())])
-"""A live file of a manifest: its path and `DataFileContent`."""
-
 LOCAL_SPELLINGS = "file:/+"
 S3_SPELLINGS = "s3[an]://"
 _THREADS = 8
-_LISTS_AT_A_TIME = 64
+_READ_AT_A_TIME = 64
+"""Manifests or lists that are held and decoded together: 8 MB each at most, as Java writes them."""
 _PATHS_AT_A_TIME = 1_000_000
 
 
@@ -99,23 +95,11 @@ def one_spelling(paths: Any) -> Any:
 
 
 def live_files(io: FileIO, manifests: Table) -> Iterator[Table]:
-    """Yield the live files of manifests, a table of FILES for each, in no certain order."""
-    nothing_kept = ManifestCache(0)
-
-    def read(row: dict[str, Any]) -> Table:
-        manifest = ManifestFile(
-            row["manifest_path"], row["manifest_length"], 0, ManifestContent.DATA, 0, 0, 0
-        )
-        columns = ("status", *FILES.names)
-        found = read_manifest(io, manifest, StructType(), columns=columns, cache=nothing_kept)
-        status = found.column("status")
-        return found.filter(pc.not_equal(status, int(ManifestEntryStatus.DELETED))).select(
-            FILES.names
-        )
-
-    for portion in manifests.to_batches(max_chunksize=_LISTS_AT_A_TIME):
+    """Yield the live files of manifests as tables of FILES, some manifests' at a time."""
+    for portion in manifests.to_batches(max_chunksize=_READ_AT_A_TIME):
         rows = portion.to_pylist()  # one row a manifest
-        yield from _each(read, [row for row in rows if _may_have_live_files(row)])
+        paths = [row["manifest_path"] for row in rows if _may_have_live_files(row)]
+        yield from decoded(_contents(io, paths))
 
 
 def statistics_paths(metadata: TableMetadata) -> frozenset[str]:
@@ -132,23 +116,40 @@ def _lists(
     io: FileIO, snapshots: Sequence[Snapshot], metadata: TableMetadata, *, missing_is_fine: bool
 ) -> Iterator[Table]:
     """Yield the distinct manifests of some snapshots at a time."""
+    for start in range(0, len(snapshots), _READ_AT_A_TIME):
+        some = snapshots[start : start + _READ_AT_A_TIME]
+        inline = [one for one in some if one.manifest_list is None]  # format version 1
+        paths = [one.manifest_list for one in some if one.manifest_list is not None]
+        contents = _contents(io, paths, missing_is_fine=missing_is_fine)
+        yield _distinct(
+            [
+                *read_manifest_lists(contents, MANIFESTS.names),
+                *(read_manifest_list_columns(io, one, metadata, MANIFESTS.names) for one in inline),
+            ]
+        )
 
-    def read(snapshot: Snapshot) -> Table:
+
+def _contents(
+    io: FileIO, paths: Sequence[str], *, missing_is_fine: bool = False
+) -> Iterator[tuple[str, bytes]]:
+    """Yield locations and contents of files, read by some threads: stores take their time."""
+
+    def read(path: str) -> bytes | None:
         try:
-            return read_manifest_list_columns(io, snapshot, metadata, MANIFESTS.names)
+            return io.read_bytes(path)
         except NoSuchFileError:
             if missing_is_fine:
-                return MANIFESTS.empty_table()
+                return None
             raise
 
-    for start in range(0, len(snapshots), _LISTS_AT_A_TIME):
-        yield _distinct(_each(read, snapshots[start : start + _LISTS_AT_A_TIME]))
-
-
-def _each(read: Any, items: Sequence[Any]) -> Iterator[Table]:
-    """Read with some threads: decoding and stores leave the interpreter alone most of the time."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        yield from pool.map(read, items)
+    if all(map(is_local, paths)):
+        found: Iterable[bytes | None] = map(read, paths)
+    else:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            found = list(pool.map(read, paths))
+    for path, data in zip(paths, found, strict=True):
+        if data is not None:
+            yield path, data
 
 
 def _distinct(tables: Iterable[Table]) -> Table:

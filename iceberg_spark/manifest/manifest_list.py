@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.schema import field_id, to_arrow
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
-from iceberg_spark.formats.avro_columns import read_avro_columns
+from iceberg_spark.formats.avro_columns import read_avro_columns, read_avro_files
 from iceberg_spark.formats.avro_schema import avro_record
 from iceberg_spark.formats.avro_writer import write_avro
 from iceberg_spark.io.file_io import FileIO
@@ -63,6 +63,17 @@ def read_manifest_list_columns(
     if snapshot.manifest_list is not None:
         return _read(io, snapshot.manifest_list, columns)
     return manifest_list_table(read_manifest_list(io, snapshot, metadata)).select(columns)
+
+
+def read_manifest_lists(
+    lists: Iterable[tuple[str, bytes]], columns: Sequence[str]
+) -> Iterator[Table]:
+    """Yield the manifests of lists given as (location, bytes): some columns of LIST_SCHEMA."""
+    held = list(lists)
+    where = held[0][0] if held else ""
+    wanted = frozenset(_LIST_IDS[name] for name in columns)
+    for found in read_avro_files(held, columns=wanted):
+        yield _typed(found, where, columns)
 
 
 def manifest_list_table(manifests: Iterable[ManifestFile]) -> Table:
@@ -149,6 +160,10 @@ def _read(io: FileIO, location: str, columns: Sequence[str] = tuple(LIST_SCHEMA.
         location=location,
         columns=frozenset(_LIST_IDS[name] for name in columns),
     )
+    return _typed(found, location, columns)
+
+
+def _typed(found: Table, location: str, columns: Sequence[str]) -> Table:
     by_id = {field_id(one): at for at, one in enumerate(found.schema)}
     arrays = []
     schema = pa.schema([LIST_SCHEMA.field(name) for name in columns])

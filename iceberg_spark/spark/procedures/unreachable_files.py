@@ -14,7 +14,6 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.maintenance.expire import FindFiles
 from iceberg_spark.maintenance.reachable import (
-    FILES,
     LOCAL_SPELLINGS,
     MANIFESTS,
     S3_SPELLINGS,
@@ -22,6 +21,7 @@ from iceberg_spark.maintenance.reachable import (
     live_files,
     unreachable_files,
 )
+from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.session import active_session
 
