@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.io.file_io import FileIO
@@ -67,13 +68,14 @@ class Maintenance:
         expiry = Expiry(
             int(time.time() * 1000), _ms(older_than), _count(retain_last), _ids(snapshot_ids)
         )
-        loaded, result = expire_snapshots(
-            self._catalog,
-            self._loaded.identifier,
-            expiry,
-            dry_run=dry_run,
-            find_files=where_it_pays(spark),
-        )
+        with working(f"Expiring snapshots of {self._loaded.identifier}"):
+            loaded, result = expire_snapshots(
+                self._catalog,
+                self._loaded.identifier,
+                expiry,
+                dry_run=dry_run,
+                find_files=where_it_pays(spark),
+            )
         if not dry_run:
             self._loaded = loaded
             self._take(loaded)
@@ -106,7 +108,8 @@ class Maintenance:
         planned = planner(loaded.metadata, io, branch)
         if not planned.removed:
             return DeleteRewrite()
-        files = tuple(runner(spark)(planned.work, planned.tasks, io))
+        with working(f"Rewriting deletes of {self._loaded.identifier}"):
+            files = tuple(runner(spark)(planned.work, planned.tasks, io))
         with removed_unless_committed(io, [file.file_path for file in files]):
             action = planned.action(files, branch)
             self._loaded = commit(self._catalog, loaded.identifier, action, loaded)
