@@ -57,7 +57,7 @@ SUITES = {
     ),
     "oracle": Suite(("tests/oracle",), shares=True),
     "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST), shares=True),
-    "spark-4.3": Suite(("tests/spark",), environment=".venv-4.3", shares=True),
+    "spark-4.3": Suite(("tests/spark",), ("-m", "not slow"), ".venv-4.3", shares=True),
 }
 
 
