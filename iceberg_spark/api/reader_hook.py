@@ -12,11 +12,9 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.options import read_options
 from iceberg_spark.spark.adapt.requested_scan import requested_scan, requested_split
-from iceberg_spark.spark.datasource.pinned import load
+from iceberg_spark.spark.datasource.pinned import load, split_name
 from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spark.native.session import session_time_zone
-
-METADATA_MARK = "#"
 
 
 class ReaderHook:
@@ -73,7 +71,7 @@ class ReaderHook:
             self.schema(schema)
         self.options(**options)
         table = self._asked.place(path)
-        if not self._asked.is_ours(self._session) or table is None or METADATA_MARK in table:
+        if not self._asked.is_ours(self._session) or table is None or split_name(table)[1]:
             frame: DataFrame = self._own.load(path)
             return frame
         return native_frame(table, self._asked.options, self._session)

@@ -39,8 +39,8 @@ def _explained(table: QueriedTable) -> str:
     lines = [f"{table.reference.name}:"]
     lines += [f"  pruned by  {text}" for text in table.conditions]
     lines += [f"  not understood, prunes nothing  {text}" for text in table.left_out]
-    if table.plan is None:
+    if isinstance(table.scan, str):
         lines.append("  a metadata table")
     else:
-        lines += [f"  {line}" for line in explain_plan(table.plan).splitlines()]
+        lines += [f"  {line}" for line in explain_plan(table.scan).splitlines()]
     return "\n".join(lines)

@@ -62,7 +62,7 @@ def rows(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def files(spark: Any, query: str) -> dict[str, int]:
-    return {one.reference.parts[-1]: len(one.plan) for one in plan_query(spark, query).tables}
+    return {one.reference.parts[-1]: len(one.scan) for one in plan_query(spark, query).tables}
 
 
 Q1 = """
@@ -151,6 +151,15 @@ def test_branches_and_tags_stand_behind_the_name(any_spark: Any, warehouse: Path
     for name in ("tag_loaded", "branch_main"):
         query = f"select count(*) from sqltest.db.lineitem.{name}"
         assert rows(ice.sql(any_spark, query)) == [(24,)]
+
+
+def test_metadata_tables_and_folders_with_a_number_sign(any_spark: Any, tmp_path: Path) -> None:
+    place = tmp_path / "a#b" / "t"
+    _parts(place)
+    count = f"select count(*) from `{place}"
+    assert rows(ice.sql(any_spark, f"{count}`")) == [(24,)]
+    assert rows(ice.sql(any_spark, f"{count}#snapshots`")) == [(1,)]
+    assert "a metadata table" in ice.explain(any_spark, f"{count}#snapshots`")
 
 
 def test_explain_names_what_prunes_and_what_does_not(spark: Any, warehouse: Path) -> None:

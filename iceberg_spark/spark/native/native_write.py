@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,7 +17,7 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.native.arranged_frame import arranged, arrangement, is_sortable
+from iceberg_spark.spark.native.arranged_frame import arranged, arrangement
 from iceberg_spark.spark.native.frame_columns import by_position, table_columns
 from iceberg_spark.spark.native.row_size import rows_per_file
 from iceberg_spark.spark.native.spark_parquet import write_parquet
@@ -65,8 +65,6 @@ def write_natively(
     """
     io = FsspecIO(context.io_properties)
     folder = _new_folder(io, context)
-    if is_sortable(context):
-        context = replace(context, sort_order_id=context.sort_order.order_id)
     try:
         table = by_position(frame).select(
             *table_columns(context.schema, frame.schema, case_sensitive=options.case_sensitive)

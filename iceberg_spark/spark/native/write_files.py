@@ -72,6 +72,8 @@ def write_frame(
     chosen = write_engine(context, engine)
     distribution(context, distribution_mode)
     check_worker_python(frame.sparkSession)
+    if is_sortable(context):
+        context = replace(context, sort_order_id=context.sort_order.order_id)
     if chosen.engine == "native":
         return write_natively(frame, context, options, distribution_mode)
     return _write_by_arrow(frame, context, options, distribution_mode)
@@ -80,8 +82,6 @@ def write_frame(
 def _write_by_arrow(
     frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
 ) -> tuple[DataFile, ...]:
-    if is_sortable(context):
-        context = replace(context, sort_order_id=context.sort_order.order_id)
     io = FsspecIO(context.io_properties)
     rows = _arranged(frame, context, options, asked)
     try:

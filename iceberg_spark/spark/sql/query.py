@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,26 +19,36 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spark.adapt.options import FORMAT_NAME
+from iceberg_spark.spark.datasource.pinned import split_name
 from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spark.native.session import session_time_zone
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
 from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
 
-_METADATA_MARK = "#"
 _BRANCH, _TAG = "branch_", "tag_"
 _SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
 
 
 @dataclass(frozen=True, slots=True)
 class QueriedTable:
-    """A table of ours in a query: the plan of its scan, and what its rows are pruned by."""
+    """A table of ours in a query, and what its rows are pruned by.
+
+    `scan` is its plan; of a metadata table the name as the data source takes it.
+    """
 
     reference: TableReference
-    plan: ScanPlan | None  # None for a metadata table
-    frame: DataFrame = field(repr=False)
+    scan: ScanPlan | str
     conditions: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the table's rows."""
+        match self.scan:
+            case str() as name:
+                return spark.read.format(FORMAT_NAME).load(name)
+            case plan:
+                return plan_frame(plan, spark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ class Query:
             pieces += [_escaped(self.text[at : one.start]), f"{{table_{number}}}{name}"]
             at = one.end
         pieces.append(_escaped(self.text[at:]))
-        frames = {f"table_{number}": table.frame for number, table in enumerate(self.tables)}
+        frames = {f"table_{number}": table.frame(spark) for number, table in enumerate(self.tables)}
         if not frames:
             return spark.sql(self.text, args=dict(args) if args else None)
         return spark.sql("".join(pieces), args=dict(args) if args else None, **frames)
@@ -108,9 +118,7 @@ class _Planner:
         return self._planned(catalog, loaded, choice)
 
     def _metadata_table(self, loaded: LoadedTable, name: str) -> QueriedTable:
-        reader = self.spark.read.format(FORMAT_NAME)
-        frame = reader.load(f"{loaded.metadata_location}{_METADATA_MARK}{name}")
-        return QueriedTable(self.reference, None, frame)
+        return QueriedTable(self.reference, f"{loaded.metadata_location}#{name}")
 
     def _planned(
         self, catalog: Catalog, loaded: LoadedTable, choice: Mapping[str, Any]
@@ -133,8 +141,7 @@ class _Planner:
             selected_fields=columns,
         )
         planned = plan(loaded.metadata, io, context)
-        frame = plan_frame(planned, self.spark)
-        return QueriedTable(self.reference, planned, frame, texts, left_out)
+        return QueriedTable(self.reference, planned, texts, left_out)
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:
         if self._setting("spark.sql.parser.quotedRegexColumnNames", "false"):
@@ -181,9 +188,9 @@ class _Planner:
 
 def _table_and_selector(place: str) -> tuple[Catalog, str, str | None]:
     """Return a table and what stands behind its name: a branch, a tag, a metadata table."""
-    location, mark, name = place.partition(_METADATA_MARK)
-    catalog, identifier = resolve(location)
-    if mark:
+    table, name = split_name(place)
+    catalog, identifier = resolve(table)
+    if name is not None:
         return catalog, identifier, name
     above, dot, last = identifier.rpartition(".")
     is_name = "/" not in identifier and "." in above
