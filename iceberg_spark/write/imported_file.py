@@ -38,6 +38,7 @@ from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform, VoidTransform
 from iceberg_spark.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+from iceberg_spark.write.file_entry import file_entry
 from iceberg_spark.write.hive_paths import HIVE_NULL, partition_value, unescape
 
 
@@ -68,20 +69,14 @@ def data_file_from_parquet(
     _check_fits(path, fields, schema, given)
     found = _partition(path, footer, fields, schema, spec, partition)
     metrics = footer_metrics(footer, fields, schema, metrics_modes(schema, metadata.properties))
-    return DataFile(
+    return file_entry(
+        metrics,
         content=DataFileContent.DATA,
         file_path=path,
         file_format=FileFormat.PARQUET,
         partition=found,
-        record_count=metrics.record_count,
         file_size_in_bytes=size,
         spec_id=spec.spec_id,
-        column_sizes=metrics.column_sizes,
-        value_counts=metrics.value_counts,
-        null_value_counts=metrics.null_value_counts,
-        nan_value_counts=metrics.nan_value_counts,
-        lower_bounds=metrics.lower_bounds,
-        upper_bounds=metrics.upper_bounds,
         split_offsets=row_group_offsets(footer),
         sort_order_id=0,
     )

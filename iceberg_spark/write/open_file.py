@@ -24,6 +24,7 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.file_entry import file_entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +109,10 @@ class OpenFile:
         except OSError as cause:
             raise StorageError(f"Can't write {self.path}: {cause}") from cause
         metrics = written.metrics
-        return DataFile(
+        return file_entry(
+            metrics,
             file_path=self.path,
-            record_count=metrics.record_count,
             file_size_in_bytes=written.size,
-            column_sizes=metrics.column_sizes,
-            value_counts=metrics.value_counts,
-            null_value_counts=metrics.null_value_counts,
-            nan_value_counts=metrics.nan_value_counts,
-            lower_bounds=metrics.lower_bounds,
-            upper_bounds=metrics.upper_bounds,
             split_offsets=written.split_offsets,
             **self._entry,
         )

@@ -45,6 +45,7 @@ from iceberg_spark.spec.types import (
 )
 from iceberg_spark.write.check_schema import null_error
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.file_entry import file_entry
 from iceberg_spark.write.partitioned import group_rows
 
 _FLOATS = (FloatType, DoubleType)
@@ -100,20 +101,14 @@ def _describe(io: FileIO, path: str, size: int, shape: _Shape) -> DataFile | Non
         if not footer.num_rows:
             return None
         metrics = _metrics(reader, fields, shape)
-        return DataFile(
+        return file_entry(
+            metrics,
             content=DataFileContent.DATA,
             file_path=path,
             file_format=FileFormat.PARQUET,
             partition=_partition(reader, fields, shape),
-            record_count=footer.num_rows,
             file_size_in_bytes=size,
             spec_id=shape.context.spec.spec_id,
-            column_sizes=metrics.column_sizes,
-            value_counts=metrics.value_counts,
-            null_value_counts=metrics.null_value_counts,
-            nan_value_counts=metrics.nan_value_counts,
-            lower_bounds=metrics.lower_bounds,
-            upper_bounds=metrics.upper_bounds,
             split_offsets=row_group_offsets(footer),
             sort_order_id=shape.context.sort_order_id,
         )
