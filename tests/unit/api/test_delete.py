@@ -332,3 +332,18 @@ def test_rows_that_equality_deletes_removed_do_not_come_back_when_their_file_is_
     assert ids(table) == [2, 3, 4, 6]
     table.overwrite(rows(id=[9]), "id = 2")
     assert ids(table) == [3, 4, 6, 9]
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_rows_of_two_specs_are_deleted_and_overwritten(mode: str) -> None:
+    """Position deletes keep to the spec of their data file; a rewritten file takes the new one."""
+    table = make(schema="id bigint, k string", partition_by=["k"], **{"write.delete.mode": mode})
+    table.append(rows(id=[1, 2, 3], k=["a", "a", "b"]))
+    table.update_spec().remove_field("k").add_field("bucket(1, id)", "b").commit()
+    table.append(rows(id=[4, 5], k=["a", "b"]))
+    table.delete("id = 1 or id = 4")
+    assert ids(table) == [2, 3, 5]
+    if mode == "merge-on-read":
+        assert {file.spec_id for file in delete_files(table)} == {0, 1}
+    table.dynamic_partition_overwrite(rows(id=[6], k=["c"]))
+    assert 5 not in ids(table) and 6 in ids(table) and 3 in ids(table)
