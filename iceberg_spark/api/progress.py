@@ -27,7 +27,11 @@ def working(what: str, stream: TextIO | None = None) -> Iterator[None]:
         _rich.BarColumn(),
         _rich.TimeElapsedColumn(),
     )
-    console = _console.Console(file=stream, stderr=stream is None)
+    # A notebook shows the text of stderr as it is; rich's own way there needs ipywidgets.
+    kernel = True if in_notebook() else None
+    console = _console.Console(
+        file=stream, stderr=stream is None, force_jupyter=False, force_terminal=kernel
+    )
     with _rich.Progress(*columns, console=console, transient=True) as bar:
         bar.add_task(what, total=None)
         yield
@@ -35,5 +39,10 @@ def working(what: str, stream: TextIO | None = None) -> Iterator[None]:
 
 def is_watched(stream: TextIO) -> bool:
     """Return whether a person sees what is written: a terminal, or a notebook's kernel."""
+    return stream.isatty() or in_notebook()
+
+
+def in_notebook() -> bool:
+    """Return whether the process is a notebook's kernel."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return stream.isatty() or type(shell).__name__ == "ZMQInteractiveShell"
+    return type(shell).__name__ == "ZMQInteractiveShell"

@@ -1,6 +1,9 @@
 """Long work shows progress to people, and writes nothing to files and pipes."""
 
 import io
+import sys
+import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,3 +32,14 @@ def test_a_pipe_gets_nothing() -> None:
 def test_an_error_goes_through() -> None:
     with pytest.raises(ValueError, match="no"), progress.working("Expiring", Terminal()):
         raise ValueError("no")
+
+
+def test_a_notebook_shows_it_as_text_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = type("ZMQInteractiveShell", (), {})()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    stream = io.StringIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with progress.working("Expiring snapshots of t", stream):
+            pass
+    assert "Expiring snapshots of t" in stream.getvalue()
