@@ -166,7 +166,7 @@ class FileSystemCatalog:
         # with two spellings two writers could win.
         codec = codec_of(newest.metadata.properties)
         codec_of(metadata.properties)
-        committed = self._put(table, (found.version or 0) + 1, metadata, codec)
+        committed = self._put(table, (found.version or 0) + 1, metadata, codec, newest)
         delete_dropped(self._io, newest.metadata, metadata)
         return committed
 
@@ -222,7 +222,14 @@ class FileSystemCatalog:
         except CommitFailedException:
             raise TableAlreadyExistsError(f"A table is at {table} already") from None
 
-    def _put(self, table: str, version: int, metadata: TableMetadata, codec: Codec) -> LoadedTable:
+    def _put(
+        self,
+        table: str,
+        version: int,
+        metadata: TableMetadata,
+        codec: Codec,
+        base: LoadedTable | None = None,
+    ) -> LoadedTable:
         """Create a version's file; the one step that makes a commit visible."""
         path = location.join(table, METADATA_FOLDER, versioned_name(version, codec))
         data = encode_metadata(metadata, codec)
@@ -239,6 +246,8 @@ class FileSystemCatalog:
             self._settle(path, data, error)
         if version == 1:
             self._withdraw_if_doubled(table, path)
+        if base is not None and not self._io.exists(base.metadata_location):
+            self._withdraw_if_overtaken(table, base.metadata, LoadedTable(table, metadata, path))
         write_hint(self._io, table, version)
         return LoadedTable(table, metadata, path)
 
@@ -264,6 +273,26 @@ class FileSystemCatalog:
         if other is not None:
             self._io.delete(path)
             raise CommitFailedException(f"Another commit made {other} first")
+
+    def _withdraw_if_overtaken(self, table: str, base: TableMetadata, put: LoadedTable) -> None:
+        """Give up a creation that came so late that others had made and deleted the version.
+
+        Only where old metadata is deleted after commits. What others built upon stays: their log
+        names it, or their table has its snapshots, or they have deleted it since.
+        """
+        versions = version_files(self._io, table)
+        if not versions or location.same_file(versions[-1][1], put.metadata_location):
+            return
+        newest = read_metadata(self._io, versions[-1][1])
+        if any(entry.metadata_file == put.metadata_location for entry in newest.metadata_log):
+            return
+        before = {snapshot.snapshot_id for snapshot in base.snapshots}
+        added = {snapshot.snapshot_id for snapshot in put.metadata.snapshots} - before
+        if added and added <= {snapshot.snapshot_id for snapshot in newest.snapshots}:
+            return
+        if self._io.exists(put.metadata_location):
+            self._io.delete(put.metadata_location)
+            raise CommitFailedException(f"Others came first: {table} is at {versions[-1][1]} now")
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Remove the table's metadata files, oldest first; with `purge` everything in its folder.

@@ -138,6 +138,21 @@ def test_only_dirty_files_pay(any_spark: Any, tmp_path: Path) -> None:
     assert "native by field id, with position deletes" in table.scan().explain()
 
 
+def test_a_frame_with_deletes_leaves_the_active_session_as_it_is(
+    spark: Any, tmp_path: Path
+) -> None:
+    spark.createDataFrame([(1,)], "id int")  # makes its session the active one
+    table = ice.create_table(
+        str(tmp_path / "t"), "id bigint", properties={"write.delete.mode": "merge-on-read"}
+    )
+    table.append(pa.table({"id": range(10)}))
+    table.delete("id = 3")
+    assert table.scan().to_df(spark).count() == 9
+    assert type(spark).active() is spark
+    active = type(spark)._get_j_spark_session_class(spark._jvm).getActiveSession().get()
+    assert active.equals(spark._jsparkSession)
+
+
 @contextmanager
 def settings(session: Any, values: dict[str, str]) -> Iterator[None]:
     before = {key: session.conf.get(key, None) for key in values}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 
 from pyspark.sql import SparkSession
@@ -47,6 +48,23 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
         return spark
     users = frozenset(spark.conf.getAll.items())
     return _made(spark, users, local)
+
+
+@contextmanager
+def active_session_kept() -> Iterator[None]:
+    """Make frames in the block with any session and leave the active one as it was.
+
+    `createDataFrame` of a classic session makes that session the active one of the process.
+    """
+    before = SparkSession._activeSession
+    try:
+        yield
+    finally:
+        after = SparkSession._activeSession
+        if after is not before and after is not None and before is not None:
+            SparkSession._activeSession = before
+            kind = SparkSession._get_j_spark_session_class(after._jvm)
+            kind.setActiveSession(before._jsparkSession)
 
 
 def unfit_setting(spark: SparkSession) -> str | None:

@@ -19,6 +19,7 @@ from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spark.native.file_groups import FileGroup, Reach, file_groups, rows_of
 from iceberg_spark.spark.native.frame_type import nullable
 from iceberg_spark.spark.native.native_session import (
+    active_session_kept,
     is_connect,
     reading_session,
     unfit_setting,
@@ -54,7 +55,8 @@ def plan_frame(
         tasks = rest.groups(split_options({}) if split is None else split)
         frames.append(arrow_frame(plan.context, tasks, spark))
     session = reading_session(spark, local=_are_local(native)) if native else spark
-    frames.extend(relation(plan, group, session) for group in native)
+    with active_session_kept():
+        frames.extend(relation(plan, group, session) for group in native)
     frame = reduce(lambda one, other: one.union(other), frames)
     known = plan.record_count
     return frame if known is None or engine == "arrow" else with_count(frame, known)

@@ -20,6 +20,7 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
     UnsupportedError,
 )
+from iceberg_spark.io import location
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.new_table import new_table_updates
@@ -277,6 +278,41 @@ def test_a_creation_that_can_not_be_looked_at_leaves_the_state_unknown(tmp_path:
     base = create(tmp_path)
     with pytest.raises(CommitStateUnknownException):
         failing("blind").commit(base.identifier, [], [SetProperties({"a": "1"})], base)
+
+
+class SlowIO(FsspecIO):
+    """Storage that lets others commit before, or after, it creates a file."""
+
+    __slots__ = ("late", "others")
+
+    def create_if_absent(self, path: str, data: bytes) -> None:
+        if not self.late:
+            super().create_if_absent(path, data)
+        for number in range(4):
+            change(CATALOG.load(location.parent(location.parent(path))), others=str(number))
+        if self.late:
+            super().create_if_absent(path, data)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_creation_after_its_version_came_and_went_is_taken_back(tmp_path: Path, late: bool):
+    short = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    base = change(create(tmp_path), **short)
+    catalog = FileSystemCatalog("c")
+    io = SlowIO()
+    io.late = late
+    catalog._io = io
+    if late:
+        with pytest.raises(CommitFailedException, match="came first"):
+            catalog.commit(base.identifier, [], [SetProperties({"a": "1"})], base)
+    else:
+        catalog.commit(base.identifier, [], [SetProperties({"a": "1"})], base)
+    now = CATALOG.load(str(tmp_path)).metadata.properties
+    assert now["others"] == "3"
+    assert ("a" in now) is not late
 
 
 def test_a_table_that_was_made_anew_at_the_same_version_is_not_taken_for_the_old_one(tmp_path):
