@@ -11,6 +11,7 @@ from iceberg_spark.spec.snapshot import SnapshotRefType
 from iceberg_spark.transaction import manage_snapshots as change
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.cherry_pick import CherryPick
+from iceberg_spark.transaction.new_branch import NewBranch
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
@@ -26,7 +27,7 @@ class ManageSnapshots:
 
     def __init__(self, land: Callable[[Sequence[Action]], None]) -> None:
         self._land = land
-        self._steps: list[change.RefChange | CherryPick] = []
+        self._steps: list[change.RefChange | NewBranch | CherryPick] = []
 
     def create_branch(
         self,
@@ -36,9 +37,14 @@ class ManageSnapshots:
         max_snapshot_age_ms: int | None = None,
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
-        """Create a branch at a snapshot; None means the current one."""
+        """Create a branch at a snapshot; None means the current one.
+
+        A table without a snapshot gets an empty one for the branch, as in Java.
+        """
         kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
-        number = None if snapshot_id is None else _number(snapshot_id, "snapshot_id")
+        if snapshot_id is None:
+            return self._then(NewBranch(change.CreateRef(_BRANCH, _name(branch_name), None, kept)))
+        number = _number(snapshot_id, "snapshot_id")
         return self._then(change.CreateRef(_BRANCH, _name(branch_name), number, kept))
 
     def create_tag(
@@ -138,7 +144,7 @@ class ManageSnapshots:
         actions: list[Action] = []
         pending: list[change.RefChange] = []
         for step in self._steps:
-            if not isinstance(step, CherryPick):
+            if not isinstance(step, NewBranch | CherryPick):
                 pending.append(step)
                 continue
             actions += [change.ManageSnapshots(pending), step]
@@ -159,7 +165,7 @@ class ManageSnapshots:
         if error is None:
             self.commit()
 
-    def _then(self, step: change.RefChange | CherryPick) -> Self:
+    def _then(self, step: change.RefChange | NewBranch | CherryPick) -> Self:
         self._steps.append(step)
         return self
 

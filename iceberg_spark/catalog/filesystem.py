@@ -286,9 +286,8 @@ class FileSystemCatalog:
         newest = read_metadata(self._io, versions[-1][1])
         if any(entry.metadata_file == put.metadata_location for entry in newest.metadata_log):
             return
-        before = {snapshot.snapshot_id for snapshot in base.snapshots}
-        added = {snapshot.snapshot_id for snapshot in put.metadata.snapshots} - before
-        if added and added <= {snapshot.snapshot_id for snapshot in newest.snapshots}:
+        added = put.metadata.snapshots.keys() - base.snapshots.keys()
+        if added and added <= newest.snapshots.keys():
             return
         if self._io.exists(put.metadata_location):
             self._io.delete(put.metadata_location)

@@ -195,7 +195,7 @@ def _created(
     snapshot_id: int | None,
     retention: Retention,
 ) -> Refs:
-    _free(base, refs, name)
+    check_free(base, refs, name)
     if snapshot_id is None:
         current = refs.get(MAIN_BRANCH)
         if current is None:
@@ -213,7 +213,7 @@ def _created(
 def _renamed(base: TableMetadata, refs: Refs, name: str, new_name: str) -> Refs:
     _not_main(name, "renamed")
     _existing(base, refs, name, SnapshotRefType.BRANCH)
-    _free(base, refs, new_name)
+    check_free(base, refs, new_name)
     return {new_name if other == name else other: ref for other, ref in refs.items()}
 
 
@@ -274,7 +274,8 @@ def _existing(
     return ref
 
 
-def _free(base: TableMetadata, refs: Refs, name: str) -> None:
+def check_free(base: TableMetadata, refs: Refs, name: str) -> None:
+    """Raise InvalidInputError when the name of a reference is taken."""
     if name in refs:
         raise InvalidInputError(
             f"{base.location} has a {refs[name].snapshot_ref_type} '{name}' already; choose "

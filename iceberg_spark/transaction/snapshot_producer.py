@@ -51,10 +51,14 @@ _NEWEST_WRITTEN_FORMAT = 2
 
 
 class SnapshotProducer:
-    """Makes the snapshot of one action, on a branch, with extra summary properties."""
+    """Makes the snapshot of one action, on a branch, with extra summary properties.
+
+    With `creates_branch` the branch may be missing, and starts with this snapshot.
+    """
 
     __slots__ = (
         "_attempts",
+        "_creates_branch",
         "_lists",
         "_manifest_numbers",
         "_owned",
@@ -66,8 +70,13 @@ class SnapshotProducer:
     )
 
     def __init__(
-        self, branch: str | None = None, snapshot_properties: Mapping[str, str] | None = None
+        self,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        *,
+        creates_branch: bool = False,
     ) -> None:
+        self._creates_branch = creates_branch
         self.branch = branch or MAIN_BRANCH
         self.commit_uuid = str(uuid.uuid4())
         self._properties = dict(snapshot_properties or {})
@@ -101,6 +110,8 @@ class SnapshotProducer:
             raise InvalidInputError(
                 f"'{self.branch}' is a tag of {base.location}: it can't be written to"
             )
+        if ref is None and self._creates_branch:
+            return None
         if ref is None and self.branch != MAIN_BRANCH:
             known = ", ".join(name for name, each in base.refs.items() if each.is_branch)
             raise NoSuchSnapshotError(

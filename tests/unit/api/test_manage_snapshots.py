@@ -185,9 +185,27 @@ def test_wrong_types_are_refused_at_once(table: Table) -> None:
         manage.set_current_snapshot()
 
 
-def test_a_table_without_a_snapshot_has_nothing_to_point_to() -> None:
+def test_a_table_without_a_snapshot_has_nothing_that_a_tag_could_point_to() -> None:
     with pytest.raises(NoSuchSnapshotError, match="write to the table first"):
-        make().manage_snapshots().create_branch(None, "b").commit()
+        make().manage_snapshots().create_tag(None, "t").commit()
+
+
+def test_a_branch_of_a_table_without_a_snapshot_gets_an_empty_one() -> None:
+    table = make()
+    manage = table.manage_snapshots().create_branch(None, "b", min_snapshots_to_keep=3)
+    manage.create_tag(None, "t")
+    with pytest.raises(NoSuchSnapshotError, match="write to the table first"):
+        manage.commit()  # main has none still, and nothing lands
+    assert not table.refresh().metadata.refs
+    table.manage_snapshots().create_branch(None, "b", min_snapshots_to_keep=3).commit()
+    assert table.current_snapshot() is None
+    assert table.metadata.refs["b"].min_snapshots_to_keep == 3
+    assert table.snapshots()[0].summary["total-records"] == "0"
+    assert ids(table, branch="b") == []
+    add(table, 4, branch="b")
+    assert ids(table, branch="b") == [4]
+    with pytest.raises(InvalidInputError, match="already"):
+        table.manage_snapshots().create_branch(None, "b").commit()
 
 
 def test_a_reference_that_another_commit_made_is_seen(table: Table) -> None:
