@@ -113,6 +113,42 @@ def test_the_source_is_read_once(spark: Any, tmp_path: Path, mode: str) -> None:
     assert sum(row["v"] >= 1000 for row in found) == done.inserted + done.updated
 
 
+@both_modes
+def test_rows_that_no_clause_is_about_stay_once_however_many_source_rows_match_them(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    twice = pa.concat_tables([SOURCE, SOURCE])
+    merge = table.merge(twice, "t.id = s.id").when_not_matched_by_source_delete("t.id < 5")
+    assert counts(merge.execute()) == (0, 0, 4)
+    assert [row[0] for row in rows_of(table)] == [3, 5, 6, 7, 8, 9]
+
+
+@both_modes
+def test_a_merge_of_a_table_with_rows_of_itself(spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, spark, mode)
+    even = table.scan("id in (0, 2, 4, 6, 8)").to_df(spark).selectExpr("id", "v + 1 v", "k")
+    merge = table.merge(even, "t.id = s.id").when_matched_update_all()
+    done = merge.when_not_matched_by_source_delete("t.id < 5").execute()
+    assert counts(done) == (0, 5, 2)
+    found = [row[:2] for row in rows_of(table)]
+    assert found == [(0, 1), (2, 21), (4, 41), (5, 50), (6, 61), (7, 70), (8, 81), (9, 90)]
+
+
+@both_modes
+def test_only_files_with_matched_rows_are_touched(spark: Any, tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, spark, mode)
+    before = {task.file_path: task for task in table.scan().plan_files()}
+    one = pa.table({"id": [3], "v": pa.array([1], pa.int32()), "k": ["s"]})
+    table.merge(one, "t.id % 100 = s.id").when_matched_update_all().execute()
+    after = {task.file_path: task for task in table.scan().plan_files()}
+    if mode == "copy-on-write":
+        assert len(before.keys() - after.keys()) == 1
+    else:
+        assert before.keys() < after.keys()
+        assert sum(bool(task.delete_files) for task in after.values()) == 1
+
+
 def test_the_target_may_be_the_source(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, spark, "merge-on-read")
     frame = table.scan().to_df(spark).where("id < 3")
@@ -209,6 +245,23 @@ def test_rows_appended_in_reach_meanwhile_are_a_conflict(
     conflicting(table, "t.id = s.id", SOURCE.slice(0, 3), spark, "6L")
     appended = table.refresh().scan("id = 6 and v = 60").to_arrow()
     assert appended.num_rows == 1  # it won, and the merge did not see it
+
+
+def test_what_a_by_source_clause_reaches_is_in_conflict(spark: Any, tmp_path: Path) -> None:
+    """Whatever the source's keys are; rows that its condition leaves out are not."""
+    table = made(tmp_path, spark)
+    for appended, lands in (("63L", True), ("31L", False)):
+        other = ice.load_table(table.location())
+        tx = table.refresh().transaction()
+        merge = tx.merge(SOURCE, "t.id = s.id").when_matched_update_all()
+        merge.when_not_matched_by_source_delete("t.id >= 8 and t.id < 50").execute()
+        other.append(spark.range(1).selectExpr(f"{appended} id").selectExpr(*ROW))
+        if lands:
+            tx.commit_transaction()
+        else:
+            with pytest.raises(ValidationException, match="Conflict"):
+                tx.commit_transaction()
+    assert [row[0] for row in rows_of(table)] == [*range(8), 31, 63]
 
 
 @both_modes

@@ -159,16 +159,20 @@ def _rewritten(work: Merging) -> RowChange:
 
 def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
     """Return all rows of rewritten files as the clauses leave them."""
-    clauses = work.clauses
-    joined = target.join(work.source.rows, sf.expr(work.on), "left")
-    met = joined.withColumn(
-        CLAUSE,
-        sf.when(sf.col(f"s.{SOURCE_ROW}").isNotNull(), clauses.number(Kind.MATCHED)).otherwise(
-            clauses.number(Kind.BY_SOURCE)
-        ),
-    )
-    stays = met.where(~sf.col(CLAUSE).isin(clauses.numbers(Does.DELETE)))
-    return clauses.made_rows(stays, [Kind.MATCHED, Kind.BY_SOURCE], old=True)
+    clauses, on = work.clauses, sf.expr(work.on)
+    if clauses.of(Kind.MATCHED):
+        found = sf.col(f"s.{SOURCE_ROW}").isNotNull()
+        number = sf.when(found, clauses.number(Kind.MATCHED))
+        joined = target.join(work.source.rows, on, "left")
+        met = [joined.withColumn(CLAUSE, number.otherwise(clauses.number(Kind.BY_SOURCE)))]
+    else:  # rows that match stay, once each, however many source rows they match
+        matching = target.join(work.keys(), on, "left_semi").withColumn(CLAUSE, sf.lit(0))
+        alone = target.join(work.keys(), on, "left_anti")
+        met = [matching, alone.withColumn(CLAUSE, clauses.number(Kind.BY_SOURCE))]
+    gone = sf.col(CLAUSE).isin(clauses.numbers(Does.DELETE))
+    kinds = [Kind.MATCHED, Kind.BY_SOURCE]
+    made = [clauses.made_rows(rows.where(~gone), kinds, old=True) for rows in met]
+    return made[0] if len(made) == 1 else made[0].unionByName(made[1])
 
 
 def _touched(changed: DataFrame, *, unique: bool) -> Mapping[str, Any]:  # a Spark row each
