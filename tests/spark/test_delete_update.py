@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
@@ -144,6 +145,21 @@ def test_bad_input_is_named_and_changes_nothing(spark: Any, tmp_path: Path) -> N
         with pytest.raises(InvalidInputError, match=shown):
             change(table)
     assert files(tmp_path) == before
+
+
+@both_modes
+def test_columns_may_be_called_anything(spark: Any, tmp_path: Path, mode: str) -> None:
+    properties = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
+    odd = pa.table({"a`b": [1, 2, 3, 4], "c d.é": ["x", "x", "x", "x"]})
+    table = ice.create_table(str(tmp_path / "t"), odd.schema, properties=properties)
+    table.append(odd)
+    assert table.update({"c d.é": "concat(`c d.é`, `a``b`)"}, "abs(`a``b`) = 1").updated == 1
+    assert table.delete("length(`c d.é`) + `a``b` = 3").deleted == 2
+    source = odd.slice(2).append_column("t`t", pa.array([5, 6]))
+    merge = table.merge(source, "t.`a``b` = s.`a``b` and t.`c d.é` = 'x'")
+    done = merge.when_matched_update({"a`b": "t.`a``b` + s.`t``t`"}, "s.`t``t` > 5").execute()
+    assert done.updated == 1
+    assert rows_of(table) == [(3, "x"), (10, "x")]
 
 
 def test_format_version_1_is_refused(spark: Any, tmp_path: Path) -> None:

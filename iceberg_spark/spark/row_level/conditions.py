@@ -107,7 +107,7 @@ def all_of(predicates: Sequence[Unbound]) -> Unbound | None:
 
 def columns_in(schema: Schema, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the top-level columns that SQL texts may use: whose names occur in them at all."""
-    everything = " ".join(texts).lower()
+    everything = " ".join(texts).lower().replace("``", "`")
     return tuple(field.name for field in schema.fields if field.name.lower() in everything)
 
 

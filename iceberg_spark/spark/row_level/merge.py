@@ -70,7 +70,7 @@ class Merging:
 
     def keys(self) -> DataFrame:
         """Return the columns of the source that ON may use, and the rows' numbers, alias `s`."""
-        used = self.on.lower()
+        used = self.on.lower().replace("``", "`")
         names = [name for name in self.source.rows.columns if name.lower() in used]
         wanted = [sf.col(f"s.`{name.replace('`', '``')}`") for name in names]
         keys = self.source.rows.select(*wanted, sf.col(f"s.{SOURCE_ROW}"))
