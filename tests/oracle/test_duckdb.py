@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark import Table
 from iceberg_spark.errors import IcebergError
 from tests.oracle import duckdb_reader, rows
 from tests.oracle.compare import assert_same_rows, same_rows
@@ -42,6 +44,63 @@ def test_duckdb_reads_our_newest_metadata_file(java: SparkSession) -> None:
     ice.load_table(path).overwrite(rows.table(5, 9))
     newest = max(Path(path, "metadata").glob("v*.metadata.json"))
     assert_same_rows(rows.table(5, 9), duckdb_reader.read(str(newest)))
+
+
+UPSERTS = pa.table(
+    {
+        "id": pa.array([2, 4, None, 4, 9], pa.int64()),
+        "k": ["B", "x", "n", "y", None],
+        "_op": ["U", "I", "I", "U", "D"],
+    }
+)
+
+
+def upserted(folder: Path, partition_by: list[str], source: pa.Table, **properties: str) -> Table:
+    """Rows replaced and deleted by key, twice inside of one batch too."""
+    named = {key.replace("_", "-"): value for key, value in properties.items()}
+    table = ice.create_table(
+        str(folder / "t"), "id bigint, k string", partition_by=partition_by, properties=named
+    )
+    table.append(pa.table({"id": [1, 2, 3, 9], "k": ["a", "b", None, "c"]}))
+    table.upsert(source, ["id"], global_delete=partition_by == ["k"])
+    table.upsert(source.slice(0, 1), ["id"], global_delete=partition_by == ["k"])
+    return table
+
+
+@pytest.mark.parametrize("partition_by", [[], ["bucket(3, id)"], ["k"]], ids=str)
+def test_duckdb_reads_our_equality_deletes(tmp_path: Path, partition_by: list[str]) -> None:
+    table = upserted(tmp_path, partition_by, UPSERTS.filter(pc.field("id") > 0))
+    kinds = {each.content.name for task in table.scan().plan_files() for each in task.delete_files}
+    assert kinds == {"EQUALITY_DELETES", "POSITION_DELETES"}
+    found = table.scan().to_arrow()
+    assert set(found["k"].to_pylist()) == {"a", "B", None, "y"}
+    assert_same_rows(found, duckdb_reader.read(table.metadata_location))
+
+
+def test_duckdb_loses_rows_whose_key_is_null_to_any_equality_delete(tmp_path: Path) -> None:
+    table = upserted(tmp_path, [], UPSERTS)
+    found = table.scan().to_arrow()
+    assert None in found["id"].to_pylist()
+    left = found.filter(pc.field("id").is_valid())
+    assert_same_rows(left, duckdb_reader.read(table.metadata_location))
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "delete_format", "shown"),
+    [
+        (["bucket(3, id)"], "parquet", "Comparison on NULL values"),
+        ([], "avro", "'AVRO' not supported for deletes"),
+        ([], "orc", "'ORC' not supported for deletes"),
+    ],
+)
+def test_duckdb_does_not_read_equality_deletes_of_a_null_partition_or_of_other_formats(
+    tmp_path: Path, partition_by: list[str], delete_format: str, shown: str
+) -> None:
+    properties = {"write.delete.format.default": delete_format}
+    table = upserted(tmp_path, partition_by, UPSERTS, **properties)
+    table.upsert(pa.table({"id": pa.array([None], pa.int64()), "k": ["m"]}), ["id"])
+    with pytest.raises(Exception, match=shown):
+        duckdb_reader.read(table.metadata_location)
 
 
 FILTERS = {

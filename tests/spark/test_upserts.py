@@ -130,6 +130,24 @@ def test_options_of_an_upsert_are_checked(any_spark: Any, target: Path, tmp_path
         save(frame, tmp_path / "none")
 
 
+def test_rows_that_can_not_be_are_refused_and_leave_nothing(any_spark: Any, target: Path) -> None:
+    table = ice.load_table(str(target))
+    frame = any_spark.range(0, 4, 1, 2)
+    unknown = frame.selectExpr("id", "'x' v", "if(id = 3, 'X', 'I') _op")
+    for write in (lambda: table.upsert(unknown, ["id"]), lambda: save(unknown, target)):
+        with pytest.raises(Exception, match="_op"):
+            write()
+    for bad, message in (
+        (frame.selectExpr("id", "'x' v", "1 more"), "'more'"),
+        (frame.selectExpr("'x' v"), "key column 'id'"),
+        (frame.selectExpr("id", "'x' v", "'y' V"), "V"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            table.upsert(bad, ["id"])
+    assert live(target) == {}
+    assert files(target) == 0
+
+
 def test_an_enabled_session_brings_the_rows_of_a_key_together(spark: Any, target: Path) -> None:
     frame = spark.range(0, 40, 1, 4).selectExpr("id % 4 AS id", "cast(id AS string) AS v")
     ice.enable(spark)

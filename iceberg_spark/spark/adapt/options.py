@@ -197,9 +197,12 @@ def _check_upsert(given: Mapping[str, str]) -> None:
             if name in given:
                 raise InvalidOptionError(f"Option '{name}' is for write-mode=upsert: set that too")
         return
-    for name in ("mergeschema", "overwrite-mode"):
+    for name, instead in (
+        ("mergeschema", ": add columns by update_schema()"),
+        ("overwrite-mode", ""),
+    ):
         if name in given:
-            raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert")
+            raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert{instead}")
 
 
 def _path(options: Mapping[str, str]) -> str:

@@ -313,6 +313,15 @@ def test_an_upsert_replaces_rows_that_its_transaction_appended() -> None:
     assert live(table) == {(1, "a"), (2, "B")}
 
 
+def test_a_column_may_be_added_in_the_same_transaction() -> None:
+    table = make()
+    table.append(rows(id=[1, 2], k=["a", "b"]))
+    with table.transaction() as tx:
+        tx.update_schema().add_column("v", "int").commit()
+        tx.upsert(rows(id=[2], k=["B"], v=pa.array([7], pa.int32())), ["id"])
+    assert live(table) == {(1, "a", None), (2, "B", 7)}
+
+
 # -------------------------------------------------------------------------------- bad input
 
 
