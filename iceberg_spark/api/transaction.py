@@ -171,6 +171,7 @@ class TableTransaction:
                 snapshot_properties=snapshot_properties,
                 case_sensitive=case_sensitive,
                 time_zone=time_zone,
+                schema=self._staged().schema,
             )
         )
 

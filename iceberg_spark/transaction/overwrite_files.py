@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import Bound, Unbound
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflicts import (
@@ -22,7 +22,7 @@ from iceberg_spark.transaction.conflicts import (
 )
 from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
-from iceberg_spark.transaction.planned import Planned, may_match_filter
+from iceberg_spark.transaction.planned import Planned, bind_again, may_match_filter
 from iceberg_spark.transaction.selection import MatchingRows, Paths, Selection
 
 
@@ -32,10 +32,10 @@ class OverwriteFiles:
     A file of `delete` that another commit removed is a ValidationException, and so is a data file
     that `row_filter` matches in part: it is named. `planned` says since when and how strictly
     conflicts with other commits are looked for; a file that is replaced must not have got new
-    deletes since then.
+    deletes since then. `schema` is what the names in filters meant when they were written.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is replaced, what it was planned on, and how names are read
         self,
         add: Sequence[DataFile] = (),
         delete: Sequence[DataFile] = (),
@@ -46,6 +46,7 @@ class OverwriteFiles:
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
         time_zone: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         for file in (*add, *delete):
             if file.content is not DataFileContent.DATA:
@@ -58,6 +59,7 @@ class OverwriteFiles:
         self._planned = planned
         self._case_sensitive = case_sensitive
         self._time_zone = time_zone
+        self._schema = schema
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
@@ -101,9 +103,10 @@ class OverwriteFiles:
         return Operation.OVERWRITE if self._add else Operation.DELETE
 
     def _bind(self, base: TableMetadata, unbound: Unbound) -> Bound:
-        return bind(
-            base.schema,
+        return bind_again(
+            base,
             unbound,
+            self._schema,
             case_sensitive=self._case_sensitive,
             time_zone=self._time_zone,
         )

@@ -146,6 +146,7 @@ def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> Overwrite
         refuse_new_deletes=merge_on_read and mode.verb != "delete",
         case_sensitive=verb.case_sensitive,
         time_zone=verb.time_zone,
+        schema=verb.metadata.schema,
     )
     if not merge_on_read:
         return OverwriteFiles(
@@ -156,6 +157,7 @@ def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> Overwrite
             snapshot_properties=verb.snapshot_properties,
             case_sensitive=verb.case_sensitive,
             time_zone=verb.time_zone,
+            schema=verb.metadata.schema,
         )
     return RowDelta(
         change.added_data,

@@ -287,6 +287,26 @@ def test_rows_added_outside_the_filter_are_no_conflict(mode: str):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_column_that_got_another_name_meanwhile_is_a_conflict(mode: str):
+    table = filled(**{"write.delete.mode": mode})
+    other = ice.load_table(table.location())
+    transaction = table.transaction()
+    transaction.delete("k = 'a' and id > 1")
+    with other.update_schema() as update:
+        update.rename_column("k", "j")
+        update.add_column("unrelated", "int")
+    with pytest.raises(ValidationException, match="changed the columns"):
+        transaction.commit_transaction()
+    assert ids(table.refresh()) == [1, 2, 3, 4, 5, 6]
+    transaction = table.transaction()
+    transaction.delete("j = 'a' and id > 1")
+    with other.update_schema() as update:
+        update.delete_column("unrelated")
+    transaction.commit_transaction()
+    assert ids(table) == [1, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_data_file_that_was_rewritten_meanwhile_is_a_conflict(mode: str):
     table = filled(**{"write.delete.mode": mode, "write.delete.isolation-level": "snapshot"})
     other = ice.load_table(table.location())

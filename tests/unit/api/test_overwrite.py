@@ -125,6 +125,31 @@ def test_rows_that_came_since_the_plan_and_do_not_match_stay():
     assert ids(table) == [2, 3, 4, 9, 100]
 
 
+@pytest.mark.parametrize("allow_rewrite", [True, False])
+@pytest.mark.parametrize("taken_over", [True, False])
+def test_names_that_another_commit_gave_to_other_columns_are_a_conflict(
+    allow_rewrite: bool, taken_over: bool, tmp_path: Path
+):
+    """The filter would be about the values of another column, or of none."""
+    table = make(tmp_path / "t", schema="a bigint, b bigint")
+    table.append(rows(a=[1, 1], b=[2, 2]))
+    late = table.transaction()
+    late.overwrite(rows(a=[9], b=[9]), "a = 1", allow_rewrite=allow_rewrite)
+    other = ice.load_table(table.location())
+    with other.update_schema() as update:
+        update.rename_column("a", "c")
+    if taken_over:
+        with other.update_schema() as update:
+            update.rename_column("b", "a")
+        other.append(rows(c=[5], a=[1]))
+    before = other.scan().to_arrow()
+    written = files_below(tmp_path / "t" / "data")
+    with pytest.raises(ValidationException, match="changed the columns"):
+        late.commit_transaction()
+    assert table.refresh().scan().to_arrow() == before
+    assert len(files_below(tmp_path / "t" / "data")) < len(written)
+
+
 def test_partly_matching_files_of_an_evolved_partition_are_rewritten_by_the_current_spec():
     moments = [dt.datetime(2024, month, 1, tzinfo=dt.UTC) for month in (1, 2, 3)]
     table = make(schema="id bigint, ts timestamp", partition_by=["years(ts)"])
