@@ -20,13 +20,16 @@ from iceberg_spark.write.position_delete_writer import write_position_deletes
 def delete_keys(
     table: Table, rows: Sequence[dict[str, Any]], spec_id: int | None = None, at: tuple = ()
 ) -> None:
-    """Commit an equality delete of these keys, in one partition or, without one, wherever."""
+    """Commit an equality delete of these keys, in one partition or, without one, wherever.
+
+    Names may be of fields in structs, as in `st.a`.
+    """
     metadata = table.metadata
     schema = metadata.schema
     ids = [schema.find_field(name).field_id for name in rows[0]]
     spec = metadata.partition_specs[metadata.default_spec_id if spec_id is None else spec_id]
     kind = equality_schema(schema, ids)
-    keys = pa.Table.from_pylist(list(rows), schema=to_arrow(kind))
+    keys = pa.Table.from_pylist([nested(row) for row in rows], schema=to_arrow(kind))
     files = write_equality_deletes(
         write_context(metadata),
         table.io,
@@ -36,7 +39,19 @@ def delete_keys(
         partition=at,
         task=TaskId(),
     )
-    _commit(table, files)
+    commit_deletes(table, files)
+
+
+def nested(row: dict[str, Any]) -> dict[str, Any]:
+    """A row in which the fields of structs are given by their full names."""
+    made: dict[str, Any] = {}
+    for name, value in row.items():
+        *above, last = name.split(".")
+        place = made
+        for step in above:
+            place = place.setdefault(step, {})
+        place[last] = value
+    return made
 
 
 def delete_positions(
@@ -56,9 +71,10 @@ def delete_positions(
         granularity=granularity,
         task=TaskId(),
     )
-    _commit(table, files)
+    commit_deletes(table, files)
 
 
-def _commit(table: Table, deletes: Sequence[DataFile]) -> None:
+def commit_deletes(table: Table, deletes: Sequence[DataFile]) -> None:
+    """Commit delete files in one snapshot."""
     commit(table._catalog, table.identifier, RowDelta(deletes=deletes), table._loaded)
     table.refresh()

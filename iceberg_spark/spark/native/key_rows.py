@@ -32,7 +32,11 @@ from iceberg_spark.spec.schema import Schema
 SEQUENCE = "sequence"
 SCOPE = "scope"
 FILES_PER_TASK_BYTES = 16 * 1024 * 1024
-"""Bytes of delete files that one Spark task reads."""
+"""Bytes of delete files that one Spark task reads, ..."""
+KEYS_PER_TASK_BYTES = 64 * 1024 * 1024
+"""... and bytes of keys in memory, estimated: files may be compressed a hundred times."""
+BATCH_BYTES = 8 * 1024 * 1024
+"""What a task hands to the JVM at once, which holds it in memory."""
 
 
 def key_column_name(place: int) -> str:
@@ -63,6 +67,20 @@ def local_keys(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> pa.Tabl
     return distinct.rename_columns([names.get(name, name) for name in distinct.column_names])
 
 
+def mean_key_bytes(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> float:
+    """Return how many bytes a key takes in memory, by the first rows of the largest file.
+
+    The size of a file says little: equal beginnings of keys are compressed away. Raises as
+    `local_keys`.
+    """
+    largest = max(deletes.files, key=lambda file: file.record_count)
+    for batch in _rows(context, io, deletes.keys, largest, 0):
+        if batch.num_rows:
+            size = sum(column.nbytes for column in batch.columns[: len(deletes.keys)])
+            return float(size / batch.num_rows)
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class _ReadKeys:
     """Reads the delete files that arrive as pickled (file, scope) groups."""
@@ -76,31 +94,43 @@ class _ReadKeys:
             for group in batch.column(0):
                 # Bytes that our own driver made a moment ago.
                 for file, scope in pickle.loads(group.as_py()):  # noqa: S301
-                    yield from _rows(self.context, io, self.keys, file, scope)
+                    for rows in _rows(self.context, io, self.keys, file, scope):
+                        yield from _sliced(rows)
 
 
-def spark_keys(context: ScanContext, deletes: KeyDeletes, spark: SparkSession) -> DataFrame:
+def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, batch.num_rows * BATCH_BYTES // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def spark_keys(
+    context: ScanContext, deletes: KeyDeletes, spark: SparkSession, key_bytes: float
+) -> DataFrame:
     """Return the keys as a frame that Spark's tasks read, with scopes and sequence numbers.
 
-    Keys that are there twice stay so, unless sequence numbers differ.
+    Keys that are there twice stay so, unless sequence numbers differ. A key takes some
+    `key_bytes` in memory.
     """
     check_worker_python(spark)
-    groups = [pickle.dumps(group, pickle.HIGHEST_PROTOCOL) for group in _groups(deletes)]
+    groups = [pickle.dumps(group, pickle.HIGHEST_PROTOCOL) for group in _groups(deletes, key_bytes)]
     numbers = pa.array(range(len(groups)), pa.int32())
     rows = pa.table({"files": pa.array(groups, pa.binary()), "number": numbers})
     spread = spark.createDataFrame(rows).repartitionById(len(groups), "number").select("files")
     return spread.mapInArrow(_ReadKeys(context, deletes.keys), to_spark(_schema(deletes.keys)))
 
 
-def _groups(deletes: KeyDeletes) -> Iterator[list[tuple[DeleteFile, int]]]:
+def _groups(deletes: KeyDeletes, key_bytes: float) -> Iterator[list[tuple[DeleteFile, int]]]:
     group: list[tuple[DeleteFile, int]] = []
-    size = 0
+    stored, held = 0, 0.0
     for file, scope in zip(deletes.files, deletes.scopes, strict=True):
-        if group and size + file.file_size_in_bytes > FILES_PER_TASK_BYTES:
+        stored += file.file_size_in_bytes
+        held += file.record_count * key_bytes
+        if group and (stored > FILES_PER_TASK_BYTES or held > KEYS_PER_TASK_BYTES):
             yield group
-            group, size = [], 0
+            group = []
+            stored, held = file.file_size_in_bytes, file.record_count * key_bytes
         group.append((file, scope))
-        size += file.file_size_in_bytes
     yield group
 
 

@@ -25,6 +25,7 @@ from iceberg_spark.spark.native.key_rows import (
     SEQUENCE,
     key_columns,
     local_keys,
+    mean_key_bytes,
     spark_keys,
 )
 from iceberg_spark.spark.native.position_words import bit_words, position_words
@@ -33,6 +34,8 @@ from iceberg_spark.spec.reserved import DELETED
 
 LOCAL_KEYS = 20_000
 """Up to so many keys travel with the plan; more of them are read by tasks."""
+LOCAL_BYTES = 16 * 1024 * 1024
+"""Keys that take more bytes do not travel with the plan either, however few they are."""
 BITMAP_KEYS = 2_000_000
 """Up to so many integral keys are read by the driver, some 20 ms for 500,000 ..."""
 BITMAP_BYTES_PER_KEY = 16
@@ -123,7 +126,9 @@ def _without_keys(
 ) -> _Rows:
     spark = rows.frame.sparkSession
     if deletes.record_count > (BITMAP_KEYS if _is_countable(deletes) else LOCAL_KEYS):
-        return _without_joined(rows, deletes, number, spark_keys(plan.context, deletes, spark))
+        mean = mean_key_bytes(plan.context, io, deletes)
+        keys = spark_keys(plan.context, deletes, spark, mean)
+        return _without_joined(rows, deletes, number, keys, _size(deletes, mean))
     table = local_keys(plan.context, io, deletes)
     rows, table = _without_null_key(rows, deletes, table)
     found = _bits(table.column(0)) if _is_countable(deletes) and table.num_rows else None
@@ -133,9 +138,11 @@ def _without_keys(
         return rows.without(_bit(bits, _countable(deletes), first_word))
     nulls = tuple(table.column(place).null_count > 0 for place in range(len(deletes.keys)))
     known = replace(deletes, may_be_null=nulls)
-    if table.num_rows > LOCAL_KEYS:
-        return _without_joined(rows, known, number, spark_keys(plan.context, known, spark))
-    return _without_joined(rows, known, number, spark.createDataFrame(table))
+    if table.num_rows > LOCAL_KEYS or table.nbytes > LOCAL_BYTES:
+        mean = table.nbytes / len(table)
+        keys = spark_keys(plan.context, known, spark, mean)
+        return _without_joined(rows, known, number, keys, _size(known, mean))
+    return _without_joined(rows, known, number, spark.createDataFrame(table), table.nbytes)
 
 
 def _is_countable(deletes: KeyDeletes) -> bool:
@@ -173,8 +180,10 @@ def _without_null_key(rows: _Rows, deletes: KeyDeletes, table: pa.Table) -> tupl
     return rows.without(gone), table.filter(pc.invert(missing))
 
 
-def _without_joined(rows: _Rows, deletes: KeyDeletes, number: int, keys: DataFrame) -> _Rows:
-    """Delete by a join with the keys, NULL equal to NULL."""
+def _without_joined(
+    rows: _Rows, deletes: KeyDeletes, number: int, keys: DataFrame, size: float
+) -> _Rows:
+    """Delete by a join with the keys, which take some `size` bytes; NULL is equal to NULL."""
     names = key_columns(deletes)
     sequences = {file.data_sequence_number for file in deletes.files}
     if deletes.by_sequence and (len(sequences) > 1 or rows.keep_deleted):
@@ -192,11 +201,10 @@ def _without_joined(rows: _Rows, deletes: KeyDeletes, number: int, keys: DataFra
         conditions.append(F.col(_FILE_SCOPE) == F.col(prefix + SCOPE))
     if deletes.by_sequence:
         conditions.append(F.col(prefix + SEQUENCE) > F.col(_FILE_SEQUENCE))
-    hinted = F.broadcast(keys) if _size(deletes) <= BROADCAST_BYTES else keys.hint("merge")
+    hinted = F.broadcast(keys) if size <= BROADCAST_BYTES else keys.hint("merge")
     return rows.without_matches(hinted, reduce(and_, conditions), prefix + "marker")
 
 
-def _size(deletes: KeyDeletes) -> int:
-    """Estimate the bytes of a hash table: files are compressed, rows have their overhead."""
-    stored = sum(file.file_size_in_bytes for file in deletes.files)
-    return 4 * stored + _HASHED_ROW_BYTES * deletes.record_count
+def _size(deletes: KeyDeletes, mean_bytes: float) -> float:
+    """Estimate the bytes of a hash table: rows have their overhead."""
+    return (_HASHED_ROW_BYTES + mean_bytes) * deletes.record_count
