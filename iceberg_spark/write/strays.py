@@ -12,14 +12,24 @@ from iceberg_spark.write.locations import data_folder
 
 # Spark gives up while other tasks still run, and leaves each Python worker two seconds to end
 # (spark.python.task.killTimeout): what they write meanwhile is found by looking again.
-_LOOKS_AFTER_ABORT_S = (0.0, 0.5, 1.0, 2.0)
+_LOOKS_S = (0.0, 0.5, 1.0, 2.0)
 
 
 def remove_aborted(io: FileIO, context: WriteContext) -> None:
     """Delete every file of a write on Spark that failed, in some seconds' looks."""
-    for pause in _LOOKS_AFTER_ABORT_S:
+    for pause in _LOOKS_S:
         time.sleep(pause)
         remove_strays(io, context, keep=(), aborted=True)
+
+
+def remove_other_attempts(io: FileIO, context: WriteContext, keep: Collection[str]) -> None:
+    """Delete what attempts that failed or were overtaken wrote, in some seconds' looks.
+
+    The worker of such an attempt may outlive the attempt that took its place.
+    """
+    for pause in _LOOKS_S:
+        time.sleep(pause)
+        remove_strays(io, context, keep)
 
 
 def remove_strays(

@@ -1,8 +1,9 @@
-"""The Spark task that a worker runs."""
+"""The Spark task that a worker runs, and whether others may run beside it."""
 
 from __future__ import annotations
 
 from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from iceberg_spark.write.context import TaskId
 
@@ -15,3 +16,18 @@ def task_id() -> TaskId:
     """
     task = TaskContext.get()
     return TaskId() if task is None else TaskId(task.partitionId(), task.taskAttemptId())
+
+
+def was_tried_before() -> bool:
+    """Return whether the Spark task we run in is not the first attempt at its partition.
+
+    The worker of an attempt that failed may still be writing: it sees the end of its input, not
+    the failure.
+    """
+    task = TaskContext.get()
+    return task is not None and task.attemptNumber() > 0
+
+
+def speculates(spark: SparkSession) -> bool:
+    """Return whether Spark may run a task twice at a time, and then ends the slower attempt."""
+    return str(spark.conf.get("spark.speculation", "false")).lower() == "true"

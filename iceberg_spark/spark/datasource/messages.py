@@ -27,9 +27,13 @@ class TaskGroup(InputPartition):
 
 @dataclass(frozen=True, slots=True)
 class FilesWritten(WriterCommitMessage):
-    """The data files that one successful task attempt wrote and closed."""
+    """The data files that one successful task attempt wrote and closed.
+
+    `tried_before` says that another attempt at the same rows failed.
+    """
 
     data_files: tuple[DataFile, ...]
+    tried_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.options import WriteOptions
-from iceberg_spark.spark.adapt.task import task_id
+from iceberg_spark.spark.adapt.task import task_id, was_tried_before
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.datasource.messages import FilesWritten
 from iceberg_spark.spec.apply_updates import apply
@@ -40,7 +40,7 @@ from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.strays import remove_aborted, remove_strays
+from iceberg_spark.write.strays import remove_aborted, remove_other_attempts, remove_strays
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ class BatchWriter(DataSourceArrowWriter):
         """Write one task's rows; what an attempt wrote is removed when it fails."""
         io = FsspecIO(self.context.io_properties)
         batches = aligned(self.context.schema, iterator, align_options(self.options))
-        return FilesWritten(write_data_files(self.context, io, batches, task_id()))
+        files = write_data_files(self.context, io, batches, task_id())
+        return FilesWritten(files, was_tried_before())
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit all files at once, then remove what failed or doubled attempts left behind."""
@@ -86,8 +87,10 @@ class BatchWriter(DataSourceArrowWriter):
                 planned_on = read_metadata(io, self.target.merged_on)
                 actions.insert(0, SetSchema(self.context.schema, planned_on))
             commit(catalog, identifier, actions, base, creation=self.target.creation)
+        again = any(isinstance(each, FilesWritten) and each.tried_before for each in messages)
+        remove = remove_other_attempts if again else remove_strays
         try:
-            remove_strays(io, self.context, paths)
+            remove(io, self.context, paths)
         except StorageError:
             return  # the commit has landed: strays are left to orphan removal
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.adapt.task import task_id
+from iceberg_spark.spark.adapt.task import speculates, task_id, was_tried_before
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.arranged_frame import (
@@ -34,7 +34,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
-from iceberg_spark.write.strays import remove_aborted, remove_strays
+from iceberg_spark.write.strays import remove_aborted, remove_other_attempts, remove_strays
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,15 @@ class WriteTask:
     options: AlignOptions
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write a task's batches, then yield one row: the pickled descriptions of its files."""
+        """Write a task's batches, then yield one row: its files, described and pickled.
+
+        Beside them it says whether an attempt before this one failed.
+        """
         io = FsspecIO(self.context.io_properties)
         rows = aligned(self.context.schema, batches, self.options)
         files = write_data_files(self.context, io, rows, task_id())
-        yield pa.record_batch({"files": pa.array([pickle.dumps(files)], pa.binary())})
+        done = pickle.dumps((files, was_tried_before()))
+        yield pa.record_batch({"files": pa.array([done], pa.binary())})
 
 
 def write_frame(
@@ -90,8 +94,11 @@ def _write_by_arrow(
         remove_aborted(io, context)
         raise
     # Bytes that our own tasks made a moment ago.
-    files = tuple(file for row in found for file in pickle.loads(bytes(row.files)))  # noqa: S301
-    remove_strays(io, context, [file.file_path for file in files])
+    done = [pickle.loads(bytes(row.files)) for row in found]  # noqa: S301
+    files = tuple(file for written, _ in done for file in written)
+    others = any(again for _, again in done) or speculates(frame.sparkSession)
+    remove = remove_other_attempts if others else remove_strays
+    remove(io, context, [file.file_path for file in files])
     return files
 
 
