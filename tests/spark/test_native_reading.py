@@ -17,10 +17,16 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.native.native_session import FIELD_IDS
+from iceberg_spark.spark.native.native_session import (
+    FIELD_IDS,
+    LISTING_THRESHOLD,
+    ON_THE_DRIVER,
+    is_connect,
+)
 from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field
+from tests.spark.delete_commits import delete_keys, delete_positions
 from tests.spark.native_tables import METADATA_COLUMNS, every_type_table, evolve, rows
 
 
@@ -175,6 +181,14 @@ HOSTILE = {
     "spark.sql.parquet.int96TimestampConversion": "true",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
     "spark.sql.caseSensitive": "true",
+    "spark.sql.sources.useV1SourceList": "",
+    "spark.sql.parquet.mergeSchema": "true",
+    "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
+    "spark.sql.files.maxPartitionBytes": "1000",
+    "spark.sql.ansi.enabled": "false",
 }
 
 
@@ -186,6 +200,23 @@ def test_settings_made_before_or_after_a_frame_change_nothing(spark: Any, evolve
         assert rows(before.select("*").where("id >= 0")) == expected
         assert rows(evolved.scan().to_df(spark, engine="native")) == expected
         assert spark.conf.get(FIELD_IDS) == "false"
+
+
+def test_deletes_hold_whatever_the_session_says(any_spark: Any, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, k string")
+    table.append(pa.table({"id": range(10), "k": [f"k{i}" for i in range(10)]}))
+    delete_positions(table, [(table.scan().plan_files()[0], [2, 7])])
+    delete_keys(table, [{"k": "k4"}, {"k": None}])
+    before = table.scan().to_df(any_spark)
+    live = [0, 1, 3, 5, 6, 8, 9]
+    with settings(any_spark, HOSTILE):
+        assert sorted(row.id for row in table.scan().to_df(any_spark).collect()) == live
+        if not is_connect(any_spark):
+            assert sorted(row.id for row in before.collect()) == live
+            return
+        # A Connect plan is resolved anew; Parquet as a V2 source has no row positions.
+        with pytest.raises(Exception, match="row_index"):
+            before.collect()
 
 
 def test_over_connect_turning_ids_off_leaves_frames_right(
@@ -200,6 +231,15 @@ def test_over_connect_turning_ids_off_leaves_frames_right(
     with settings(connect_spark, {FIELD_IDS: "false"}):
         assert rows(frame) == expected
         assert rows(mixed) == of_mixed
+
+
+def test_over_connect_files_are_listed_by_the_driver_at_every_action(
+    connect_spark: Any, plain: Table
+) -> None:
+    """A Connect plan is resolved, and its files listed, anew: the setting has to stay."""
+    frame = plain.scan().to_df(connect_spark, engine="native")
+    assert connect_spark.conf.get(LISTING_THRESHOLD) == ON_THE_DRIVER
+    assert frame.select("id").count() == 12
 
 
 def test_over_connect_settings_that_spoil_reading_send_files_to_arrow(
