@@ -9,7 +9,7 @@ import iceberg_spark as ice
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import delete_equal, frame, identifier, location, read
 from tests.oracle.java_tables import FORMATS, create
-from tests.oracle.product import append_spark, read_arrow, read_spark
+from tests.oracle.product import append_spark, read_both, read_spark
 
 ROWS = 6_000
 DDL = """id bigint, s string, ts timestamp, c decimal(20,3), li array<struct<k: string>>,
@@ -61,11 +61,11 @@ def test_javas_row_groups_are_split_and_keep_their_positions(
     java.sql(f"INSERT INTO {identifier(name)} {QUERY}")
     given = java.sql(QUERY).toArrow()
     assert_parts(java, path, file_format)
-    assert_same_rows(given, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(given, read_both(java, path), what="both engines")
     for text in FILTERS:
         expected = frame(java, given).where(text).toArrow()
         assert 0 < expected.num_rows < ROWS
-        assert_same_rows(expected, read_arrow(path, row_filter=text), what=text)
+        assert_same_rows(expected, read_both(java, path, row_filter=text), what=text)
     java.sql(f"DELETE FROM {identifier(name)} WHERE id % 10 = 3")
     keys = f"SELECT id FROM range(0, {ROWS}, 7)"
     delete_equal(java, name, keys, ["id"], file_format)
@@ -92,4 +92,4 @@ def test_java_reads_our_row_groups_in_splits(java: SparkSession, file_format: st
     append_spark(java, path, again)
     left = pa.concat_tables([given.take([n for n in range(ROWS) if n % 10 != 3]), again])
     assert_same_rows(left, read(java, path, **SPLIT), what="Java after both went on")
-    assert_same_rows(left, read_arrow(path), what="the Arrow scan after both went on")
+    assert_same_rows(left, read_both(java, path), what="both engines after both went on")

@@ -1,4 +1,4 @@
-"""Whatever happened to a table: Java and both of our engines read the same rows."""
+"""Whatever happened to a table: Java and both of our engines read the rows that it should hold."""
 
 import tempfile
 import uuid
@@ -11,6 +11,7 @@ from tests import random_tables
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import location, read
 from tests.oracle.product import read_both
+from tests.row_model import found
 
 
 @settings(
@@ -24,5 +25,16 @@ def test_a_random_table_reads_as_java_reads_it(
 ) -> None:
     path = location(java, f"random_{uuid.uuid4().hex}")
     with tempfile.TemporaryDirectory() as folder:
-        random_tables.build(path, Path(folder), history)
-        assert_same_rows(read(java, path), read_both(java, path))
+        built = random_tables.build(path, Path(folder), history)
+        rows = read_both(java, path)
+        if built.model.known:
+            schema = built.table.schema()
+            assert found(schema, rows) == built.model.expected(schema)
+        try:
+            expected = read(java, path)
+        except Exception as error:
+            # A key column that was dropped, and its name given again: Java reads neither.
+            if "multiple fields for name" not in str(error):
+                raise
+        else:
+            assert_same_rows(expected, rows)

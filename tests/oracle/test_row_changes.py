@@ -8,7 +8,7 @@ import iceberg_spark as ice
 from tests.oracle import duckdb_reader, pyiceberg_tables
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import identifier, location, read
-from tests.oracle.product import read_arrow
+from tests.oracle.product import read_both
 
 ROWS = pa.table(
     {
@@ -76,7 +76,7 @@ def test_every_engine_reads_our_changes(
 
 def assert_all_agree(java: SparkSession, name: str, path: str) -> None:
     expected = java.table(identifier(f"{name}_twin")).toArrow()
-    assert_same_rows(expected, read_arrow(path), what="ours")
+    assert_same_rows(expected, read_both(java, path), what="ours")
     assert_same_rows(expected, read(java, path), what="Java")
     assert_same_rows(expected, duckdb_reader.read(path), what="DuckDB")
     assert_same_rows(expected, pyiceberg_tables.read(path), what="PyIceberg")

@@ -9,7 +9,7 @@ from tests.oracle.compare import assert_same_rows
 from tests.oracle.engines import PYICEBERG
 from tests.oracle.java_api import frame, identifier, location, read
 from tests.oracle.java_tables import append, create
-from tests.oracle.product import FORMAT, read_arrow, read_spark
+from tests.oracle.product import FORMAT, read_both, read_spark
 
 PARTITIONS = "flag, bucket(2, dec9)"
 MADE = [("parquet", "1"), ("parquet", "2"), ("orc", "2"), ("avro", "2")]
@@ -60,7 +60,7 @@ def test_java_reads_a_table_that_spark_created_and_overwrote(
     save(java, path, rows.table(70, 80, file_format), "overwrite", write_format=file_format)
     last = rows.table(70, 80, file_format)
     assert_same_rows(last, read(java, path), what="Java after the static overwrite")
-    assert_same_rows(last, read_arrow(path), what="the Arrow scan after it")
+    assert_same_rows(last, read_both(java, path), what="both engines after it")
 
 
 def test_all_engines_read_a_table_that_spark_wrote_with_many_tasks(java: SparkSession) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests import random_tables
 from tests.oracle.compare import assert_same_rows
+from tests.row_model import found
 
 
 @settings(
@@ -21,10 +22,16 @@ def test_a_random_table_reads_the_same_by_both_engines(
     spark: Any, history: list[random_tables.Step], choice: st.DataObject
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        table = random_tables.build(f"{folder}/t", Path(folder), history)
+        built = random_tables.build(f"{folder}/t", Path(folder), history)
+        table = built.table
         frame = table.scan().to_df(spark)
-        assert_same_rows(table.scan().to_arrow(), frame.toArrow(), what="all rows")
+        rows = table.scan().to_arrow()
+        assert_same_rows(rows, frame.toArrow(), what="all rows")
+        if built.model.known:
+            assert found(table.schema(), rows) == built.model.expected(table.schema())
         text = choice.draw(st.sampled_from(random_tables.filters(table)))
         expected = table.scan(text).to_arrow()
         assert_same_rows(expected, table.scan(text).to_df(spark).toArrow(), what=text)
         assert_same_rows(expected, frame.where(text).toArrow(), what=f"later {text}")
+        marked = table.scan(text, metadata_columns=("_deleted", "_pos", "_spec_id"))
+        assert_same_rows(marked.to_arrow(), marked.to_df(spark).toArrow(), what="deleted ones too")
