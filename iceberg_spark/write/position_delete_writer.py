@@ -113,7 +113,7 @@ def write_positions(
 def _slices(path: str, positions: Positions) -> Iterator[pa.Table]:
     for start in range(0, len(positions), _SLICE_ROWS):
         part = positions[start : start + _SLICE_ROWS]
-        paths = pa.repeat(pa.scalar(path, pa.string()), len(part))
+        paths = pa.array([path]).take(pa.array(np.zeros(len(part), np.int32)))
         yield pa.table([paths, pa.array(part, pa.int64())], schema=to_arrow(SCHEMA))
 
 

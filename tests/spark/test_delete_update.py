@@ -9,6 +9,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
+from iceberg_spark.spark.native.write_files import write_frame
 
 MODES = ("copy-on-write", "merge-on-read")
 ROW = ("id", "cast(id * 10 as int) v", "if(id = 9, null, cast(id % 3 as string)) k")
@@ -211,3 +212,56 @@ def test_rows_that_equality_deletes_removed_stay_away_when_their_files_are_rewri
     merge = table.merge(source, "t.id = s.id - 2").when_matched_update({"v": "-3"})
     assert merge.when_not_matched_insert_all("s.id > 9").execute().updated == 1
     assert [row[:2] for row in rows_of(table)] == [(0, -3), (1, -1), (2, -2), (7, 70), (9, 90)]
+
+
+def plans_of_writes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What Spark was to do for each data write of a change, in order."""
+    found: list[str] = []
+
+    def noted(frame: Any, context: Any, *given: Any, **named: Any) -> Any:
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        found.append(f"{named['distribution_mode']} {plan}")
+        return write_frame(frame, context, *given, **named)
+
+    monkeypatch.setattr("iceberg_spark.spark.row_level.changed_rows.write_frame", noted)
+    return found
+
+
+def test_rewritten_rows_stay_with_the_task_that_reads_them(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, spark, partition_by=["k"])
+    found = plans_of_writes(monkeypatch)
+    table.delete("pow(id, 1) = 1")
+    table.update({"v": "v + 1"}, where="pow(id, 1) = 2")
+    source = spark.range(3, 12, 8).selectExpr("id", "-1 v", "'x' k")
+    table.merge(source, "t.id = s.id").when_not_matched_insert_all().when_matched_update(
+        {"v": "s.v"}
+    ).execute()
+    assert [plan.split()[0] for plan in found] == ["none"] * 3
+    assert ["Exchange" in plan for plan in found[:2]] == [False, False]
+    assert rows_of(table)[-2:] == [(9, 90, None), (11, -1, "x")]
+    table.update({"k": "'y'"}, where="pow(id, 1) = 2")  # the row moves to another partition
+    assert found[-1].split()[0] == "None"
+
+
+@pytest.mark.parametrize(
+    ("properties", "mode"),
+    [
+        ({"write.delete.distribution-mode": "hash"}, "hash"),
+        ({"write.distribution-mode": "range"}, "range"),
+        ({"write.delete.distribution-mode": "none", "write.distribution-mode": "hash"}, "none"),
+    ],
+)
+def test_rewritten_rows_go_where_a_property_says(
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    properties: dict[str, str],
+    mode: str,
+) -> None:
+    table = made(tmp_path, spark, partition_by=["k"], properties=properties)
+    found = plans_of_writes(monkeypatch)
+    assert table.delete("pow(id, 1) = 1").deleted == 1
+    assert [plan.split()[0] for plan in found] == [mode]
+    assert ids(table) == [0, *range(2, 10)]

@@ -168,6 +168,20 @@ def test_kinds_that_only_delete_go_with_kinds_that_update(
     assert [row[:2] for row in rows_of(table)] == [(4, 0), (5, 0), (7, 0), (8, 0), (9, 0)]
 
 
+@both_modes
+def test_a_clock_says_one_time_in_all_of_a_merge(spark: Any, tmp_path: Path, mode: str) -> None:
+    columns = "id bigint, seen timestamp"
+    properties = {"write.merge.mode": mode}
+    table = ice.create_table(str(tmp_path / "t"), columns, properties=properties)
+    table.append(spark.range(4).selectExpr("id", "timestamp'2020-01-01 00:00:00' seen"))
+    merge = table.merge(spark.range(2, 6), "t.id = s.id and t.seen < now()")
+    merge = merge.when_matched_update({"seen": "current_timestamp()"}, "t.seen < now()")
+    merge = merge.when_not_matched_insert({"id": "s.id", "seen": "current_timestamp"})
+    done = merge.when_not_matched_by_source_update({"seen": "now()"}).execute()
+    assert counts(done) == (2, 4, 0)
+    assert len({seen for _, seen in rows_of(table)}) == 1
+
+
 def test_null_keys_are_equal_where_on_says_so(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, spark, "merge-on-read")
     nulls = pa.table({"k": pa.array([None], pa.string())})

@@ -87,7 +87,7 @@ def _arranged(
 ) -> tuple[DataFrame, list[str]]:
     """Return the table's columns and the folder columns, distributed and sorted."""
     schema = context.schema
-    wanted = arrangement(context, asked, lambda field_id: _column(schema, field_id))
+    wanted = arrangement(context, asked, lambda field_id: table_column(schema, field_id))
     names = _free_names(schema, len(wanted.keys))
     named = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
     keyed = table.select("*", *named)
@@ -95,7 +95,7 @@ def _arranged(
     return arranged(keyed, wanted.mode, keys, wanted.order), names
 
 
-def _column(schema: Schema, field_id: int) -> Column:
+def table_column(schema: Schema, field_id: int) -> Column:
     """Return a table's column, nested or not, of a frame that has the table's columns."""
     first, *below = [schema.find_field(step).name for step in schema.path_ids(field_id)]
     column = sf.col(f"`{first.replace('`', '``')}`")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column
@@ -26,6 +26,16 @@ class Assignments:
         """All expressions."""
         inner = (text for fields in self.nested.values() for _, text in fields)
         return (*self.whole.values(), *inner)
+
+    def rewritten(self, rewrite: Callable[[str], str]) -> Assignments:
+        """Return the same assignments with other texts."""
+        return Assignments(
+            {name: rewrite(text) for name, text in self.whole.items()},
+            {
+                name: tuple((path, rewrite(text)) for path, text in fields)
+                for name, fields in self.nested.items()
+            },
+        )
 
     @property
     def columns(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import (
     check_condition,
     columns_in,
@@ -17,8 +17,9 @@ from iceberg_spark.spark.row_level.conditions import (
     text_of,
     usable_filter,
 )
+from iceberg_spark.spark.row_level.one_time import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.target_frames import empty_frame, place_columns, rows_frame
+from iceberg_spark.spark.row_level.target_frames import PLACE, empty_frame, rows_frame
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.transaction.file_deletes import DeletesWriter
@@ -36,7 +37,6 @@ from iceberg_spark.transaction.target_files import (
     only_files,
     target_files,
 )
-from iceberg_spark.write.aligned import AlignOptions
 from iceberg_spark.write.context import WriteContext
 
 
@@ -51,7 +51,7 @@ def delete_on_spark(
     Files that the part of the condition known to the core proves to match whole are not opened.
     Raises InvalidExpressionError.
     """
-    condition = text_of(delete_filter, "delete_filter")
+    condition = clock(context.schema.column_names)(text_of(delete_filter, "delete_filter"))
     check_condition(empty_frame(context.schema, spark), condition, "delete_filter")
     row_filter, exact = usable_filter(verb, condition)
     target = target_files(verb.metadata, verb.io, row_filter, verb.target_options, prove=exact)
@@ -76,7 +76,7 @@ def _changed(
     verb: RowVerb, context: WriteContext, target: Target, condition: str, spark: SparkSession
 ) -> RowChange:
     if verb.mode.merge_on_read:
-        rows = matching(verb, target, condition, spark, place_columns(verb.mode.granularity))
+        rows = matching(verb, target, condition, spark, PLACE)
         writer = DeletesWriter(context, verb.metadata.partition_specs, verb.mode.granularity)
         new = write_deletes(rows, tuple(target.plan), writer)
         return RowChange(
@@ -119,9 +119,10 @@ def _kept(
 ) -> tuple[DataFile, ...]:
     if not paths:
         return ()
-    rows = rows_frame(verb.metadata, all_rows(only_files(target.plan, paths)), spark)
+    plan = all_rows(only_files(target.plan, paths))
+    rows = rows_frame(verb.metadata, plan, spark)
     stays = rows.where(~sf.coalesce(sf.expr(condition), sf.lit(False)))
-    return write_frame(stays, context, AlignOptions())
+    return write_rewritten(verb, context, plan, [stays])
 
 
 def matching(

@@ -17,7 +17,6 @@ from pyspark.storagelevel import StorageLevel
 from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import Or, Unbound
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spark.row_level.conditions import (
     all_of,
     binds,
@@ -35,11 +34,10 @@ from iceberg_spark.spark.row_level.merge_clauses import (
     matched_clauses,
 )
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
+from iceberg_spark.spark.row_level.one_time import clock
 from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
 from iceberg_spark.spark.row_level.target_frames import empty_frame, rows_frame
-from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.transaction.row_change import RowVerb
-from iceberg_spark.write.aligned import AlignOptions
 from iceberg_spark.write.context import WriteContext
 
 _BROADCAST_BYTES = 48 * 1024 * 1024
@@ -105,32 +103,21 @@ class Merging:
         texts = [self.on, *(c.condition for c in clauses if c.condition is not None)]
         return columns_in(self.context.schema, texts)
 
-    def inserts(self, matched: DataFrame) -> DataFrame | None:
+    def inserts(self, matched: DataFrame) -> list[DataFrame]:
         """Return the rows that not-matched clauses make; `matched` has the numbers that are not."""
         if not self.clauses.of(Kind.NOT_MATCHED):
-            return None
+            return []
         numbers = matched.select(sf.col(SOURCE_ROW).alias("matched_row"))
         same = sf.col(f"s.{SOURCE_ROW}") == sf.col("matched_row")
         alone = self.source.rows.join(numbers, same, "left_anti")
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
-        return self.clauses.made_rows(met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])
+        return [self.clauses.made_rows(met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Keep what a frame gives for several passes, in Spark's storage memory and on disk."""
         persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.callback(persisted.unpersist)
         return persisted
-
-    def write(self, rows: Sequence[DataFrame | None]) -> tuple[DataFile, ...]:
-        """Write the table's columns of all frames in one pass."""
-        names = [f"`{f.name.replace('`', '``')}`" for f in self.context.schema.fields]
-        made = [frame.select(*names) for frame in rows if frame is not None]
-        if not made:
-            return ()
-        together = made[0]
-        for frame in made[1:]:
-            together = together.unionByName(frame)
-        return write_frame(together, self.context, AlignOptions())
 
 
 def prepared(
@@ -140,15 +127,21 @@ def prepared(
     on: str,
     given: Sequence[MergeClause],
     spark: SparkSession,
-) -> tuple[DataFrame, Clauses]:
+) -> tuple[DataFrame, str, Clauses]:
     """Check all that Spark and the table can tell before anything is read.
 
-    Raises InvalidExpressionError, InvalidSchemaError, InvalidInputError naming the clause.
+    Returns the source, ON and the clauses, with one time for all clocks in them. Raises
+    InvalidExpressionError, InvalidSchemaError, InvalidInputError naming the clause.
     """
-    condition = text_of(on, "on")
     frame = as_frame(source, spark)
+    stamped = clock((*context.schema.column_names, *frame.columns))
+    condition = stamped(text_of(on, "on"))
     clauses = matched_clauses(
-        context.schema, given, frame.columns, case_sensitive=verb.case_sensitive
+        context.schema,
+        given,
+        frame.columns,
+        case_sensitive=verb.case_sensitive,
+        rewrite=stamped,
     )
     target = empty_frame(context.schema, spark).alias("t")
     alone = frame.alias("s")
@@ -163,7 +156,7 @@ def prepared(
         with spark_errors(f"'{kind}'"):
             met = side.withColumn(CLAUSE, clauses.number(kind))
             clauses.made_rows(met, [kind]).schema  # noqa: B018 (Spark looks the values up)
-    return frame, clauses
+    return frame, condition, clauses
 
 
 def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> Unbound | None:

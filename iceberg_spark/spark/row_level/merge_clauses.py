@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -103,6 +103,13 @@ class Clauses:
             case _:
                 return True
 
+    @property
+    def assigned(self) -> frozenset[str]:
+        """The columns to which clauses that update give values."""
+        every = frozenset(field.name for field in self.schema.fields)
+        updates = [clause.values for clause in self.every if clause.does is Does.UPDATE]
+        return frozenset().union(*(every if v is None else v.columns for v in updates))
+
     def number(self, kind: Kind) -> Column:
         """Return the number of the first clause of a kind whose condition holds, 0 for none."""
         made = sf.lit(0)
@@ -193,8 +200,9 @@ def matched_clauses(
     source_columns: Sequence[str],
     *,
     case_sensitive: bool,
+    rewrite: Callable[[str], str],
 ) -> Clauses:
-    """Match clauses to the columns of table and source.
+    """Match clauses to the columns of table and source; `rewrite` is applied to their texts.
 
     Raises InvalidSchemaError naming a column that one of them lacks, InvalidInputError for a
     merge without clauses.
@@ -214,7 +222,9 @@ def matched_clauses(
                 raise InvalidSchemaError(
                     f"{clause.name}: give column '{inner}' a whole value, like named_struct(...)"
                 )
-        made.append(Clause(number, clause.kind, clause.does, clause.condition, values))
+            values = values.rewritten(rewrite)
+        condition = None if clause.condition is None else rewrite(clause.condition)
+        made.append(Clause(number, clause.kind, clause.does, condition, values))
     return Clauses(schema, tuple(made), sources)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter
 from iceberg_spark.spark.row_level.merge_clauses import CLAUSE, Does, Kind, MergeClause
@@ -21,7 +22,7 @@ from iceberg_spark.spark.row_level.position_deletes import (
     twice_error,
     write_deletes,
 )
-from iceberg_spark.spark.row_level.target_frames import FILE, PLACE, POS, place_columns
+from iceberg_spark.spark.row_level.target_frames import FILE, PLACE, POS
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.transaction.file_deletes import DeletesWriter
 from iceberg_spark.transaction.row_change import ChangedRows, PlannedChange, RowChange, RowVerb
@@ -42,7 +43,7 @@ def merge_on_spark(
     Raises InvalidInputError for a target row that several source rows match, for a value that
     its column can't hold, and for what `prepared` finds.
     """
-    frame, clauses = prepared(verb, context, source, on, given, spark)
+    frame, on, clauses = prepared(verb, context, source, on, given, spark)
     with spark_errors("The merge"), read_once(frame, on, context.schema) as rows:
         row_filter = target_filter(verb, on, clauses, rows)
         target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
@@ -84,42 +85,42 @@ def _upsert_by_position(work: Merging) -> RowChange | None:
 
     No wide join is needed. None where a source row matches several target rows.
     """
-    places = place_columns(work.verb.mode.granularity)
-    met = work.met(places, values=False)
-    gone = _deletes(work, met.select(*places, SOURCE_ROW, sf.lit(UPDATE).alias(ACTION)))
+    met = work.met(PLACE, values=False)
+    gone = _deletes(work, met.select(*PLACE, SOURCE_ROW, sf.lit(UPDATE).alias(ACTION)))
     if gone.source_hits != len(gone.source_rows):
         return None
-    return _with_deletes(gone, work.write([_source_rows(work)]))
+    new = _source_rows(work, work.source.rows)
+    return _with_deletes(gone, write_changed(work.verb, work.context, [new]))
 
 
-def _source_rows(work: Merging) -> DataFrame:
-    """Return all rows of the source as INSERT * makes them."""
+def _source_rows(work: Merging, rows: DataFrame) -> DataFrame:
+    """Return rows of the source as INSERT * makes them."""
     (insert,) = work.clauses.of(Kind.NOT_MATCHED)
-    met = work.source.rows.withColumn(CLAUSE, sf.lit(insert.number))
+    met = rows.withColumn(CLAUSE, sf.lit(insert.number))
     return work.clauses.made_rows(met, [Kind.NOT_MATCHED])
 
 
 def _any_by_position(work: Merging) -> RowChange:
     clauses = work.clauses
-    places = place_columns(work.verb.mode.granularity)
-    met = work.met(places, values=True)
-    made = clauses.made_rows(met, [Kind.MATCHED], [*places, SOURCE_ROW])
+    met = work.met(PLACE, values=True)
+    made = clauses.made_rows(met, [Kind.MATCHED], [*PLACE, SOURCE_ROW])
     matched = work.keep(made)
     changed = [matched]
     if clauses.of(Kind.BY_SOURCE):
-        alone = work.unmatched_targets(places, values=True)
-        changed.append(work.keep(clauses.made_rows(alone, [Kind.BY_SOURCE], places)))
+        alone = work.unmatched_targets(PLACE, values=True)
+        changed.append(work.keep(clauses.made_rows(alone, [Kind.BY_SOURCE], PLACE)))
     gone = Written()
     if clauses.of(Kind.MATCHED, Kind.BY_SOURCE):
-        rows = [frame.select(*places, clauses.action()) for frame in changed]
+        rows = [frame.select(*PLACE, clauses.action()) for frame in changed]
         gone = _deletes(work, rows[0] if len(rows) == 1 else rows[0].unionByName(rows[1]))
     updates = clauses.numbers(Does.UPDATE)
-    new: list[DataFrame | None] = []
+    new: list[DataFrame] = []
     if updates and gone.updated:
         # Frames of kinds that only delete have no rows to write.
         made_rows = [f for f in changed if work.context.schema.fields[0].name in f.columns]
         new = [frame.where(sf.col(CLAUSE).isin(updates)) for frame in made_rows]
-    return _with_deletes(gone, work.write([*new, work.inserts(matched)]))
+    files = write_changed(work.verb, work.context, [*new, *work.inserts(matched)])
+    return _with_deletes(gone, files)
 
 
 def _rewritten(work: Merging) -> RowChange:
@@ -132,29 +133,44 @@ def _rewritten(work: Merging) -> RowChange:
         changed = changed.unionByName(alone)
     touched = _touched(changed, unique=clauses.checks_cardinality)
     plan = all_rows(only_files(work.plan, touched))
-    once = clauses.is_upsert and _met_once(matched)
-    rows: list[DataFrame | None] = []
-    if once:
-        inserts: DataFrame | None = _source_rows(work)
-        if len(plan):
-            stays = work.target(plan, None, ()).join(work.keys(), sf.expr(work.on), "left_anti")
-            rows.append(stays)
-    else:
-        inserts = work.inserts(matched)
-        inserts = None if inserts is None else work.keep(inserts)
-        if len(plan):
-            rows.append(_changed_rows(work, work.target(plan, None, ())))
     updated = sum(row["updated"] for row in touched.values())
-    inserted = (
-        0 if inserts is None else inserts.count() if not once else work.source.count - updated
-    )
-    files = work.write([*rows, inserts if inserted or once else None])
     deleted = sum(row["deleted"] for row in touched.values())
+    if clauses.is_upsert:
+        new, inserted = _upserted(work, matched, updated)
+    else:
+        new, inserted = _inserted(work, matched)
+    kept: list[DataFrame] = []
+    if len(plan) and clauses.is_upsert:
+        target = work.target(plan, None, ())
+        kept.append(target.join(work.keys(), sf.expr(work.on), "left_anti"))
+    elif len(plan):
+        kept.append(_changed_rows(work, work.target(plan, None, ())))
+    assigned = () if clauses.is_upsert else clauses.assigned
+    files = write_rewritten(work.verb, work.context, plan, kept, new, assigned=assigned)
     return RowChange(
         added_data=files,
         removed_data=tuple(data_file(task) for task in plan),
         counts=ChangedRows(inserted, updated, deleted),
     )
+
+
+def _upserted(work: Merging, matched: DataFrame, hits: int) -> tuple[list[DataFrame], int]:
+    """Return the rows that UPDATE * and INSERT * make, and how many are inserted.
+
+    A source row that matches several target rows comes once for each of them.
+    """
+    met = matched.select(sf.col(SOURCE_ROW).alias("matched_row"))
+    distinct = met.distinct().count()
+    rows = work.source.rows
+    if distinct != hits:
+        rows = rows.join(met, sf.col(f"s.{SOURCE_ROW}") == sf.col("matched_row"), "left")
+    return [_source_rows(work, rows)], work.source.count - distinct
+
+
+def _inserted(work: Merging, matched: DataFrame) -> tuple[list[DataFrame], int]:
+    """Return the rows that not-matched clauses make, and how many."""
+    made = [work.keep(frame) for frame in work.inserts(matched)]
+    return made, sum(frame.count() for frame in made)
 
 
 def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
@@ -192,9 +208,3 @@ def _touched(changed: DataFrame, *, unique: bool) -> Mapping[str, Any]:  # a Spa
             if row["twice"] is not None:
                 raise twice_error(path, row["twice"])
     return {path: row for path, row in found.items() if row["updated"] or row["deleted"]}
-
-
-def _met_once(matched: DataFrame) -> bool:
-    """Whether no source row matches several target rows."""
-    times = matched.groupBy(SOURCE_ROW).count().where(sf.col("count") > 1)
-    return times.isEmpty()

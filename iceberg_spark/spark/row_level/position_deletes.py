@@ -1,28 +1,29 @@
 """Position deletes written by Spark's tasks: rows that are gone, by file and position.
 
-Spark brings the rows of a data file (or of a partition, as the granularity says) to one task,
-sorted; that is all that is shuffled. A task holds the positions of one such group.
+The tasks that find the rows pack the positions of each data file (see `packed_rows`); these are
+brought to one task for each file (or partition, as the granularity says). That is all that is
+shuffled. A task holds the positions of one such group.
 """
 
 from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyroaring import BitMap64
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.task import task_id
+from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
 from iceberg_spark.spark.row_level.target_frames import FILE, POS
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.transaction.file_deletes import DeletesWriter, Positions, deletes_context
@@ -68,21 +69,22 @@ def write_deletes(
 ) -> Written:
     """Write the position deletes of the rows of a frame with the columns `_file` and `_pos`.
 
-    For granularity "partition" it needs `_spec_id` and `_partition` as well. `__action` says what
-    happens to a row (without it: deleted), `__source_row` which row of a merge's source met it.
-    With `unique` a row that comes twice raises InvalidInputError, without it counts once.
-    `targets` are the data files that may occur; they travel with the function.
+    `__action` says what happens to a row (without it: deleted), `__source_row` which row of a
+    merge's source met it. With `unique` a row that comes twice raises InvalidInputError, without
+    it counts once. `targets` are the data files that may occur; they travel with the function.
     """
     named = {task.file_path: task for task in targets}
-    known = zlib.compress(pickle.dumps(named, pickle.HIGHEST_PROTOCOL))
-    groups = ["_spec_id", "_partition"] if writer.granularity == "partition" else []
+    numbers = _numbers(named, writer.granularity)
+    wanted = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = max(1, min(wanted, len(set(numbers.values()))))
     kept = [each for each in (FILE, POS, ACTION, SOURCE_ROW) if each in rows.columns]
-    together = rows.repartition(*(groups or [FILE]))
+    packed = rows.select(*kept).mapInArrow(PackTask(_bytes(numbers)), PACKED)
+    together = packed.repartitionById(tasks, sf.col("number") % tasks)
     # By the bytes of the path, as readers expect, and so does Spark sort text.
-    ordered = together.sortWithinPartitions(*groups, FILE, POS).select(*kept)
+    ordered = together.sortWithinPartitions("number", "file")
     context = deletes_context(writer.context)
     io = FsspecIO(context.io_properties)
-    work = _DeletesTask(replace(writer, context=context), known, unique)
+    work = _DeletesTask(replace(writer, context=context), _bytes(named), unique)
     total = Written()
     try:
         for row in ordered.mapInArrow(work, "written binary").collect():
@@ -95,6 +97,21 @@ def write_deletes(
     if total.twice is not None:
         raise twice_error(*total.twice)
     return total
+
+
+def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str, int]:
+    """Number the files, or with granularity "partition" the partitions that they lie in."""
+    found: dict[Hashable, int] = {}
+    return {
+        path: found.setdefault(
+            path if granularity == "file" else (task.spec_id, task.partition), len(found)
+        )
+        for path, task in targets.items()
+    }
+
+
+def _bytes(value: object) -> bytes:
+    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
 def twice_error(path: str, position: int) -> InvalidInputError:
@@ -178,25 +195,23 @@ def _gone(rows: pa.Table, path: str, done: Written, *, unique: bool) -> Position
 
 
 def _files(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of one data file after another from sorted batches."""
+    """Yield the rows of one data file after another, by position, from sorted packed batches."""
     path: str | None = None
-    held: list[pa.RecordBatch] = []
+    held: list[pa.Table] = []
     for batch in batches:
-        for name, part in _runs(batch):
-            if path is not None and name != path:
-                yield path, pa.Table.from_batches(held)
+        for name, rows in zip(batch.column("file"), batch.column("rows"), strict=True):
+            if path is not None and name.as_py() != path:
+                yield path, _by_position(held)
                 held = []
-            path = name
-            held.append(part)
+            path = name.as_py()
+            held.append(unpacked(rows.as_buffer()))
     if path is not None:
-        yield path, pa.Table.from_batches(held)
+        yield path, _by_position(held)
 
 
-def _runs(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    if not batch.num_rows:
-        return
-    named: Any = pc.dictionary_encode(batch.column(0))
-    codes = named.indices.to_numpy()
-    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(codes)], strict=True):
-        yield named.dictionary[codes[start]].as_py(), batch.slice(start, end - start)
+def _by_position(parts: Sequence[pa.Table]) -> pa.Table:
+    rows = pa.concat_tables(parts).combine_chunks()
+    positions = rows.column(POS).to_numpy()
+    if np.all(positions[1:] >= positions[:-1]):
+        return rows
+    return rows.take(pa.array(np.argsort(positions, kind="stable")))

@@ -38,11 +38,6 @@ def rows_frame(
     return plan_frame(replace(plan, context=replace(plan.context, read_schema=read)), spark)
 
 
-def place_columns(granularity: str) -> tuple[str, ...]:
-    """Return the metadata columns that position deletes of a granularity are grouped by."""
-    return PLACE if granularity == "file" else (*PLACE, "_spec_id", "_partition")
-
-
 def row_type(schema: Schema) -> StructType:
     """Return the type of a frame of the table's rows, nullable: writers look at the values."""
     return nullable(to_spark(schema))

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
+from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import (
     check_condition,
     spark_errors,
@@ -20,11 +20,12 @@ from iceberg_spark.spark.row_level.conditions import (
     usable_filter,
 )
 from iceberg_spark.spark.row_level.delete import matching
+from iceberg_spark.spark.row_level.one_time import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_frames import (
+    PLACE,
     column,
     empty_frame,
-    place_columns,
     row_type,
     rows_frame,
 )
@@ -38,7 +39,6 @@ from iceberg_spark.transaction.target_files import (
     only_files,
     target_files,
 )
-from iceberg_spark.write.aligned import AlignOptions
 from iceberg_spark.write.context import WriteContext
 
 
@@ -54,8 +54,10 @@ def update_on_spark(
     Raises InvalidExpressionError, InvalidSchemaError naming a column, InvalidInputError for a
     value that its column can't hold.
     """
+    stamped = clock(context.schema.column_names)
     values = assignments(context.schema, updates, "set", case_sensitive=verb.case_sensitive)
-    condition = text_of(where, "where")
+    values = values.rewritten(stamped)
+    condition = stamped(text_of(where, "where"))
     empty = empty_frame(context.schema, spark)
     check_condition(empty, condition, "where")
     work = _Update(verb, context, values, condition, spark)
@@ -88,7 +90,7 @@ class _Update:
     def by_position(self, target: Target) -> RowChange:
         """Mark the old rows as deleted and write the new ones."""
         verb, granularity = self.verb, self.verb.mode.granularity
-        places = matching(verb, target, self.condition, self.spark, place_columns(granularity))
+        places = matching(verb, target, self.condition, self.spark, PLACE)
         writer = DeletesWriter(self.context, verb.metadata.partition_specs, granularity)
         gone = write_deletes(places, tuple(target.plan), writer)
         if not gone.deleted:
@@ -96,7 +98,7 @@ class _Update:
         plan = only_files(target.plan, gone.referenced)
         rows = rows_frame(verb.metadata, plan, self.spark).where(sf.expr(self.condition))
         return RowChange(
-            added_data=write_frame(self.changed(rows), self.context, AlignOptions()),
+            added_data=write_changed(verb, self.context, [self.changed(rows)]),
             added_deletes=tuple(gone.files),
             removed_deletes=tuple(gone.replaced),
             referenced=tuple(gone.referenced),
@@ -127,7 +129,9 @@ class _Update:
             for f in schema.fields
         ]
         return RowChange(
-            added_data=write_frame(typed.select(*made), self.context, AlignOptions()),
+            added_data=write_rewritten(
+                verb, self.context, plan, [typed.select(*made)], assigned=self.values.columns
+            ),
             removed_data=tuple(data_file(task) for task in plan),
             counts=ChangedRows(updated=sum(counts.values())),
         )

@@ -1,0 +1,103 @@
+"""The new data files of a change: which of its rows are sent to other tasks, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import reduce
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.native.arranged_frame import arrangement, is_sortable
+from iceberg_spark.spark.native.native_write import table_column
+from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spark.row_level.target_frames import column
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.properties import (
+    DELETE_DISTRIBUTION_MODE,
+    MERGE_DISTRIBUTION_MODE,
+    UPDATE_DISTRIBUTION_MODE,
+    WRITE_DISTRIBUTION_MODE,
+    text_property,
+)
+from iceberg_spark.transaction.row_change import RowVerb
+from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.context import WriteContext
+
+_MODES = {
+    "delete": DELETE_DISTRIBUTION_MODE,
+    "update": UPDATE_DISTRIBUTION_MODE,
+    "merge": MERGE_DISTRIBUTION_MODE,
+}
+
+
+def write_changed(
+    verb: RowVerb, context: WriteContext, rows: Sequence[DataFrame]
+) -> tuple[DataFile, ...]:
+    """Write the table's columns of rows that may belong to any partition, in one pass.
+
+    They go where `write.<verb>.distribution-mode`, else `write.distribution-mode` says, else
+    where rows of the table go.
+    """
+    return _written(context, [_columns(context, frame) for frame in rows], _asked(verb, context))
+
+
+def write_rewritten(
+    verb: RowVerb,
+    context: WriteContext,
+    plan: ScanPlan,
+    kept: Sequence[DataFrame],
+    moving: Sequence[DataFrame] = (),
+    *,
+    assigned: Collection[str] = (),
+) -> tuple[DataFile, ...]:
+    """Write the rows of the files of `plan`, which are `kept`, and others, in one pass.
+
+    `assigned` are columns of which kept rows may have new values. Where no property and no sort
+    order says where rows go, the tasks that read files write them anew, and only the rows of
+    `moving` are sent to a task for each partition: no more files come of it than there were,
+    each once more for each split. Not so where a file's rows may belong to several partitions:
+    it has another spec, or a column is assigned that partitions are made of.
+    """
+    mode = _asked(verb, context)
+    kept = [_columns(context, frame) for frame in kept]
+    moving = [_columns(context, frame) for frame in moving]
+    if mode is None and not is_sortable(context) and _lie_by_partition(context, plan, assigned):
+        schema = context.schema
+        keys = arrangement(context, None, lambda field_id: table_column(schema, field_id)).keys
+        moving = [frame.repartition(*keys) if keys else frame for frame in moving]
+        mode = "none"
+    return _written(context, [*kept, *moving], mode)
+
+
+def _columns(context: WriteContext, frame: DataFrame) -> DataFrame:
+    return frame.select(*[column(field.name) for field in context.schema.fields])
+
+
+def _written(
+    context: WriteContext, frames: Sequence[DataFrame], mode: str | None
+) -> tuple[DataFile, ...]:
+    if not frames:
+        return ()
+    rows = reduce(DataFrame.unionByName, frames)
+    return write_frame(rows, context, AlignOptions(), distribution_mode=mode)
+
+
+def _asked(verb: RowVerb, context: WriteContext) -> str | None:
+    """Return the mode that the table's properties name for a verb, None for none."""
+    for name in (_MODES.get(verb.mode.verb), WRITE_DISTRIBUTION_MODE):
+        if name is not None and name in context.properties:
+            return text_property(context.properties, name)
+    return None
+
+
+def _lie_by_partition(context: WriteContext, plan: ScanPlan, assigned: Collection[str]) -> bool:
+    schema = context.schema
+    sources = {
+        schema.find_field(schema.path_ids(part.source_id)[0]).name
+        for part in context.spec.fields
+        if schema.get(part.source_id) is not None
+    }
+    specs = set(pc.unique(plan.files.column("spec_id")).to_pylist())
+    return sources.isdisjoint(assigned) and specs <= {context.spec.spec_id}
