@@ -168,6 +168,26 @@ def test_kinds_that_only_delete_go_with_kinds_that_update(
     assert [row[:2] for row in rows_of(table)] == [(4, 0), (5, 0), (7, 0), (8, 0), (9, 0)]
 
 
+@pytest.mark.parametrize("granularity", ["file", "partition"])
+def test_deletes_of_large_tables_are_written_by_tasks(
+    any_spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, granularity: str
+) -> None:
+    monkeypatch.setattr("iceberg_spark.spark.row_level.position_deletes.DRIVER_ROWS", 0)
+    given = {"write.delete.granularity": granularity}
+    table = made(tmp_path, any_spark, "merge-on-read", partition_by=["k"], properties=given)
+    assert table.delete("pow(id, 1) in (1, 2)").deleted == 2
+    merge = table.merge(SOURCE, "t.id = s.id")
+    done = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert counts(done) == (2, 2, 0)
+    assert done.metrics["added-position-deletes"] == "2"
+    found = table.refresh().scan().to_arrow()["id"].to_pylist()
+    assert sorted(each for each in found if each) == [3, 4, 5, 6, 7, 8, 9, 20]
+    before = files(tmp_path)
+    with pytest.raises(InvalidInputError, match="more than one row"):
+        table.merge(SOURCE, "t.id > s.id").when_matched_update_all().execute()
+    assert files(tmp_path) == before
+
+
 @both_modes
 def test_a_clock_says_one_time_in_all_of_a_merge(spark: Any, tmp_path: Path, mode: str) -> None:
     columns = "id bigint, seen timestamp"

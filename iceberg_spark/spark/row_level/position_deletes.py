@@ -1,8 +1,9 @@
 """Position deletes written by Spark's tasks: rows that are gone, by file and position.
 
-The tasks that find the rows pack the positions of each data file (see `packed_rows`); these are
-brought to one task for each file (or partition, as the granularity says). That is all that is
-shuffled. A task holds the positions of one such group.
+The tasks that find the rows pack the positions of each data file (see `packed_rows`). Of small
+tables the driver gathers these and writes the deletes; of others one task does so for each file
+(or partition, as the granularity says), and nothing else is shuffled. A task holds the positions
+of one such group.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -32,6 +34,10 @@ from iceberg_spark.write.strays import remove_aborted, remove_strays
 ACTION, SOURCE_ROW = "__action", "__source_row"
 KEEP, UPDATE, DELETE = 0, 1, 2
 """What happens to a row of the target; `KEEP` rows are looked at, and stay."""
+DRIVER_ROWS = 16_000_000
+"""Up to so many rows in all files that may be hit, the driver gathers the packed positions (a few
+bytes each, 20 at the worst) and writes the deletes: a shuffle and its tasks take longer."""
+_THREADS = 4
 _NO_POSITIONS: Positions = np.zeros(0, np.int64)
 
 
@@ -75,21 +81,19 @@ def write_deletes(
     """
     named = {task.file_path: task for task in targets}
     numbers = _numbers(named, writer.granularity)
-    wanted = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    tasks = max(1, min(wanted, len(set(numbers.values()))))
     kept = [each for each in (FILE, POS, ACTION, SOURCE_ROW) if each in rows.columns]
     packed = rows.select(*kept).mapInArrow(PackTask(_bytes(numbers)), PACKED)
-    together = packed.repartitionById(tasks, sf.col("number") % tasks)
-    # By the bytes of the path, as readers expect, and so does Spark sort text.
-    ordered = together.sortWithinPartitions("number", "file")
     context = deletes_context(writer.context)
     io = FsspecIO(context.io_properties)
-    work = _DeletesTask(replace(writer, context=context), _bytes(named), unique)
+    work = _DeletesWork(replace(writer, context=context), unique)
     total = Written()
     try:
-        for row in ordered.mapInArrow(work, "written binary").collect():
-            # Bytes that our own tasks made a moment ago.
-            total.add(pickle.loads(bytes(row.written)))  # noqa: S301
+        if sum(task.record_count for task in targets) <= DRIVER_ROWS:
+            parts = _written_here(packed, work, named)
+        else:
+            parts = _written_by_tasks(packed, work, named, len(set(numbers.values())))
+        for part in parts:
+            total.add(part)
     except BaseException:
         remove_aborted(io, context)
         raise
@@ -97,6 +101,34 @@ def write_deletes(
     if total.twice is not None:
         raise twice_error(*total.twice)
     return total
+
+
+def _written_here(
+    packed: DataFrame, work: _DeletesWork, targets: Mapping[str, FileScanTask]
+) -> Iterable[Written]:
+    table = packed.toArrow().sort_by([("number", "ascending"), ("file", "ascending")])
+    numbers = table.column("number").to_numpy()
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    groups = [
+        table.slice(start, end - start).to_batches()
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(numbers)], strict=False)
+    ]
+    with ThreadPoolExecutor(_THREADS, "iceberg-deletes") as pool:
+        return list(pool.map(lambda group: work.written(group, targets), groups))
+
+
+def _written_by_tasks(
+    packed: DataFrame, work: _DeletesWork, targets: Mapping[str, FileScanTask], groups: int
+) -> Iterable[Written]:
+    wanted = int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = max(1, min(wanted, groups))
+    together = packed.repartitionById(tasks, sf.col("number") % tasks)
+    # By the bytes of the path, as readers expect, and so does Spark sort text.
+    ordered = together.sortWithinPartitions("number", "file")
+    task = _DeletesTask(work, _bytes(targets))
+    for row in ordered.mapInArrow(task, "written binary").collect():
+        # Bytes that our own tasks made a moment ago.
+        yield pickle.loads(bytes(row.written))  # noqa: S301
 
 
 def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str, int]:
@@ -126,23 +158,37 @@ def twice_error(path: str, position: int) -> InvalidInputError:
 class _DeletesTask:
     """What each task runs; pickled with the plan."""
 
-    writer: DeletesWriter
+    work: _DeletesWork
     targets: bytes
-    unique: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Our own bytes again.
         targets = pickle.loads(zlib.decompress(self.targets))  # noqa: S301
+        done = self.work.written(batches, targets)
+        yield pa.record_batch({"written": pa.array([pickle.dumps(done)], pa.binary())})
+
+
+@dataclass(frozen=True, slots=True)
+class _DeletesWork:
+    """Writes the deletes of packed rows, sorted by group and file."""
+
+    writer: DeletesWriter
+    unique: bool
+
+    def written(
+        self, batches: Iterable[pa.RecordBatch], targets: Mapping[str, FileScanTask]
+    ) -> Written:
+        """Write one group after the other; stops at a row that comes twice where none may."""
         io = FsspecIO(self.writer.context.io_properties)
         done = Written()
         for group in self._groups(_files(batches), targets):
             self._write(io, group, done)
             if done.twice is not None:
                 break
-        yield pa.record_batch({"written": pa.array([pickle.dumps(done)], pa.binary())})
+        return done
 
     def _groups(
-        self, files: Iterator[tuple[str, pa.Table]], targets: dict[str, FileScanTask]
+        self, files: Iterator[tuple[str, pa.Table]], targets: Mapping[str, FileScanTask]
     ) -> Iterator[list[tuple[FileScanTask, pa.Table]]]:
         """Yield the files that one call of the writer takes: one, or those of a partition."""
         group: list[tuple[FileScanTask, pa.Table]] = []
