@@ -19,7 +19,8 @@ MANY = "small_files"
 SOME = "day between date'2021-01-01' and date'2021-01-03'"
 
 
-def _noop(frame: DataFrame) -> None:
+def noop(frame: DataFrame) -> None:
+    """Read everything and keep nothing."""
     frame.write.format("noop").mode("overwrite").save()
 
 
@@ -39,9 +40,9 @@ def native_reads(spark: SparkSession, location: Path, plain: Path) -> dict[str, 
     name = location.name
     return {
         "native: full scan": {
-            "java": lambda: _noop(_java(spark, name)),
-            "ours": lambda: _noop(ours()),
-            "plain": lambda: _noop(parquet()),
+            "java": lambda: noop(_java(spark, name)),
+            "ours": lambda: noop(ours()),
+            "plain": lambda: noop(parquet()),
         },
         "native: one-column sum": {
             "java": lambda: _java(spark, name).selectExpr("sum(b)").collect(),
@@ -57,9 +58,9 @@ def native_reads(spark: SparkSession, location: Path, plain: Path) -> dict[str, 
             "ours": lambda: ice.load_table(str(location)).scan().count(),
         },
         "native: filtered scan": {
-            "java": lambda: _noop(_java(spark, name).where(SOME)),
-            "ours": lambda: _noop(ours(row_filter=SOME)),
-            "plain": lambda: _noop(parquet().where(SOME)),
+            "java": lambda: noop(_java(spark, name).where(SOME)),
+            "ours": lambda: noop(ours(row_filter=SOME)),
+            "plain": lambda: noop(parquet().where(SOME)),
         },
     }
 
@@ -88,8 +89,8 @@ def small_file_reads(spark: SparkSession, location: Path, files: int) -> dict[st
             "ours": lambda: ours().schema,
         },
         f"native: 1% of {files:,} files": {
-            "java": lambda: _noop(_java(spark, MANY).where(few)),
-            "ours": lambda: _noop(ours(row_filter=few)),
+            "java": lambda: noop(_java(spark, MANY).where(few)),
+            "ours": lambda: noop(ours(row_filter=few)),
         },
     }
 
@@ -97,8 +98,12 @@ def small_file_reads(spark: SparkSession, location: Path, files: int) -> dict[st
 def make_small_files(spark: SparkSession, files: int) -> None:
     """Write a table of so many files of 10 rows, by Java."""
     frame = spark.range(0, files * 10).selectExpr("cast(id % 1000000 as int) v", f"id % {files} p")
-    writer = frame.repartitionByRange(8, "p").writeTo(f"java.db.{MANY}").using("iceberg")
-    writer.tableProperty("write.distribution-mode", "none").partitionedBy("p").create()
+    ranged = frame.repartitionByRange(8, "p").sortWithinPartitions("p")
+    writer = ranged.writeTo(f"java.db.{MANY}").using("iceberg").partitionedBy("p")
+    # A file open for each partition of a task is more than the memory holds.
+    for key, value in (("distribution-mode", "none"), ("spark.fanout.enabled", "false")):
+        writer = writer.tableProperty(f"write.{key}", value)
+    writer.create()
 
 
 def measure_native_reads(

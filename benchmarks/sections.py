@@ -19,6 +19,7 @@ from benchmarks.metadata_tables import measure_metadata_tables
 from benchmarks.native_deletes import measure_native_deletes
 from benchmarks.native_reading import measure_growth, measure_native_reads
 from benchmarks.native_writing import measure_native_writing
+from benchmarks.newer_spark import measure_newer_spark
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
 from benchmarks.stress import measure_stress
@@ -65,7 +66,8 @@ def _reads(spark: SparkSession, folder: Path, size: Size) -> Found:
 
 def _native_reads(spark: SparkSession, folder: Path, size: Size) -> Found:
     works = measure_native_reads(spark, folder, size.rows, size.small_files, size.rounds)
-    return Found(works | measure_growth(spark, folder, size.few_rounds))
+    newer = measure_newer_spark(folder / "db" / "native", size.rounds)
+    return Found(works | newer | measure_growth(spark, folder, size.few_rounds))
 
 
 def _native_deletes(spark: SparkSession, folder: Path, size: Size) -> Found:
