@@ -1,4 +1,4 @@
-"""Decoded deletes of a worker process, kept up to a number of bytes."""
+"""Decoded deletes and footers of a process, kept up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_CACHE_BYTES = 256 * 1024 * 1024
 class DeleteCache:
     """Values by key, the least recently used ones forgotten first.
 
-    Delete files never change once written, so a key that holds the path never goes stale. Safe
+    Files never change once written, so a key that holds the path never goes stale. Safe
     to use from several threads; two of them may decode the same file at once, one result stays.
     """
 

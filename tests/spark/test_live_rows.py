@@ -97,12 +97,30 @@ def plan_of(frame: DataFrame) -> str:
     )
 
 
-def test_positions_are_deleted_in_their_file_only(any_spark: SparkSession, tmp_path: Path) -> None:
+def test_positions_are_deleted_in_their_file_only(
+    any_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an expression over the bits of few files, by a join with those of many."""
     table = make(tmp_path / "t", [range(100), range(100, 250), range(250, 260)])
     first, second, _ = table.scan().plan_files()
     delete_positions(table, [(first, [0, 63, 64, 99]), (second, [1])], "partition")
     delete_positions(table, [(second, [1, 149])])
     check(table, any_spark)
+    monkeypatch.setattr(live_rows_module, "FEW_FILES", 1)
+    check(table, any_spark)
+
+
+def test_bits_of_few_files_are_joined_with_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(tmp_path / "t", [range(100), range(100, 250)], "id bigint")
+    first, second = table.scan().plan_files()
+    delete_positions(table, [(first, [0]), (second, [1, 149])])
+    (frame,) = check(table, spark)  # the second file's bits are none of the first one's row 65
+    assert "Join" not in plan_of(frame) and "getbit" in plan_of(frame)
+    monkeypatch.setattr(live_rows_module, "FEW_BYTES", 0)
+    _, (frame,) = native(table, spark)
+    assert "BroadcastHashJoin" in plan_of(frame)
 
 
 @pytest.mark.parametrize("folder", ["with blank", "per%20cent", "über", "a+b&c=d;e,f'g"])
@@ -201,8 +219,12 @@ def test_a_delete_holds_in_its_partition_and_a_global_one_everywhere(
     check(table, spark)
 
 
-def test_a_row_of_an_unknown_file_raises(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [16, 0])
+def test_a_row_of_an_unknown_file_raises(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
     """A file whose size is not the manifest's can't be told: nothing is guessed."""
+    monkeypatch.setattr(live_rows_module, "FEW_FILES", few)
     table = make(tmp_path / "t", [range(10), range(10, 35)], "id bigint")
     first, second = table.scan().plan_files()
     delete_positions(table, [(first, [0]), (second, [1])])
@@ -211,7 +233,7 @@ def test_a_row_of_an_unknown_file_raises(spark: SparkSession, tmp_path: Path) ->
     assert group.file_key == "file_size"
     other = make(tmp_path / "u", [range(100, 177)], "id bigint").scan().plan_files()[0].file_path
     relation = spark.read.schema("id bigint").parquet(first.file_path, other)
-    with pytest.raises(Exception, match="can't be told"):
+    with pytest.raises(Exception, match="cannot be told"):
         live_rows(relation, group, plan, table.io).collect()
 
 

@@ -21,7 +21,9 @@ from iceberg_spark.arrow.file_fields import FileField, Path, file_fields, has_ow
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.formats.parquet_schema import parquet_schema
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.scan.task import FileScanTask
@@ -71,7 +73,7 @@ def file_columns(plan: ScanPlan, rows: Longs, wanted: Sequence[t.NestedField]) -
 
     def columns_of(task: FileScanTask) -> Found:
         try:
-            stored = parquet_schema(io, task.file_path)
+            stored = _stored_columns(io, task)
         except IcebergError:
             return "footer that can't be read"  # the action says what is wrong
         constants = identity_values(context.specs[task.spec_id], task.partition)
@@ -79,6 +81,18 @@ def file_columns(plan: ScanPlan, rows: Longs, wanted: Sequence[t.NestedField]) -
 
     with ThreadPoolExecutor(READERS, thread_name_prefix="footers") as pool:
         return list(pool.map(columns_of, plan.tasks_at(rows)))
+
+
+def _stored_columns(io: FileIO, task: FileScanTask) -> pa.Schema:
+    """Return what a footer says; data files never change, so it is remembered."""
+
+    def load() -> tuple[pa.Schema, int]:
+        stored = parquet_schema(io, task.file_path)
+        return stored, stored.serialize().size
+
+    key = ("columns", task.file_path, task.file_size_in_bytes)
+    found: pa.Schema = process_cache().get_or_load(key, load)
+    return found
 
 
 def identity_values(spec: PartitionSpec, partition: tuple[Any, ...]) -> dict[int, Any]:

@@ -14,6 +14,11 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.location import normalise
 from iceberg_spark.spark.native.dirty_files import FileKey
 
+UNKNOWN_FILE = (
+    "A data file was read whose size or path differs from what the metadata says, so that its "
+    "deletes cannot be told; read with the Arrow engine"
+)
+"""Without quotes, so that it can be part of an expression."""
 _FILE = "__iceberg_file"
 _KNOWN = "__iceberg_known"
 
@@ -40,11 +45,8 @@ def with_file_values(
     joined = frame.withColumn(f"{_FILE}_of_row", file).join(
         known, F.col(f"{_FILE}_of_row") == F.col(_FILE), "left_outer"
     )
-    message = (
-        "A data file was read whose size or path differs from what the table's metadata says, so "
-        "that its deletes can't be told; read with engine='arrow'"
-    )
-    checked = F.when(F.col(_KNOWN).isNull(), F.raise_error(F.lit(message)).cast("boolean"))
+    unknown = F.raise_error(F.lit(UNKNOWN_FILE)).cast("boolean")
+    checked = F.when(F.col(_KNOWN).isNull(), unknown)
     return joined.where(checked.otherwise(F.lit(True)))
 
 

@@ -5,6 +5,7 @@ Rules: specification, "Scan Planning"; Java: `DeleteFilter`. Nothing depends on 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
@@ -19,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - what every PySpark progra
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.native.dirty_files import DirtyFiles, KeyDeletes
-from iceberg_spark.spark.native.file_values import with_file_values
+from iceberg_spark.spark.native.file_values import UNKNOWN_FILE, with_file_values
 from iceberg_spark.spark.native.key_rows import (
     SCOPE,
     SEQUENCE,
@@ -28,7 +29,14 @@ from iceberg_spark.spark.native.key_rows import (
     mean_key_bytes,
     spark_keys,
 )
-from iceberg_spark.spark.native.position_words import bit_words, position_words
+from iceberg_spark.spark.native.position_words import (
+    Words,
+    bit_words,
+    joined,
+    position_words,
+    starts,
+    word_lists,
+)
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
 
@@ -36,6 +44,10 @@ LOCAL_KEYS = 20_000
 """Up to so many keys travel with the plan; more of them are read by tasks."""
 LOCAL_BYTES = 16 * 1024 * 1024
 """Keys that take more bytes do not travel with the plan either, however few they are."""
+FEW_FILES = 16
+FEW_BYTES = 4 * 1024 * 1024
+"""Words of deleted positions of so many files at most, and so many bytes of them, are a value in
+an expression; those of more files are joined to the rows."""
 BITMAP_KEYS = 2_000_000
 """Up to so many integral keys are read by the driver, some 20 ms for 500,000 ..."""
 BITMAP_BYTES_PER_KEY = 16
@@ -64,8 +76,12 @@ def live_rows(frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO) -
     key sets now; `dirty_files` and the limits here bound them.
     """
     keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
-    rows = _Rows(_with_files(frame, dirty, plan, io), keep)
-    if dirty.has_positions:
+    words = position_words(io, plan.tasks_at(dirty.rows)) if dirty.has_positions else []
+    apart = _can_tell_files_apart(dirty, words)
+    rows = _Rows(_with_files(frame, dirty, plan, [] if apart else words), keep)
+    if apart:
+        rows = _without_bits_of_files(rows, dirty, plan, words)
+    elif dirty.has_positions:
         rows = rows.without(_bit(F.col(_WORDS), F.col(_POSITION), 0))
     for number, deletes in enumerate(dirty.equality):
         rows = _without_keys(rows, deletes, number, plan, io)
@@ -99,19 +115,52 @@ class _Rows:
         return _Rows(joined, True, self.deleted).without(F.col(marker))
 
 
-def _with_files(frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO) -> DataFrame:
+def _can_tell_files_apart(dirty: DirtyFiles, words: Sequence[Words]) -> bool:
+    """Return whether an expression can find a row's bit, so that rows are joined with nothing."""
+    few = 0 < len(words) <= FEW_FILES and sum(part.nbytes for part in words) <= FEW_BYTES
+    return few and dirty.file_key == "file_size"
+
+
+def _without_bits_of_files(
+    rows: _Rows, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
+) -> _Rows:
+    """Drop, or mark, rows whose position is deleted in their file, which its size tells.
+
+    The words of all files are one value, a file's bits after those of the file before it. As
+    text: PySpark makes a dozen round trips to Java for each function that it calls.
+    """
+    sizes = plan.files.column("file_size_in_bytes").to_numpy()[dirty.rows].tolist()
+    row = "_metadata.row_index"
+    bits = [
+        f"when {size}L then if({row} < {64 * len(part)}L, {row} + {64 * start}L, null)"
+        for size, start, part in zip(sizes, starts(words).tolist(), words, strict=False)
+    ]
+    unknown = f"cast(raise_error('{UNKNOWN_FILE}') as bigint)"
+    bit = f"(case _metadata.file_size {' '.join(bits)} else {unknown} end)"
+    word = f"get({_WORDS}, cast(shiftright({bit}, 6) as int))"
+    gone = f"coalesce(getbit({word}, cast({bit} & 63L as int)) = 1, false)"
+    table = pa.table({"words": pa.array([joined(words)], pa.list_(pa.int64()))})
+    frame = rows.frame.withColumn(_WORDS, rows.frame.sparkSession.createDataFrame(table).scalar())
+    if rows.keep_deleted:
+        return replace(rows, frame=frame, deleted=F.expr(gone))
+    return replace(rows, frame=frame.where(f"not {gone}"))
+
+
+def _with_files(
+    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
+) -> DataFrame:
     """Add what differs from file to file, where it counts."""
-    if not dirty.needs_file:
-        return frame
-    files = plan.files.take(pa.array(dirty.rows))
     values = {}
-    if dirty.has_positions:
+    if words:
         frame = frame.withColumn(_POSITION, F.col("_metadata.row_index"))
-        values[_WORDS] = position_words(io, [plan[row] for row in dirty.rows.tolist()])
+        values[_WORDS] = word_lists(words)
+    files = plan.files.take(pa.array(dirty.rows))
     if any(deletes.by_sequence for deletes in dirty.equality):
         values[_FILE_SEQUENCE] = files.column("data_sequence_number")
     if any(deletes.by_scope for deletes in dirty.equality):
         values[_FILE_SCOPE] = pa.array(dirty.scopes)
+    if not values:
+        return frame
     return with_file_values(frame, dirty.file_key, files, pa.table(values))
 
 

@@ -46,8 +46,7 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
         for key, value in {FIELD_IDS: "true", **wanted}.items():
             spark.conf.set(key, value)
         return spark
-    users = frozenset(spark.conf.getAll.items())
-    return _made(spark, users, local)
+    return _made(spark, _settings_text(spark), local)
 
 
 @contextmanager
@@ -81,10 +80,15 @@ def unfit_setting(spark: SparkSession) -> str | None:
     return None
 
 
+def _settings_text(spark: SparkSession) -> str:
+    """Return all settings in one round trip to Java; `conf.getAll` makes two for each setting."""
+    return str(spark._jsparkSession.conf().getAll().toString())
+
+
 @lru_cache(maxsize=8)
-def _made(spark: SparkSession, users: frozenset[tuple[str, str]], local: bool) -> SparkSession:
+def _made(spark: SparkSession, users: str, local: bool) -> SparkSession:  # noqa: ARG001 (the key)
     made = spark.newSession()
-    wanted = {**dict(users), **NEEDED, "spark.sql.caseSensitive": "true"}
+    wanted = {**spark.conf.getAll, **NEEDED, "spark.sql.caseSensitive": "true"}
     if local:
         wanted[LISTING_THRESHOLD] = ON_THE_DRIVER
     has = made.conf.getAll

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.scan.context import ScanContext
@@ -92,7 +91,5 @@ def _head(context: ScanContext, spark: SparkSession) -> DataFrame:
     A union has the session and the field metadata of its first member: so the frame belongs to
     the user's session, and no field id of a relation is seen. The optimizer drops it.
     """
-    kind = nullable(to_spark(context.read_schema))
-    none = F.lit(None)
-    columns = [none.cast(f.dataType).alias(f.name, metadata=f.metadata) for f in kind.fields]
-    return spark.range(1).where(F.lit(False)).select(columns)
+    # Not column by column: PySpark makes a dozen round trips to Java for each expression.
+    return spark.range(1).where("false").select().to(nullable(to_spark(context.read_schema)))

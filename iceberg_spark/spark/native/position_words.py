@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,38 +24,52 @@ READERS = 4
 """Threads that read delete files; decoding releases the GIL, stores take their time."""
 
 
-def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> Any:
-    """Return a list<int64> array: bit `p & 63` of word `p >> 6` says that row `p` is deleted.
+Words: TypeAlias = npt.NDArray[np.int64]
 
-    One list for each data file, as long as its last deleted position asks for. Raises
-    CorruptFileError, NoSuchFileError or StorageError naming a delete file.
+
+def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
+    """Return words by data file: bit `p & 63` of word `p >> 6` says that row `p` is deleted.
+
+    They are as many as a file's last deleted position asks for. Raises CorruptFileError,
+    NoSuchFileError or StorageError naming a delete file.
     """
     cache = process_cache()
 
-    def load(task: FileScanTask) -> npt.NDArray[np.int64]:
+    def load(task: FileScanTask) -> Words:
         files = [f for f in task.delete_files if f.content is DataFileContent.POSITION_DELETES]
         return _words(deleted_positions(io, task.file_path, files, cache))
 
     with ThreadPoolExecutor(READERS, thread_name_prefix="position-deletes") as pool:
-        parts = list(pool.map(load, tasks))
-    offsets = np.zeros(len(parts) + 1, np.int32)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    words = np.concatenate([np.zeros(0, np.int64), *parts])
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(words))
+        return list(pool.map(load, tasks))
 
 
-def _words(positions: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
+def word_lists(parts: Sequence[Words]) -> Any:
+    """Return a list<int64> array of the words, one list for each file."""
+    return pa.ListArray.from_arrays(pa.array(starts(parts), pa.int32()), pa.array(joined(parts)))
+
+
+def joined(parts: Sequence[Words]) -> Words:
+    """Return the words of all files, one file's after the other's."""
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def starts(parts: Sequence[Words]) -> npt.NDArray[np.int64]:
+    """Return the place of each file's first word among those of all, and one beyond the last."""
+    return np.cumsum([0, *(len(part) for part in parts)])
+
+
+def _words(positions: npt.NDArray[np.int64] | None) -> Words:
     if positions is None:
         return np.zeros(0, np.int64)
     return bit_words(positions, 0)
 
 
-def bit_words(numbers: npt.NDArray[np.int64], first: int) -> npt.NDArray[np.int64]:
+def bit_words(numbers: npt.NDArray[np.int64], first: int) -> Words:
     """Return words in which the bit of each number, counted from `first`, is set.
 
     `numbers` are sorted and none is less than `first`.
     """
     bits = np.zeros((int(numbers[-1] - first) // 64 + 1) * 64, np.bool_)
     bits[numbers - first] = True
-    words: npt.NDArray[np.int64] = np.packbits(bits, bitorder="little").view("<i8")
+    words: Words = np.packbits(bits, bitorder="little").view("<i8")
     return words

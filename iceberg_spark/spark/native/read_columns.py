@@ -65,12 +65,27 @@ class ReadColumns:
                 else literal(field.field_type, value)
             )
         hidden = self._is_hidden(field)
-        column = F.col(_quoted(self._name(field, hidden)))
+        column = F.col(self.given_name(field))
         return (
             column
             if hidden and not t.child_fields(field.field_type)
             else self._shielded(field, column, shown.dataType, hidden)
         )
+
+    def given_name(self, field: t.NestedField) -> str:
+        """Return under which name, quoted, a relation has a column of the files."""
+        return _quoted(self._name(field, self._is_hidden(field)))
+
+    def is_as_read(self, field: t.NestedField) -> bool:
+        """Return whether `column` is what Spark's reader gives, whatever it is called there."""
+        if field.field_id in self.constants or isinstance(field.field_type, _MADE):
+            return False
+        if t.child_fields(field.field_type):
+            return not self._is_hidden(field) and not self._is_whole(field)
+        return self._is_hidden(field) or not self._needs_shield(field)
+
+    def _needs_shield(self, field: t.NestedField) -> bool:
+        return misleads(self.context, field) and isinstance(field.field_type, _FLOATS)
 
     def _shielded(
         self, field: t.NestedField, column: Column, kind: s.DataType, hidden: bool
@@ -81,7 +96,7 @@ class ReadColumns:
                 column = F.when(column.isNotNull(), column)
             # Behind a cast neither; this one changes names only, or nothing and is dropped.
             return column.cast(kind) if hidden or self._is_whole(field) else column
-        if misleads(self.context, field) and isinstance(field.field_type, _FLOATS):
+        if self._needs_shield(field):
             # Statistics leave NaN out; no filter goes through this.
             return F.nanvl(column, F.lit(float("nan")).cast(kind))
         return column
@@ -151,6 +166,7 @@ def read_columns(context: ScanContext, isolated: bool, found: FileColumns) -> Re
 
 
 _FLOATS = (t.FloatType, t.DoubleType)
+_MADE = (t.UUIDType, t.UnknownType)
 
 
 def _members(kind: t.IcebergType) -> tuple[t.NestedField, ...]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
+from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.fsspec_io import FsspecIO
@@ -40,6 +41,8 @@ OPTIONS = {
 }
 """What the session says about these is not asked; none of a user's options gets here."""
 
+MANY_PATHS = 50
+_NEVER_IN_A_PATH = "\0"
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
 
@@ -47,26 +50,41 @@ _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
 def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFrame:
     """Return the group's rows that match the filter, with the columns of the read schema.
 
-    `session` comes from `native_session.reading_session`. Deletes of a group with some are
-    applied before the filter, which Spark pushes below them.
+    The columns are in its order; they may have other names, and field ids. `session` comes from
+    `native_session.reading_session`. Deletes of a group with some are applied before the filter,
+    which Spark pushes below them.
     """
     context, files = plan.context, plan.files.take(pa.array(group.rows))
     columns = read_columns(context, not is_connect(session), group.columns)
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
     keys = group.deletes.keys if group.deletes else ()
     kind = columns.type((*data_fields(context), *key_fields(context, keys).values()))
-    frame = session.read.schema(kind).options(**OPTIONS).parquet(*paths)
+    frame = _parquet(session, kind, paths)
     if group.deletes is not None:
         keyed = frame.withColumns(_keys(columns, keys)) if keys else frame
         frame = live_rows(keyed, group.deletes, plan, FsspecIO(context.io_properties))
-    found = {field.field_id: columns.column(field) for field in data_fields(context)}
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
     if residuals != {ALWAYS_TRUE}:
-        frame = frame.where(filter_column(context.row_filter, _leaf_of(context, found)))
+        frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
+    if _is_as_read(context, columns):
+        names = [columns.given_name(field) for field in context.read_schema.fields]
+        return frame if group.deletes is None else frame.selectExpr(*names)
+    found = {field.field_id: columns.column(field) for field in data_fields(context)}
     metadata = frame.metadataColumn("_metadata") if _needs_metadata(context) else None
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     values = _Values(plan, group, found, metadata, not pc.all(plain).as_py())
     return frame.select([values.of(field) for field in context.read_schema.fields])
+
+
+def _parquet(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:
+    reader = session.read.schema(kind).options(**OPTIONS)
+    if is_connect(session) or len(paths) < MANY_PATHS:
+        return reader.parquet(*paths)
+    # PySpark hands a list over element by element, a round trip to Java each: 20,000 take seconds.
+    jvm: Any = session._jvm
+    separator = jvm.java.util.regex.Pattern.compile(_NEVER_IN_A_PATH)
+    names = separator.split(_NEVER_IN_A_PATH.join(paths))
+    return reader._df(reader._jreader.parquet(names))
 
 
 def _keys(columns: ReadColumns, keys: Sequence[LeafColumn]) -> dict[str, Column]:
@@ -85,12 +103,18 @@ def _keys(columns: ReadColumns, keys: Sequence[LeafColumn]) -> dict[str, Column]
     return found
 
 
-def _leaf_of(context: ScanContext, found: Mapping[int, Column]) -> ColumnOf:
+def _is_as_read(context: ScanContext, columns: ReadColumns) -> bool:
+    """Return whether a relation has the read schema's columns as they are, by their places."""
+    fields = context.read_schema.fields
+    return data_fields(context) == fields and all(columns.is_as_read(field) for field in fields)
+
+
+def _leaf_of(context: ScanContext, columns: ReadColumns) -> ColumnOf:
     read = Schema(*data_fields(context))
 
     def leaf(field_id: int) -> Column:
         top, *path = read.path_ids(field_id)
-        column = found[top]
+        column = columns.column(read.find_field(top))
         for inner in path:
             column = column.getField(read.find_field(inner).name)
         return column
