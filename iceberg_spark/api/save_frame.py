@@ -70,6 +70,7 @@ def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
         context,
         io,
         align_options(options),
+        engine=options.engine,
         distribution_mode=options.distribution_mode,
     )
     writer.commit([FilesWritten(files)])

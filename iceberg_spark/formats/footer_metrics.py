@@ -7,6 +7,7 @@ writers compared them as signed), or where a row group has none. Source: Java's 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -24,6 +25,9 @@ from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType
+
+_JAVA_WRITER = re.compile(r"parquet-mr version 1\.1[67]\.")
+"""The writers of PySpark 4.1 to 4.3."""
 
 
 def single_leaves(fields: tuple[FileField, ...]) -> dict[int, FileField]:
@@ -110,6 +114,39 @@ def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple
     if isinstance(low, float):
         return (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
     return low, high
+
+
+def float_extremes(
+    footer: pq.FileMetaData, chunks: Sequence[Any]
+) -> tuple[float, float] | tuple[()] | None:
+    """Return the least and greatest value of a float column that surely holds no NaN.
+
+    Nothing (an empty tuple) where all values are null; None where the footer can't prove it.
+    Parquet's Java writer compares by `Double.compare`: NaN is the largest of all and -0.0 is
+    below 0.0, so that one NaN shows as the maximum (or both are left out). Later versions pass
+    over NaN, so that only those known to do this are believed.
+    """
+    if _JAVA_WRITER.match(footer.created_by or "") is None:
+        return None
+    values: list[float] = []
+    for chunk in chunks:
+        statistics = chunk.statistics
+        if statistics is None or not statistics.has_null_count:
+            return None
+        if statistics.has_min_max:
+            values += [statistics.min_raw, statistics.max_raw]
+        elif statistics.null_count != chunk.num_values:
+            return None
+    if any(math.isnan(value) for value in values):
+        return None
+    if not values:
+        return ()
+    return min(values, key=_signed), max(values, key=_signed)
+
+
+def _signed(value: float) -> tuple[float, float]:
+    """Order -0.0 before 0.0."""
+    return value, math.copysign(1.0, value)
 
 
 def _canonical(raw: list[Any], stored: pa.DataType, kind: IcebergType) -> list[Any] | None:

@@ -1,14 +1,14 @@
 """Parquet files that Spark's own writer made for one write, described for their manifest entries.
 
-Counts, sizes and most bounds come from the footer. What a footer can't say (NaN counts, bounds of
-floats, bounds that were too long for it) is read back from the columns concerned, so that the
-metrics are those of the Arrow writer. The partition is worked out from values in the file, never
-from its path.
+Counts, sizes and most bounds come from the footer. What a footer can't say (counts of NaN where
+there may be any, bounds that were too long for it) is read back from the columns concerned, so
+that the metrics are those of the Arrow writer. The partition is worked out from values in the
+file, never from its path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from iceberg_spark.formats.data_file import Wanted
 from iceberg_spark.formats.footer_metrics import (
     chunks_of,
     extremes,
+    float_extremes,
     footer_metrics,
     null_count,
     single_leaves,
@@ -43,6 +44,7 @@ from iceberg_spark.spec.types import (
     NestedField,
     StructType,
 )
+from iceberg_spark.spec.values import to_bytes
 from iceberg_spark.write.check_schema import null_error
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.file_entry import file_entry
@@ -62,6 +64,7 @@ class _Shape:
     modes: Mapping[int, MetricsMode]
     floats: frozenset[int]
     kinds: tuple[IcebergType, ...]  # of the partition fields
+    required: frozenset[int]  # columns at the top
 
 
 def describer(context: WriteContext, io: FileIO) -> Describe:
@@ -70,6 +73,11 @@ def describer(context: WriteContext, io: FileIO) -> Describe:
     It raises InvalidInputError for a null in a required column, UnsupportedError for a file
     that was written under a changed session setting (INT96, no field ids), CorruptFileError.
     """
+    shape = _shape(context)
+    return lambda path, size: _describe(io, path, size, shape)
+
+
+def _shape(context: WriteContext) -> _Shape:
     schema = context.schema
     modes = metrics_modes(schema, context.properties)
     floats = frozenset(
@@ -78,18 +86,22 @@ def describer(context: WriteContext, io: FileIO) -> Describe:
         if isinstance(schema.find_type(field_id), _FLOATS) and modes[field_id].has_counts
     )
     kinds = tuple(child.field_type for child in partition_type(context.spec, schema).fields)
-    shape = _Shape(context, modes, floats, kinds)
-    return lambda path, size: _describe(io, path, size, shape)
+    required = frozenset(field.field_id for field in schema.fields if field.required)
+    return _Shape(context, modes, floats, kinds, required)
 
 
-def reads_back(context: WriteContext) -> bool:
-    """Return whether describing files always reads columns: those of floats with metrics."""
-    modes = metrics_modes(context.schema, context.properties)
-    ids = context.schema.field_ids
-    return any(
-        modes[each].has_counts and isinstance(context.schema.find_type(each), _FLOATS)
-        for each in ids
-    )
+def reads_back(context: WriteContext, io: FileIO) -> Callable[[str], bool]:
+    """Return what tells from a file's footer whether describing it reads columns."""
+    shape = _shape(context)
+
+    def reads(path: str) -> bool:
+        reader = open_parquet(io, path)
+        try:
+            return bool(_known(reader, file_fields(reader.schema), shape).again)
+        finally:
+            reader.close()
+
+    return reads
 
 
 def _describe(io: FileIO, path: str, size: int, shape: _Shape) -> DataFile | None:
@@ -136,31 +148,64 @@ def _check(path: str, footer: Any, fields: tuple[FileField, ...], schema: Schema
         )
 
 
-def _metrics(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> Metrics:
-    """Return the footer's metrics, with what it lacks read back from the columns."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a footer says: its metrics, nulls, extremes of floats; `again` must be read."""
+
+    metrics: Metrics
+    nulls: dict[int, int | None]
+    floats: Mapping[int, tuple[float, ...]]
+    again: frozenset[int]
+
+
+def _known(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> _Known:
     footer, schema, modes = reader.file.metadata, shape.context.schema, shape.modes
     found = footer_metrics(footer, fields, schema, modes)
     leaves = single_leaves(fields)
     nulls = {each: null_count(chunks_of(footer, leaf)) for each, leaf in leaves.items()}
-    required = {field.field_id for field in schema.fields if field.required}
-    again = set(shape.floats)
+    floats = _proved_floats(footer, leaves, shape)
+    again = set(shape.floats - floats.keys())
     for field_id, count in nulls.items():
         mode, bounded = modes[field_id], field_id in (found.lower_bounds or {})
         lacks_bounds = mode.has_bounds and not bounded and count != footer.num_rows
-        if lacks_bounds or (count is None and (mode.has_counts or field_id in required)):
+        if lacks_bounds or (count is None and (mode.has_counts or field_id in shape.required)):
             again.add(field_id)
-    seen = _read_back(reader, fields, shape, again) if again else Metrics(footer.num_rows)
-    nulls |= seen.null_value_counts or {}
-    for field_id in required:
+    return _Known(found, nulls, floats, frozenset(again))
+
+
+def _metrics(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> Metrics:
+    """Return the footer's metrics, with what it lacks read back from the columns."""
+    schema, modes = shape.context.schema, shape.modes
+    known = _known(reader, fields, shape)
+    found, again = known.metrics, known.again
+    seen = _read_back(reader, fields, shape, again) if again else Metrics(0)
+    nulls = known.nulls | dict(seen.null_value_counts or {})
+    for field_id in shape.required:
         if nulls.get(field_id):
             raise null_error(schema.find_field(field_id).name)
+    pairs = {each: pair for each, pair in known.floats.items() if pair and modes[each].has_bounds}
+    low, high = (_float_bounds(schema, pairs, end) for end in (0, 1))
     return replace(
         found,
         null_value_counts={each: nulls[each] or 0 for each in nulls if modes[each].has_counts},
-        nan_value_counts=dict(seen.nan_value_counts or {}),
-        lower_bounds=_replaced(found.lower_bounds, seen.lower_bounds, again),
-        upper_bounds=_replaced(found.upper_bounds, seen.upper_bounds, again),
+        nan_value_counts=dict.fromkeys(known.floats, 0) | dict(seen.nan_value_counts or {}),
+        lower_bounds=_replaced(found.lower_bounds, seen.lower_bounds, again) | low,
+        upper_bounds=_replaced(found.upper_bounds, seen.upper_bounds, again) | high,
     )
+
+
+def _proved_floats(
+    footer: Any, leaves: Mapping[int, FileField], shape: _Shape
+) -> dict[int, tuple[float, ...]]:
+    """Return the extremes of the float columns that the footer proves to hold no NaN."""
+    found = {each: float_extremes(footer, chunks_of(footer, leaves[each])) for each in shape.floats}
+    return {each: pair for each, pair in found.items() if pair is not None}
+
+
+def _float_bounds(
+    schema: Schema, known: Mapping[int, tuple[float, ...]], end: int
+) -> dict[int, bytes]:
+    return {each: to_bytes(schema.find_type(each), pair[end]) for each, pair in known.items()}
 
 
 def _replaced(
@@ -171,7 +216,7 @@ def _replaced(
 
 
 def _read_back(
-    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape, wanted: set[int]
+    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape, wanted: Collection[int]
 ) -> Metrics:
     schema = shape.context.schema
     modes = {each: mode if mode.has_counts else COUNTS for each, mode in shape.modes.items()}
@@ -189,7 +234,7 @@ def _read_back(
     return collector.finish()
 
 
-def _pruned(fields: Iterable[NestedField], ids: set[int]) -> list[NestedField]:
+def _pruned(fields: Iterable[NestedField], ids: Collection[int]) -> list[NestedField]:
     kept = []
     for field in fields:
         if isinstance(field.field_type, StructType):

@@ -191,3 +191,15 @@ def test_distribution_mode_is_taken(enabled: Any, place: str) -> None:
     writer.save(place)
     added = ice.load_table(place).current_snapshot().summary
     assert added["added-records"] == "6"
+
+
+def test_engine_is_taken(enabled: Any, place: str) -> None:
+    frame = enabled.range(6, 8).selectExpr("id", "'k0' AS k")
+    names = {}
+    for engine in ("native", "arrow"):
+        before = {task.file_path for task in ice.load_table(place).scan().plan_files()}
+        frame.write.format(FORMAT).mode("append").option("engine", engine).save(place)
+        after = {task.file_path for task in ice.load_table(place).scan().plan_files()}
+        names[engine] = {Path(path).name for path in after - before}
+    assert all(name.startswith("part-") for name in names["native"])  # Spark's own names
+    assert not any(name.startswith("part-") for name in names["arrow"])

@@ -16,6 +16,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
+from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.native import spark_parquet
 from iceberg_spark.spark.native.write_engine import write_engine
 from iceberg_spark.spark.native.write_files import write_frame
@@ -25,6 +26,7 @@ from iceberg_spark.spec.transforms import BucketTransform
 from iceberg_spark.spec.types import LongType
 from iceberg_spark.write.aligned import AlignOptions
 from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.written_file import reads_back
 from tests.oracle import rows as samples
 from tests.oracle.java_api import frame as frame_of
 
@@ -135,6 +137,8 @@ SPECS = [
      "months(ts)", "hours(tsn)", "ts", "d"],
     ["hours(ts)", "days(tsn)", "months(dt)", "tsn", "dt", "i", "s", "dec38", "f", "flag", "bin"],
     ["days(ts)", "years(tsn)", "truncate(3, id)", "days(dt)"],
+    ["hours(ts)", "flag", "bucket(7, id)"],
+    ["days(dt)", "months(tsn)"],
 ]  # fmt: skip
 
 
@@ -162,6 +166,24 @@ def test_the_metrics_equal_the_arrow_writers(spark: Any, tmp_path: Path) -> None
         assert dict(native.lower_bounds) == dict(arrow.lower_bounds)
         assert dict(native.upper_bounds) == dict(arrow.upper_bounds)
         assert set(native.column_sizes) == set(arrow.column_sizes)
+
+
+def test_floats_are_read_back_only_where_there_may_be_nan(spark: Any, tmp_path: Path) -> None:
+    nan = float("nan")
+    cases = [[1.5, -0.0], [0.0, 2.0], [-1.0, 0.0], [nan, 1.0], [1.0, nan, -0.0], [nan], [None]]
+    rows = [(number, value, value) for number, values in enumerate(cases) for value in values]
+    table = made(tmp_path, "t", "p int, d double, f float", partition_by=["p"])
+    given = spark.createDataFrame(rows, "p int, d double, f float").coalesce(1)
+    native, arrow = (
+        sorted(written(table, given, engine), key=lambda file: file.partition)
+        for engine in ("native", "arrow")
+    )
+    for kind in ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds"):
+        shown = [[dict(getattr(file, kind)) for file in files] for files in (native, arrow)]
+        assert shown[0] == shown[1], kind
+    reads = reads_back(write_context(table.metadata), FsspecIO({}))
+    again = [reads(file.file_path) for file in native]
+    assert again == [False, False, False, True, True, True, False]
 
 
 def test_many_files_are_described_by_tasks(any_spark: Any, tmp_path: Path) -> None:

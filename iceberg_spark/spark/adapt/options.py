@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 from iceberg_spark.errors import InvalidOptionError
@@ -26,7 +27,7 @@ WRITE_OPTIONS = (
     "write-format", "target-file-size-bytes", "compression-codec", "compression-level", "branch",
     "overwrite-mode", "fanout-enabled", "check-nullability", "check-ordering", "mergeSchema",
     "write-mode", "equality-fields", "order-by", "global-delete", "partition-by", "sort-order",
-    "format-version", "distribution-mode",
+    "format-version", "distribution-mode", "engine",
 )  # fmt: skip
 WRITE_PREFIXES = ("snapshot-property.", "table-property.")
 STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "io.", "catalog.")
@@ -81,6 +82,7 @@ class WriteOptions:
     sort_order: tuple[str, ...] = ()
     format_version: int | None = None
     distribution_mode: str | None = None
+    engine: Literal["native", "arrow"] | None = None
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_properties: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
@@ -141,6 +143,7 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
         sort_order=split_list(given.get("sort-order", "")),
         format_version=_positive(given, "format-version"),
         distribution_mode=_one_of(given, "distribution-mode", ("none", "hash", "range")),
+        engine=_engine(given),
         snapshot_properties=_under(options, "snapshot-property."),
         table_properties=_under(options, "table-property."),
         storage=_with_prefix(options, STORAGE_PREFIXES),
@@ -188,6 +191,11 @@ def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
             "distribution. Use table.append(df), iceberg_spark.enable(spark), or "
             "df.repartition(...) before the write"
         )
+    if _engine(given) == "native":
+        raise InvalidOptionError(
+            "Option 'engine' = 'native': Spark hands the rows of a Python source to Python. Use "
+            "table.append(df) or iceberg_spark.enable(spark)"
+        )
 
 
 def _check_upsert(given: Mapping[str, str]) -> None:
@@ -200,6 +208,7 @@ def _check_upsert(given: Mapping[str, str]) -> None:
     for name, instead in (
         ("mergeschema", ": add columns by update_schema()"),
         ("overwrite-mode", ""),
+        ("engine", ""),
     ):
         if name in given:
             raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert{instead}")
@@ -259,6 +268,16 @@ def _one_of(given: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> st
             f"Option '{name}' must be one of {', '.join(allowed)}, not '{text}'"
         )
     return None if text is None else text.lower()
+
+
+def _engine(given: Mapping[str, str]) -> Literal["native", "arrow"] | None:
+    match _one_of(given, "engine", ("native", "arrow")):
+        case "native":
+            return "native"
+        case "arrow":
+            return "arrow"
+        case _:
+            return None
 
 
 def _metadata_columns(given: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,11 +9,13 @@ from typing import Literal, TypeAlias
 from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spark.native.packed_keys import PartitionKey, packed
 from iceberg_spark.spark.native.transform_columns import folder_column, transform_column
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE, text_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField
-from iceberg_spark.spec.transforms import VoidTransform
+from iceberg_spark.spec.transforms import Transform, VoidTransform
+from iceberg_spark.spec.types import IcebergType
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.sorted_files import can_sort
 
@@ -26,7 +28,7 @@ SourceOf: TypeAlias = Callable[[int], Column]
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What a write asks for: folder columns by partition field, a mode, and sort keys."""
+    """What a write asks for: columns that tell partitions, for folders, a mode, and sort keys."""
 
     keys: tuple[Column, ...]
     mode: Distribution
@@ -63,15 +65,23 @@ def is_sortable(context: WriteContext) -> bool:
 def arrangement(context: WriteContext, asked: str | None, source_of: SourceOf) -> Arrangement:
     """Return what a write asks for, over the frame's columns."""
     schema = context.schema
-    keys = tuple(
-        folder_column(part.transform, schema.find_type(part.source_id), source_of(part.source_id))
-        for part in context.spec.fields
-        if not isinstance(part.transform, VoidTransform)
+    keys = packed(
+        [
+            _partition_key(
+                part.transform, schema.find_type(part.source_id), source_of(part.source_id)
+            )
+            for part in context.spec.fields
+            if not isinstance(part.transform, VoidTransform)
+        ]
     )
     order: tuple[Column, ...] = ()
     if is_sortable(context):
         order = tuple(_sort_key(key, schema, source_of) for key in context.sort_order.fields)
     return Arrangement(keys, distribution(context, asked), order)
+
+
+def _partition_key(transform: Transform, kind: IcebergType, source: Column) -> PartitionKey:
+    return PartitionKey(transform, kind, folder_column(transform, kind, source))
 
 
 def _sort_key(key: SortField, schema: Schema, source_of: SourceOf) -> Column:

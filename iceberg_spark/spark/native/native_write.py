@@ -132,7 +132,10 @@ def _described(
     """
     found = [info for info in files if info.path.endswith(_SUFFIX)]
     size = sum(info.size for info in found)
-    if len(found) <= _FEW_FILES and (size <= _FEW_BYTES or not reads_back(context)):
+    reads = reads_back(context, io)
+    if len(found) <= _FEW_FILES and (
+        size <= _FEW_BYTES or not any(reads(info.path) for info in found)
+    ):
         describe = describer(context, io)
         with ThreadPoolExecutor(_THREADS, "iceberg-describe") as pool:
             entries = list(pool.map(lambda info: describe(info.path, info.size), found))

@@ -77,6 +77,17 @@ def test_a_distribution_points_to_what_can_do_it(mode: str) -> None:
         write_options({"path": "/t", "distribution-mode": mode})
 
 
+def test_the_plain_source_has_the_arrow_engine_alone() -> None:
+    assert write_options({"path": "/t", "engine": "arrow"}).engine == "arrow"
+    assert write_options({"path": "/t", "engine": "Native"}, plain=False).engine == "native"
+    with pytest.raises(InvalidOptionError, match=r"'engine' = 'native'.*enable"):
+        write_options({"path": "/t", "engine": "native"})
+    with pytest.raises(InvalidOptionError, match="'engine' must be one of"):
+        write_options({"path": "/t", "engine": "x"}, plain=False)
+    with pytest.raises(InvalidOptionError, match="'engine' does not go with"):
+        write_options({"path": "/t", "write-mode": "upsert", "engine": "arrow"}, plain=False)
+
+
 def test_a_compression_level_is_a_number() -> None:
     assert write_options({"path": "/t", "compression-level": "7"}).compression_level == 7
     with pytest.raises(InvalidOptionError, match=r"'compression-level'.*'x'"):
