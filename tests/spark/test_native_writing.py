@@ -17,7 +17,7 @@ from iceberg_spark import Table
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.native import spark_parquet
+from iceberg_spark.spark.native import native_write
 from iceberg_spark.spark.native.write_engine import write_engine
 from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spark.native.write_settings import WRITE_SETTINGS, write_settings
@@ -253,7 +253,7 @@ def test_a_file_with_int96_is_not_committed(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when another thread changes the setting while the write runs."""
-    monkeypatch.setattr(spark_parquet, "write_settings", lambda _: nullcontext())
+    monkeypatch.setattr(native_write, "write_settings", lambda _, **__: nullcontext())
     table = made(tmp_path, "t", "ts timestamp")
     with pytest.raises(UnsupportedError, match="INT96"):
         table.append(spark.sql("select timestamp_micros(1) ts"), engine="native")
@@ -294,6 +294,20 @@ def test_rows_are_sorted_by_the_tables_order_on_both_engines(spark: Any, tmp_pat
 def bucket_of(number: int) -> int:
     array = pa.array([number])
     return apply_transform(BucketTransform(2), LongType(), array)[0].as_py()
+
+
+def test_few_partitions_are_spread_over_tasks(spark: Any, tmp_path: Path) -> None:
+    """With two tasks, as this session has, three of these four would be written by one."""
+    table = made(tmp_path, "t", "id bigint, p int", partition_by=["p"])
+    frame = spark.range(0, 8).selectExpr("id", "cast(600 + id % 4 as int) p")
+    with (
+        setting(spark, "spark.sql.shuffle.partitions", "2"),
+        setting(spark, "spark.sql.adaptive.coalescePartitions.minPartitionSize", "1b"),
+        setting(spark, "spark.sql.adaptive.advisoryPartitionSizeInBytes", "1b"),
+    ):
+        files = written(table, frame, "native")
+    tasks = {Path(file.file_path).name.split("-")[1] for file in files}
+    assert len(files) == len(tasks) == 4
 
 
 def test_hash_gives_each_partition_one_file_and_none_one_for_each_task(

@@ -17,10 +17,11 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.native.arranged_frame import arranged, arrangement
+from iceberg_spark.spark.native.arranged_frame import arranged, arrangement, distribution
 from iceberg_spark.spark.native.frame_columns import by_position, table_columns
 from iceberg_spark.spark.native.row_size import rows_per_file
 from iceberg_spark.spark.native.spark_parquet import write_parquet
+from iceberg_spark.spark.native.write_settings import write_settings
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.aligned import AlignOptions
@@ -69,9 +70,12 @@ def write_natively(
         table = by_position(frame).select(
             *table_columns(context.schema, frame.schema, case_sensitive=options.case_sensitive)
         )
-        rows, keys = _arranged(table, context, asked)
         limit = rows_per_file(table, context)
-        write_parquet(rows, folder, context.properties, keys, limit)
+        spread = distribution(context, asked) == "hash"
+        # Around both: a frame's shuffle may be sized when it is made.
+        with write_settings(frame.sparkSession, spread=spread):
+            rows, keys = _arranged(table, context, asked)
+            write_parquet(rows, folder, context.properties, keys, limit)
         files = list(io.list(folder))
         written = _described(frame.sparkSession, context, io, files)
     except BaseException:

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from iceberg_spark.formats.parquet_writer import parquet_options
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.io import location
-from iceberg_spark.spark.native.write_settings import write_settings
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec.properties import prefixed
 
@@ -69,7 +68,7 @@ def write_parquet(
 ) -> None:
     """Write a frame to a new folder, one folder below it for each combination of `keys`.
 
-    When it returns, the folder holds the files of the committed task attempts alone. A file is
+    To be called within `write_settings`. When it returns, the folder holds the files of the committed task attempts alone. A file is
     ended at `rows_per_file`, None for never.
     """
     writer = frame.write.mode("append").options(**spark_options(properties))
@@ -78,5 +77,4 @@ def write_parquet(
     if keys:
         writer = writer.partitionBy(*keys)
     place = f"file:{location.strip_scheme(folder)}" if location.is_local(folder) else folder
-    with write_settings(frame.sparkSession):
-        writer.parquet(place)
+    writer.parquet(place)

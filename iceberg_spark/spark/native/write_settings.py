@@ -20,6 +20,11 @@ WRITE_SETTINGS: Mapping[str, str] = {
     "spark.sql.maxConcurrentOutputFileWriters": "4",
 }
 """None of these can be given as an option of one write."""
+_FIRST_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
+_LEAST_PARTITIONS = 200
+"""Spark's own default. Rows are shuffled by partition value, often by few values: into few tasks
+several would fall into one while others have none. Adaptive execution puts small tasks together.
+"""
 
 
 @dataclass(slots=True)
@@ -27,6 +32,7 @@ class _Held:
     """A session in which writes run: how many, and what the settings were before the first."""
 
     writes: int = 0
+    wanted: dict[str, str] = field(default_factory=dict)
     before: dict[str, str | None] = field(default_factory=dict)
 
 
@@ -35,9 +41,10 @@ _held: dict[str, _Held] = {}  # only of sessions in which a write runs at this m
 
 
 @contextmanager
-def write_settings(session: SparkSession) -> Iterator[None]:
+def write_settings(session: SparkSession, *, spread: bool = False) -> Iterator[None]:
     """Hold the settings in a session while the block runs; writes in other threads share them.
 
+    With `spread` shuffles start with at least as many tasks as Spark's own default says.
     The first write in a session sets them, the last one gives back what was there, unless
     somebody set another value meanwhile: then that stays.
     """
@@ -46,7 +53,7 @@ def write_settings(session: SparkSession) -> Iterator[None]:
         held = _held.setdefault(key, _Held())
         held.writes += 1
         try:
-            _set(session, held)
+            _set(session, held, _wanted(session, spread=spread))
         except BaseException:
             _leave(session, key, held)
             raise
@@ -57,11 +64,19 @@ def write_settings(session: SparkSession) -> Iterator[None]:
             _leave(session, key, held)
 
 
-def _set(session: SparkSession, held: _Held) -> None:
-    for name, wanted in WRITE_SETTINGS.items():
-        if session.conf.get(name) != wanted:
+def _set(session: SparkSession, held: _Held, settings: Mapping[str, str]) -> None:
+    for name, wanted in settings.items():
+        held.wanted[name] = wanted
+        if session.conf.get(name, None) != wanted:
             held.before.setdefault(name, session.conf.get(name, None))
             session.conf.set(name, wanted)
+
+
+def _wanted(session: SparkSession, *, spread: bool) -> Mapping[str, str]:
+    if not spread or session.conf.get(_FIRST_PARTITIONS, None) is not None:
+        return WRITE_SETTINGS
+    usual = int(session.conf.get("spark.sql.shuffle.partitions", "0") or 0)
+    return {**WRITE_SETTINGS, _FIRST_PARTITIONS: str(max(usual, _LEAST_PARTITIONS))}
 
 
 def _leave(session: SparkSession, key: str, held: _Held) -> None:
@@ -70,7 +85,7 @@ def _leave(session: SparkSession, key: str, held: _Held) -> None:
         return
     del _held[key]
     for name, value in held.before.items():
-        if session.conf.get(name) != WRITE_SETTINGS[name]:
+        if session.conf.get(name, None) != held.wanted[name]:
             continue
         if value is None:
             session.conf.unset(name)
