@@ -68,8 +68,8 @@ def write_parquet(
 ) -> None:
     """Write a frame to a new folder, one folder below it for each combination of `keys`.
 
-    To be called within `write_settings`. When it returns, the folder holds the files of the committed task attempts alone. A file is
-    ended at `rows_per_file`, None for never.
+    To be called within `write_settings`. When it returns, the folder holds the files of the
+    committed task attempts alone. A file is ended at `rows_per_file`, None for never.
     """
     writer = frame.write.mode("append").options(**spark_options(properties))
     # Said even when there is no limit: the session may have one.
