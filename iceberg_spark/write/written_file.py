@@ -74,7 +74,18 @@ def describer(context: WriteContext, io: FileIO) -> Describe:
     that was written under a changed session setting (INT96, no field ids), CorruptFileError.
     """
     shape = _shape(context)
-    return lambda path, size: _describe(io, path, size, shape)
+    last: list[tuple[pa.Schema, tuple[FileField, ...]]] = []
+
+    def fields_of(schema: pa.Schema) -> tuple[FileField, ...]:
+        """Return a file's columns; all files of a write have the same, but for surprises."""
+        for known, fields in last[:1]:
+            if known.equals(schema, check_metadata=True):
+                return fields
+        found = file_fields(schema)
+        last[:] = [(schema, found)]
+        return found
+
+    return lambda path, size: _describe(io, path, size, shape, fields_of)
 
 
 def _shape(context: WriteContext) -> _Shape:
@@ -104,11 +115,17 @@ def reads_back(context: WriteContext, io: FileIO) -> Callable[[str], bool]:
     return reads
 
 
-def _describe(io: FileIO, path: str, size: int, shape: _Shape) -> DataFile | None:
+def _describe(
+    io: FileIO,
+    path: str,
+    size: int,
+    shape: _Shape,
+    fields_of: Callable[[pa.Schema], tuple[FileField, ...]],
+) -> DataFile | None:
     reader = open_parquet(io, path)
     try:
         footer = reader.file.metadata
-        fields = file_fields(reader.schema)
+        fields = fields_of(reader.schema)
         _check(path, footer, fields, shape.context.schema)
         if not footer.num_rows:
             return None

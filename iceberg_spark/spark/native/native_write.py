@@ -33,6 +33,7 @@ _SUFFIX = ".parquet"
 _FEW_FILES = 16
 _FEW_BYTES = 16 * 1024 * 1024  # to read back: more is read faster by the tasks, job and all
 _THREADS = 4
+_FILES_PER_TASK, _MOST_TASKS = 64, 200
 _LOOKS_AFTER_FAILURE_S = (0.0, 0.5, 1.0)  # tasks that Spark has given up may still be writing
 
 
@@ -145,7 +146,9 @@ def _described(
             entries = list(pool.map(lambda info: describe(info.path, info.size), found))
         return tuple(entry for entry in entries if entry is not None)
     table = pa.table({"path": [info.path for info in found], "size": [info.size for info in found]})
-    rows = session.createDataFrame(table).mapInArrow(DescribeTask(context), "file binary")
+    tasks = min(-(-len(found) // _FILES_PER_TASK), _MOST_TASKS)
+    paths = session.createDataFrame(table).repartition(tasks)  # else few files are one partition
+    rows = paths.mapInArrow(DescribeTask(context), "file binary")
     made = []
     for row in rows.collect():
         entry = pickle.loads(bytes(row.file))  # noqa: S301 - bytes of our own tasks
