@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from iceberg_spark.lazy import LazyModule
+
+_dialect = LazyModule("sqlglot.dialects.spark")
+_errors = LazyModule("sqlglot.errors")
 
 _STAMP = "timestamp_micros({})"
 _DATE, _LOCAL = f"cast({_STAMP} as date)", f"cast({_STAMP} as timestamp_ntz)"
@@ -18,30 +23,43 @@ _CLOCKS = {
 }
 _BARE = ("current_timestamp", "current_date", "localtimestamp")
 """Functions that SQL calls without parentheses too, where no column has the name."""
-_TOKEN = re.compile(
-    r"""
-    \br'[^']*' | \br"[^"]*"
-    | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`          # texts and quoted names: as they are
-    | (?<![\w.`])(?P<name>[a-z_]+)(?P<call>\s*\(\s*\))?(?![\w(`])(?!\s*[(.])
-    """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
 
 
 def clock(columns: Collection[str]) -> Callable[[str], str]:
     """Return a function that puts this moment into SQL texts, in place of `current_timestamp()`.
 
     `columns` are names that an expression may use. Spark takes the time anew for each query, and
-    a change makes several.
+    a change makes several. A text that is no SQL stays as it is: Spark says what is wrong with it.
     """
     now = time.time_ns() // 1000
     named = {name.lower() for name in columns}
 
-    def replaced(found: re.Match[str]) -> str:
-        name = (found["name"] or "").lower()
-        bare = name in _BARE and name not in named
-        if name in _CLOCKS and (found["call"] or bare):
-            return _CLOCKS[name].format(now)
-        return found[0]
+    def stamped(text: str) -> str:
+        try:
+            tokens = _dialect.Spark().tokenize(text)
+        except _errors.SqlglotError:
+            return text
+        done, at = "", 0
+        for place, token in enumerate(tokens):
+            end = _end_of_clock(text, tokens, place, named)
+            if end is not None:
+                done += text[at : token.start] + _CLOCKS[token.text.lower()].format(now)
+                at = end
+        return done + text[at:]
 
-    return lambda text: _TOKEN.sub(replaced, text)
+    return stamped
+
+
+def _end_of_clock(text: str, tokens: Sequence[Any], place: int, named: set[str]) -> int | None:
+    """Return where the call of a clock that starts with a token ends, None for all else."""
+    token = tokens[place]
+    name = token.text.lower()
+    before = tokens[place - 1].text if place else ""
+    after = [each.text for each in tokens[place + 1 : place + 3]]
+    quoted = text[token.start : token.end + 1] != token.text
+    if name not in _CLOCKS or quoted or before == ".":
+        return None
+    if after == ["(", ")"]:
+        return int(tokens[place + 2].end) + 1
+    is_bare = name in _BARE and name not in named and after[:1] not in (["("], ["."])
+    return int(token.end) + 1 if is_bare else None

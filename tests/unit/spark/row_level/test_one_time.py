@@ -16,6 +16,7 @@ from iceberg_spark.spark.row_level.one_time import clock
         ("d = curdate() or a", "d = cast(timestamp_micros(N) as date) or a"),
         ("l > localtimestamp", "l > cast(timestamp_micros(N) as timestamp_ntz)"),
         ("u > unix_timestamp()", "u > unix_seconds(timestamp_micros(N))"),
+        ("now()>current_date", "timestamp_micros(N)>cast(timestamp_micros(N) as date)"),
         ("date_add(current_date(), 1)", "date_add(cast(timestamp_micros(N) as date), 1)"),
     ],
 )
@@ -33,6 +34,7 @@ def test_clocks_become_a_moment(text: str, shape: str) -> None:
         "c = r'\\' or d = 'now()'",
         "unix_timestamp(ts) > 0 and now > 1 and my_now() = 2",
         "current_timestamp_of(x)",
+        "no SQL ' now()",
     ],
 )
 def test_all_else_stays(text: str) -> None:
