@@ -107,16 +107,22 @@ def make_small_files(spark: SparkSession, files: int) -> None:
 
 
 def measure_native_reads(
-    spark: SparkSession, warehouse: Path, count: int, files: int, rounds: int
+    spark: SparkSession, warehouse: Path, count: int, rounds: int
 ) -> dict[str, dict[str, Measured]]:
-    """Measure the native engine; `count` rows in 8 files, and `files` files of 10 rows."""
+    """Measure the native engine on `count` rows in 8 files."""
     rows(spark, count).writeTo("java.db.native").using("iceberg").createOrReplace()
     plain = warehouse / "native-plain"
     rows(spark, count).write.mode("overwrite").parquet(str(plain))
     works = native_reads(spark, warehouse / "db" / "native", plain)
-    if files:
-        make_small_files(spark, files)
-        works |= small_file_reads(spark, warehouse / "db" / MANY, files)
+    return {name: by_turns(work, rounds) for name, work in works.items()}
+
+
+def measure_small_files(
+    spark: SparkSession, warehouse: Path, files: int, rounds: int
+) -> dict[str, dict[str, Measured]]:
+    """Measure `files` files of 10 rows."""
+    make_small_files(spark, files)
+    works = small_file_reads(spark, warehouse / "db" / MANY, files)
     return {name: by_turns(work, rounds) for name, work in works.items()}
 
 

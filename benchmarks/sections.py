@@ -17,13 +17,17 @@ from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
 from benchmarks.metadata_tables import measure_metadata_tables
 from benchmarks.native_deletes import measure_native_deletes
-from benchmarks.native_reading import measure_growth, measure_native_reads
+from benchmarks.native_reading import (
+    measure_growth,
+    measure_native_reads,
+    measure_small_files,
+)
 from benchmarks.native_writing import measure_native_writing
 from benchmarks.newer_spark import measure_newer_spark
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
 from benchmarks.stress import measure_stress
-from benchmarks.tables import make_tables
+from benchmarks.tables import make_tables, rows
 from benchmarks.upserts import measure_upserts
 
 Works: TypeAlias = dict[str, dict[str, Measured]]
@@ -65,9 +69,20 @@ def _reads(spark: SparkSession, folder: Path, size: Size) -> Found:
 
 
 def _native_reads(spark: SparkSession, folder: Path, size: Size) -> Found:
-    works = measure_native_reads(spark, folder, size.rows, size.small_files, size.rounds)
-    newer = measure_newer_spark(folder / "db" / "native", size.rounds)
-    return Found(works | newer | measure_growth(spark, folder, size.few_rounds))
+    return Found(measure_native_reads(spark, folder, size.rows, size.rounds))
+
+
+def _small_files(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_small_files(spark, folder, size.small_files, size.rounds))
+
+
+def _growth(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_growth(spark, folder, size.few_rounds))
+
+
+def _newer_spark(spark: SparkSession, folder: Path, size: Size) -> Found:
+    rows(spark, size.rows).writeTo("java.db.native").using("iceberg").create()
+    return Found(measure_newer_spark(folder / "db" / "native", size.rounds))
 
 
 def _native_deletes(spark: SparkSession, folder: Path, size: Size) -> Found:
@@ -129,6 +144,9 @@ def _stress(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: AR
 SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "reads": _reads,
     "native-reading": _native_reads,
+    "small-files": _small_files,
+    "growth": _growth,
+    "newer-spark": _newer_spark,
     "native-deletes": _native_deletes,
     "append": _append,
     "native-writing": _native_writing,
