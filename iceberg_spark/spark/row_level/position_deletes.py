@@ -1,9 +1,9 @@
 """Position deletes written by Spark's tasks: rows that are gone, by file and position.
 
-The tasks that find the rows pack the positions of each data file (see `packed_rows`). Of small
-tables the driver gathers these and writes the deletes; of others one task does so for each file
-(or partition, as the granularity says), and nothing else is shuffled. A task holds the positions
-of one such group.
+The tasks that find the rows pack the positions of each data file (see `packed_rows`), or mark them
+where nothing but the place is to be known (see `marked_rows`). Of small tables the driver gathers
+these and writes the deletes; of others one task does so for each file (or partition, as the
+granularity says), and nothing else is shuffled. A task holds the positions of one such group.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.task import task_id
+from iceberg_spark.spark.row_level.marked_rows import marked_rows
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
 from iceberg_spark.spark.row_level.target_frames import FILE, POS
 from iceberg_spark.spec.data_file import DataFile
@@ -88,10 +89,12 @@ def write_deletes(
     work = _DeletesWork(replace(writer, context=context), unique)
     total = Written()
     try:
-        if sum(task.record_count for task in targets) <= DRIVER_ROWS:
-            parts = _written_here(packed, work, named)
-        else:
+        if sum(task.record_count for task in targets) > DRIVER_ROWS:
             parts = _written_by_tasks(packed, work, named, len(set(numbers.values())))
+        else:
+            marked = marked_rows(rows, unique=unique) if kept == [FILE, POS] else None
+            files = _files(_sorted(packed).to_batches()) if marked is None else marked
+            parts = _written_here(files, work, named, numbers)
         for part in parts:
             total.add(part)
     except BaseException:
@@ -103,18 +106,21 @@ def write_deletes(
     return total
 
 
+def _sorted(packed: DataFrame) -> pa.Table:
+    return packed.toArrow().sort_by([("number", "ascending"), ("file", "ascending")])
+
+
 def _written_here(
-    packed: DataFrame, work: _DeletesWork, targets: Mapping[str, FileScanTask]
+    files: Iterable[tuple[str, pa.Table]],
+    work: _DeletesWork,
+    targets: Mapping[str, FileScanTask],
+    numbers: Mapping[str, int],
 ) -> Iterable[Written]:
-    table = packed.toArrow().sort_by([("number", "ascending"), ("file", "ascending")])
-    numbers = table.column("number").to_numpy()
-    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-    groups = [
-        table.slice(start, end - start).to_batches()
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(numbers)], strict=False)
-    ]
+    groups: dict[int, list[tuple[str, pa.Table]]] = {}
+    for path, rows in files:
+        groups.setdefault(numbers[path], []).append((path, rows))
     with ThreadPoolExecutor(_THREADS, "iceberg-deletes") as pool:
-        return list(pool.map(lambda group: work.written(group, targets), groups))
+        return list(pool.map(lambda group: work.written(group, targets), groups.values()))
 
 
 def _written_by_tasks(
@@ -164,31 +170,31 @@ class _DeletesTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Our own bytes again.
         targets = pickle.loads(zlib.decompress(self.targets))  # noqa: S301
-        done = self.work.written(batches, targets)
+        done = self.work.written(_files(batches), targets)
         yield pa.record_batch({"written": pa.array([pickle.dumps(done)], pa.binary())})
 
 
 @dataclass(frozen=True, slots=True)
 class _DeletesWork:
-    """Writes the deletes of packed rows, sorted by group and file."""
+    """Writes the deletes of files, which come group by group."""
 
     writer: DeletesWriter
     unique: bool
 
     def written(
-        self, batches: Iterable[pa.RecordBatch], targets: Mapping[str, FileScanTask]
+        self, files: Iterable[tuple[str, pa.Table]], targets: Mapping[str, FileScanTask]
     ) -> Written:
         """Write one group after the other; stops at a row that comes twice where none may."""
         io = FsspecIO(self.writer.context.io_properties)
         done = Written()
-        for group in self._groups(_files(batches), targets):
+        for group in self._groups(files, targets):
             self._write(io, group, done)
             if done.twice is not None:
                 break
         return done
 
     def _groups(
-        self, files: Iterator[tuple[str, pa.Table]], targets: Mapping[str, FileScanTask]
+        self, files: Iterable[tuple[str, pa.Table]], targets: Mapping[str, FileScanTask]
     ) -> Iterator[list[tuple[FileScanTask, pa.Table]]]:
         """Yield the files that one call of the writer takes: one, or those of a partition."""
         group: list[tuple[FileScanTask, pa.Table]] = []
