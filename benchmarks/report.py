@@ -102,9 +102,9 @@ def _section(name: str, kept: Mapping[str, Any]) -> list[str]:
         "",
         f"{kept['rows']:,} rows, {kept['rounds']} rounds. {kept['versions']}",
         "",
-        "| work | contender | seconds | ratio | to reach |",
-        "|---|---|---|---|---|",
     ]
+    if kept["seconds"]:
+        lines += ["| work | contender | seconds | ratio | to reach |", "|---|---|---|---|---|"]
     for work, contenders in kept["seconds"].items():
         base = min(contenders.get("java") or next(iter(contenders.values())))
         for contender, seconds in contenders.items():
