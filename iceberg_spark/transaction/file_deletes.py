@@ -105,6 +105,11 @@ def _merged(
     if np.all(new[1:] > new[:-1]):
         return new
     every = np.sort(new)  # `np.unique` hashes, which takes a hundred times as long
-    first = np.ones(len(every), bool)
-    first[1:] = every[1:] != every[:-1]
-    return np.compress(first, every)
+    return np.compress(first_of_each(every), every)
+
+
+def first_of_each(positions: Positions) -> npt.NDArray[np.bool_]:
+    """Return which of sorted positions differ from the one before."""
+    first = np.ones(len(positions), np.bool_)
+    first[1:] = positions[1:] != positions[:-1]
+    return first

@@ -107,8 +107,13 @@ def all_of(predicates: Sequence[Unbound]) -> Unbound | None:
 
 def columns_in(schema: Schema, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the top-level columns that SQL texts may use: whose names occur in them at all."""
+    return names_in([field.name for field in schema.fields], texts)
+
+
+def names_in(names: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that occur in SQL texts at all, quoted or not, whatever their case."""
     everything = " ".join(texts).lower().replace("``", "`")
-    return tuple(field.name for field in schema.fields if field.name.lower() in everything)
+    return tuple(name for name in names if name.lower() in everything)
 
 
 def check_texts(texts: Iterable[object], what: str) -> None:

@@ -22,6 +22,7 @@ from iceberg_spark.spark.row_level.conditions import (
     binds,
     check_condition,
     columns_in,
+    names_in,
     spark_errors,
     text_of,
     usable_filter,
@@ -36,7 +37,7 @@ from iceberg_spark.spark.row_level.merge_clauses import (
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
 from iceberg_spark.spark.row_level.one_time import clock
 from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
-from iceberg_spark.spark.row_level.target_frames import empty_frame, rows_frame
+from iceberg_spark.spark.row_level.target_frames import column, empty_frame, rows_frame
 from iceberg_spark.transaction.row_change import RowVerb
 from iceberg_spark.write.context import WriteContext
 
@@ -68,9 +69,8 @@ class Merging:
 
     def keys(self) -> DataFrame:
         """Return the columns of the source that ON may use, and the rows' numbers, alias `s`."""
-        used = self.on.lower().replace("``", "`")
-        names = [name for name in self.source.rows.columns if name.lower() in used]
-        wanted = [sf.col(f"s.`{name.replace('`', '``')}`") for name in names]
+        names = names_in(self.source.rows.columns, [self.on])
+        wanted = [column(name, "s") for name in names]
         keys = self.source.rows.select(*wanted, sf.col(f"s.{SOURCE_ROW}"))
         if self.source.count * _BYTES_A_KEY * (1 + len(names)) // 2 <= _BROADCAST_BYTES:
             keys = sf.broadcast(keys)

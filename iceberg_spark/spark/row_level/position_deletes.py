@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.task import task_id
@@ -29,7 +29,12 @@ from iceberg_spark.spark.row_level.marked_rows import marked_rows
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
 from iceberg_spark.spark.row_level.target_frames import FILE, POS
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.file_deletes import DeletesWriter, Positions, deletes_context
+from iceberg_spark.transaction.file_deletes import (
+    DeletesWriter,
+    Positions,
+    deletes_context,
+    first_of_each,
+)
 from iceberg_spark.write.strays import remove_aborted, remove_strays
 
 ACTION, SOURCE_ROW = "__action", "__source_row"
@@ -40,6 +45,7 @@ DRIVER_ROWS = 16_000_000
 bytes each, 20 at the worst) and writes the deletes: a shuffle and its tasks take longer."""
 _THREADS = 4
 _NO_POSITIONS: Positions = np.zeros(0, np.int64)
+_Group: TypeAlias = list[tuple[FileScanTask, pa.Table]]
 
 
 @dataclass(slots=True)
@@ -82,19 +88,15 @@ def write_deletes(
     """
     named = {task.file_path: task for task in targets}
     numbers = _numbers(named, writer.granularity)
-    kept = [each for each in (FILE, POS, ACTION, SOURCE_ROW) if each in rows.columns]
-    packed = rows.select(*kept).mapInArrow(PackTask(_bytes(numbers)), PACKED)
     context = deletes_context(writer.context)
     io = FsspecIO(context.io_properties)
     work = _DeletesWork(replace(writer, context=context), unique)
     total = Written()
     try:
         if sum(task.record_count for task in targets) > DRIVER_ROWS:
-            parts = _written_by_tasks(packed, work, named, len(set(numbers.values())))
+            parts = _written_by_tasks(_packed(rows, numbers), work, named, numbers)
         else:
-            marked = marked_rows(rows, unique=unique) if kept == [FILE, POS] else None
-            files = _files(_sorted(packed).to_batches()) if marked is None else marked
-            parts = _written_here(files, work, named, numbers)
+            parts = _written_here(_gathered(rows, numbers, unique=unique), work, named, numbers)
         for part in parts:
             total.add(part)
     except BaseException:
@@ -106,8 +108,20 @@ def write_deletes(
     return total
 
 
-def _sorted(packed: DataFrame) -> pa.Table:
-    return packed.toArrow().sort_by([("number", "ascending"), ("file", "ascending")])
+def _packed(rows: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
+    kept = [each for each in (FILE, POS, ACTION, SOURCE_ROW) if each in rows.columns]
+    return rows.select(*kept).mapInArrow(PackTask(_bytes(numbers)), PACKED)
+
+
+def _gathered(
+    rows: DataFrame, numbers: Mapping[str, int], *, unique: bool
+) -> Iterable[tuple[str, pa.Table]]:
+    """Return the rows on the driver, by file and position."""
+    if ACTION not in rows.columns and SOURCE_ROW not in rows.columns:
+        marked = marked_rows(rows, unique=unique)
+        if marked is not None:
+            return marked
+    return _files(_packed(rows, numbers).toArrow().sort_by("file").to_batches())
 
 
 def _written_here(
@@ -116,18 +130,21 @@ def _written_here(
     targets: Mapping[str, FileScanTask],
     numbers: Mapping[str, int],
 ) -> Iterable[Written]:
-    groups: dict[int, list[tuple[str, pa.Table]]] = {}
+    groups: dict[int, _Group] = {}
     for path, rows in files:
-        groups.setdefault(numbers[path], []).append((path, rows))
+        groups.setdefault(numbers[path], []).append((targets[path], rows))
     with ThreadPoolExecutor(_THREADS, "iceberg-deletes") as pool:
-        return list(pool.map(lambda group: work.written(group, targets), groups.values()))
+        return list(pool.map(work.written, groups.values()))
 
 
 def _written_by_tasks(
-    packed: DataFrame, work: _DeletesWork, targets: Mapping[str, FileScanTask], groups: int
+    packed: DataFrame,
+    work: _DeletesWork,
+    targets: Mapping[str, FileScanTask],
+    numbers: Mapping[str, int],
 ) -> Iterable[Written]:
     wanted = int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    tasks = max(1, min(wanted, groups))
+    tasks = max(1, min(wanted, len(set(numbers.values()))))
     together = packed.repartitionById(tasks, sf.col("number") % tasks)
     # By the bytes of the path, as readers expect, and so does Spark sort text.
     ordered = together.sortWithinPartitions("number", "file")
@@ -170,34 +187,29 @@ class _DeletesTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Our own bytes again.
         targets = pickle.loads(zlib.decompress(self.targets))  # noqa: S301
-        done = self.work.written(_files(batches), targets)
+        done = Written()
+        for group in self.work.groups(_files(batches), targets):
+            done.add(self.work.written(group))
+            if done.twice is not None:
+                break
         yield pa.record_batch({"written": pa.array([pickle.dumps(done)], pa.binary())})
 
 
 @dataclass(frozen=True, slots=True)
 class _DeletesWork:
-    """Writes the deletes of files, which come group by group."""
+    """Writes the deletes of files that lie together, group by group."""
 
     writer: DeletesWriter
     unique: bool
 
-    def written(
+    def groups(
         self, files: Iterable[tuple[str, pa.Table]], targets: Mapping[str, FileScanTask]
-    ) -> Written:
-        """Write one group after the other; stops at a row that comes twice where none may."""
-        io = FsspecIO(self.writer.context.io_properties)
-        done = Written()
-        for group in self._groups(files, targets):
-            self._write(io, group, done)
-            if done.twice is not None:
-                break
-        return done
+    ) -> Iterator[_Group]:
+        """Yield the files that one call of the writer takes: one, or those of a partition.
 
-    def _groups(
-        self, files: Iterable[tuple[str, pa.Table]], targets: Mapping[str, FileScanTask]
-    ) -> Iterator[list[tuple[FileScanTask, pa.Table]]]:
-        """Yield the files that one call of the writer takes: one, or those of a partition."""
-        group: list[tuple[FileScanTask, pa.Table]] = []
+        Files of a partition come one after the other.
+        """
+        group: _Group = []
         for path, rows in files:
             target = targets[path]
             if group and not self._together(group[0][0], target):
@@ -211,25 +223,27 @@ class _DeletesWork:
         same = one.spec_id == other.spec_id and one.partition == other.partition
         return same and self.writer.granularity == "partition"
 
-    def _write(self, io: FileIO, group: list[tuple[FileScanTask, pa.Table]], done: Written) -> None:
+    def written(self, group: _Group) -> Written:
+        """Write the deletes of a group; none when a row comes twice where none may."""
+        done = Written()
         found: list[tuple[FileScanTask, Positions]] = []
         for target, rows in group:
             gone = _gone(rows, target.file_path, done, unique=self.unique)
             if len(gone):
                 found.append((target, gone))
         if not found or done.twice is not None:
-            return
-        new = self.writer.write(io, found, task_id())
+            return done
+        new = self.writer.write(FsspecIO(self.writer.context.io_properties), found, task_id())
         done.files += new.written
         done.replaced += new.replaced
         done.referenced += [target.file_path for target, _ in found]
+        return done
 
 
 def _gone(rows: pa.Table, path: str, done: Written, *, unique: bool) -> Positions:
     """Return the positions of a file that go, and count them."""
     positions: Positions = rows.column(POS).to_numpy()
-    first = np.ones(len(positions), bool)
-    first[1:] = positions[1:] != positions[:-1]
+    first = first_of_each(positions)
     if unique and not first.all():
         done.twice = path, int(positions[int(np.flatnonzero(~first)[0])])
         return _NO_POSITIONS
