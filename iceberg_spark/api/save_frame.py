@@ -12,6 +12,7 @@ from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.options import WriteOptions, write_options
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.datasource.messages import FilesWritten
 from iceberg_spark.spark.datasource.upsert_writer import upsert_action, upsert_target
 from iceberg_spark.spark.datasource.writer import align_options, plan_write
@@ -85,8 +86,7 @@ def _check_said_once(given: dict[str, str]) -> None:
 
 
 def _quoted(name: str) -> str:
-    quoted = name.replace("`", "``")
-    return name if name.isidentifier() else f"`{quoted}`"
+    return name if name.isidentifier() else quoted(name)
 
 
 def _check_partitioning(metadata: TableMetadata, names: Sequence[str]) -> None:

@@ -22,12 +22,15 @@ def remove_aborted(io: FileIO, context: WriteContext) -> None:
         remove_strays(io, context, keep=(), aborted=True)
 
 
-def remove_other_attempts(io: FileIO, context: WriteContext, keep: Collection[str]) -> None:
-    """Delete what attempts that failed or were overtaken wrote, in some seconds' looks.
+def remove_other_attempts(
+    io: FileIO, context: WriteContext, keep: Collection[str], *, outlive: bool
+) -> None:
+    """Delete what attempts that failed or were overtaken wrote.
 
-    The worker of such an attempt may outlive the attempt that took its place.
+    With `outlive` there were some, or may have been, and the worker of one may outlive the
+    attempt that took its place: then in some seconds' looks.
     """
-    for pause in _LOOKS_S:
+    for pause in _LOOKS_S if outlive else _LOOKS_S[:1]:
         time.sleep(pause)
         remove_strays(io, context, keep)
 

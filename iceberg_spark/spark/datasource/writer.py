@@ -40,7 +40,7 @@ from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.strays import remove_aborted, remove_other_attempts, remove_strays
+from iceberg_spark.write.strays import remove_aborted, remove_other_attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,8 @@ class BatchWriter(DataSourceArrowWriter):
                 actions.insert(0, SetSchema(self.context.schema, planned_on))
             commit(catalog, identifier, actions, base, creation=self.target.creation)
         again = any(isinstance(each, FilesWritten) and each.tried_before for each in messages)
-        remove = remove_other_attempts if again else remove_strays
         try:
-            remove(io, self.context, paths)
+            remove_other_attempts(io, self.context, paths, outlive=again)
         except StorageError:
             return  # the commit has landed: strays are left to orphan removal
 

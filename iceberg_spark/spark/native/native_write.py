@@ -17,6 +17,7 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.native.arranged_frame import arranged, arrangement, distribution
 from iceberg_spark.spark.native.frame_columns import by_position, table_columns
 from iceberg_spark.spark.native.row_size import rows_per_file
@@ -103,7 +104,7 @@ def _arranged(
 def table_column(schema: Schema, field_id: int) -> Column:
     """Return a table's column, nested or not, of a frame that has the table's columns."""
     first, *below = [schema.find_field(step).name for step in schema.path_ids(field_id)]
-    column = sf.col(f"`{first.replace('`', '``')}`")
+    column = sf.col(quoted(first))
     for name in below:
         column = column.getField(name)
     return column

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write 
 from pyspark.sql import types as s
 
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.native.column_check import is_whole, misleads
 from iceberg_spark.spark.native.default_text import default_text
@@ -74,7 +75,7 @@ class ReadColumns:
 
     def given_name(self, field: t.NestedField) -> str:
         """Return under which name, quoted, a relation has a column of the files."""
-        return _quoted(self._name(field, self._is_hidden(field)))
+        return quoted(self._name(field, self._is_hidden(field)))
 
     def is_as_read(self, field: t.NestedField) -> bool:
         """Return whether `column` is what Spark's reader gives, whatever it is called there."""
@@ -184,7 +185,3 @@ def _binary_for_uuid(field: t.NestedField) -> t.NestedField:
     if not isinstance(field.field_type, t.UUIDType):
         return field
     return t.NestedField(field.field_id, field.name, t.FixedType(16))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -34,7 +34,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
-from iceberg_spark.write.strays import remove_aborted, remove_other_attempts, remove_strays
+from iceberg_spark.write.strays import remove_aborted, remove_other_attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,7 @@ def _write_by_arrow(
     done = [pickle.loads(bytes(row.files)) for row in found]  # noqa: S301
     files = tuple(file for written, _ in done for file in written)
     others = any(again for _, again in done) or speculates(frame.sparkSession)
-    remove = remove_other_attempts if others else remove_strays
-    remove(io, context, [file.file_path for file in files])
+    remove_other_attempts(io, context, [file.file_path for file in files], outlive=others)
     return files
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.projection import with_metadata_columns
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.native.frame_type import nullable
 from iceberg_spark.spark.native.plan_frame import plan_frame
@@ -45,8 +46,7 @@ def row_type(schema: Schema) -> StructType:
 
 def column(name: str, alias: str | None = None) -> Column:
     """Return a top-level column, whatever its name."""
-    quoted = "`" + name.replace("`", "``") + "`"
-    return sf.col(quoted if alias is None else f"{alias}.{quoted}")
+    return sf.col(quoted(name) if alias is None else f"{alias}.{quoted(name)}")
 
 
 def empty_frame(schema: Schema, spark: SparkSession) -> DataFrame:

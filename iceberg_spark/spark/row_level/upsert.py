@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
@@ -86,7 +87,7 @@ def _key_columns(frame: DataFrame, context: UpsertContext) -> list[str]:
     for key in context.equality_ids:
         path = [schema.find_field(step).name for step in schema.path_ids(key)]
         path[0] = _spelled(frame.columns, path[0], case_sensitive=context.options.case_sensitive)
-        found.append(".".join(_quoted(name) for name in path))
+        found.append(".".join(quoted(name) for name in path))
     return found
 
 
@@ -94,8 +95,3 @@ def _spelled(names: Sequence[str], name: str, *, case_sensitive: bool) -> str:
     if name in names or case_sensitive:
         return name
     return next(one for one in names if one.lower() == name.lower())
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"

@@ -19,6 +19,7 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spark.adapt.options import FORMAT_NAME
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.datasource.pinned import split_name
 from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spark.native.session import session_time_zone
@@ -63,7 +64,7 @@ class Query:
         pieces, at = [], 0
         for number, table in enumerate(self.tables):
             one = table.reference
-            name = "" if one.alias is not None else f" AS {_quoted(one.parts[-1])}"
+            name = "" if one.alias is not None else f" AS {quoted(one.parts[-1])}"
             pieces += [_escaped(self.text[at : one.start]), f"{{table_{number}}}{name}"]
             at = one.end
         pieces.append(_escaped(self.text[at:]))
@@ -219,11 +220,6 @@ def _number(selector: str, prefix: str) -> int:
     if not text.isdigit():
         raise InvalidInputError(f"'{selector}': digits are needed behind {prefix}")
     return int(text)
-
-
-def _quoted(name: str) -> str:
-    quoted = name.replace("`", "``")
-    return f"`{quoted}`"
 
 
 def _escaped(text: str) -> str:

@@ -79,7 +79,7 @@ def test_an_abort_after_a_commit_that_may_have_landed_removes_nothing(
         raise CommitStateUnknownException("no answer")
 
     if error is StorageError:
-        monkeypatch.setattr(module, "remove_strays", strays_fail)
+        monkeypatch.setattr(module, "remove_other_attempts", strays_fail)
         writer.commit(written)
     else:
         monkeypatch.setattr(module, "commit", commit_fails)
