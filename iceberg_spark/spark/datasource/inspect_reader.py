@@ -19,6 +19,7 @@ from iceberg_spark.scan.snapshot_choice import SnapshotChoice
 from iceberg_spark.scan.split import pack, split_options
 from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.compat import expected_arrow_schema
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import ReadOptions
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.datasource.pinned import PinnedTable, load
@@ -123,12 +124,14 @@ class InspectReader(DataSourceReader):
     def __init__(self, pinned: PinnedInspection) -> None:
         self.pinned = pinned
 
+    @in_worker
     def partitions(self) -> list[InputPartition]:
         """Return one partition for each balanced group; small tables are one."""
         metadata = self.pinned.table.metadata()
         some = parts(self.pinned.request(metadata), metadata, self.pinned.table.io())
         return [PartGroup(group) for group in _groups(some, metadata, self.pinned.options)]
 
+    @in_worker
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a group as batches of exactly the frame's Arrow types."""
         if not isinstance(partition, PartGroup):  # what Spark sends when there is no partition

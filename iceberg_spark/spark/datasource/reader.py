@@ -13,6 +13,7 @@ from iceberg_spark.expr.nodes import And
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spark.adapt.filters import to_predicate
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import ReadOptions
 from iceberg_spark.spark.adapt.requested_scan import requested_split
 from iceberg_spark.spark.adapt.task_batches import task_batches
@@ -31,6 +32,7 @@ class BatchReader(DataSourceReader):
         self.context = context
         self.options = options
 
+    @in_worker
     def partitions(self) -> list[InputPartition]:
         """Return one partition for each balanced group of file scan tasks."""
         metadata = self.table.metadata()
@@ -38,6 +40,7 @@ class BatchReader(DataSourceReader):
         split = requested_split(self.options, metadata)
         return [TaskGroup(group) for group in planned.groups(split)]
 
+    @in_worker
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a group as batches of exactly the frame's Arrow types."""
         if not isinstance(partition, TaskGroup):  # what Spark sends when there is no partition

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import (
     FORMAT_NAME,
     ReadOptions,
@@ -43,6 +44,7 @@ class PyIcebergLiteSource(DataSource):
         """Return the short name for `format(...)`."""
         return FORMAT_NAME
 
+    @in_worker
     def schema(self) -> StructType:
         """Return the frame's type, and pin the snapshot that the plan will use."""
         options = read_options(self.options)
@@ -51,6 +53,7 @@ class PyIcebergLiteSource(DataSource):
             return inspected[1]
         return to_spark(self._pin(options)[1].read_schema)
 
+    @in_worker
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the pinned snapshot."""
         options = read_options(self.options)
@@ -63,6 +66,7 @@ class PyIcebergLiteSource(DataSource):
         kind = PushdownReader if options.pushdown else BatchReader
         return kind(table, context, options)
 
+    @in_worker
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer that appends to, overwrites, or creates the table."""
         options = write_options(self.options)

@@ -18,6 +18,7 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import InvalidOptionError, StorageError
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import WriteOptions
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark
@@ -48,6 +49,7 @@ class UpsertWriter(DataSourceArrowWriter):
         self.context = context
         self.options = options
 
+    @in_worker
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's changes; what an attempt wrote is removed when it fails."""
         io = FsspecIO(self.context.write.io_properties)
@@ -60,6 +62,7 @@ class UpsertWriter(DataSourceArrowWriter):
             collector.abort()
             raise
 
+    @in_worker
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Prove that no key came in two tasks, then commit all files at once."""
         done = [message for message in messages if isinstance(message, ChangesWritten)]

@@ -17,6 +17,7 @@ from iceberg_spark.errors import NoSuchTableError, StorageError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import WriteOptions
 from iceberg_spark.spark.adapt.task import task_id, was_tried_before
 from iceberg_spark.spark.adapt.types import from_spark
@@ -67,6 +68,7 @@ class BatchWriter(DataSourceArrowWriter):
         self.options = options
         self.overwrite = overwrite
 
+    @in_worker
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's rows; what an attempt wrote is removed when it fails."""
         io = FsspecIO(self.context.io_properties)
@@ -74,6 +76,7 @@ class BatchWriter(DataSourceArrowWriter):
         files = write_data_files(self.context, io, batches, task_id())
         return FilesWritten(files, was_tried_before())
 
+    @in_worker
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commit all files at once, then remove what failed or doubled attempts left behind."""
         files = _files(messages)

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.task_batches import task_batches
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
@@ -30,6 +31,7 @@ class _ReadNumbered:
     context: ScanContext
     groups: tuple[bytes, ...]
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -42,6 +44,7 @@ class _ReadArriving:
 
     context: ScanContext
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for group in batch.column(0):

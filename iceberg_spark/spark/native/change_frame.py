@@ -31,6 +31,7 @@ from iceberg_spark.read.changelog import (
 from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
 from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.compat import expected_arrow_schema
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.frame_type import nullable
@@ -122,6 +123,7 @@ class _Read:
     request: ChangeRequest
     groups: int = 0
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         io = FsspecIO(self.request.context.io_properties)
         schema = self.request.schema

@@ -22,6 +22,7 @@ from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.dirty_files import KeyDeletes
@@ -88,6 +89,7 @@ class _ReadKeys:
     context: ScanContext
     keys: tuple[LeafColumn, ...]
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         io = FsspecIO(self.context.io_properties)
         for batch in batches:

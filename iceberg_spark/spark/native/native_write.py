@@ -17,6 +17,7 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.native.arranged_frame import arranged, arrangement, distribution
 from iceberg_spark.spark.native.frame_columns import by_position, table_columns
@@ -44,6 +45,7 @@ class DescribeTask:
 
     context: WriteContext
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each file: its pickled entry, None without rows, or our own error."""
         describe = describer(self.context, FsspecIO(self.context.io_properties))

@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.task import speculates, task_id, was_tried_before
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
@@ -44,6 +45,7 @@ class WriteTask:
     context: WriteContext
     options: AlignOptions
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write a task's batches, then yield one row: its files, described and pickled.
 

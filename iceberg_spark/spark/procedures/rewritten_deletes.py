@@ -13,6 +13,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner, run_here
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.session import active_session
@@ -29,6 +30,7 @@ class _Rewrite:
     work: DeleteWork
     groups: tuple[bytes, ...]
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         io = FsspecIO(self.work.write.io_properties)
         for batch in batches:

@@ -22,6 +22,7 @@ from iceberg_spark.maintenance.reachable import (
     unreachable_files,
 )
 from iceberg_spark.manifest.live_files import FILES
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.session import active_session
 
@@ -55,6 +56,7 @@ class _ReadLive:
 
     properties: Mapping[str, str]
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         io = FsspecIO(self.properties)
         for batch in batches:

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.spark.adapt.in_worker import in_worker
+
 PACKED = "number int, file string, rows binary"
 """What comes of packing: the number of the file's group, its path, and its rows' other columns."""
 _HELD_ROWS = 2_000_000
@@ -28,6 +30,7 @@ class PackTask:
 
     numbers: bytes
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield packed rows. Raises KeyError for a file that is none of the targets."""
         # Our own bytes.

@@ -24,6 +24,7 @@ from pyspark.sql import functions as sf
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.row_level.marked_rows import marked_rows
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
@@ -184,6 +185,7 @@ class _DeletesTask:
     work: _DeletesWork
     targets: bytes
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Our own bytes again.
         targets = pickle.loads(zlib.decompress(self.targets))  # noqa: S301

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark
@@ -28,6 +29,7 @@ class UpsertTask:
 
     context: UpsertContext
 
+    @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write a task's changes, then yield one row: the pickled descriptions of its files."""
         io = FsspecIO(self.context.write.io_properties)
