@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from benchmarks.measure import Measured, by_turns
-from benchmarks.native_reading import SOME, Contenders, noop
+from benchmarks.native_reading import SCATTERED, Contenders, noop
 
 PYTHON = Path(os.environ.get("BENCH_NEWER_PYTHON", ".venv-4.3/bin/python"))
 
@@ -56,8 +56,8 @@ def _works(spark: SparkSession, location: Path) -> dict[str, Contenders]:
             "ours": lambda: ours().selectExpr("sum(b)").collect(),
         },
         "filtered scan": {
-            "plain": lambda: noop(plain().where(SOME)),
-            "ours": lambda: noop(ours(row_filter=SOME)),
+            "plain": lambda: noop(plain().where(SCATTERED)),
+            "ours": lambda: noop(ours(row_filter=SCATTERED)),
         },
         "df.count()": {"plain": lambda: plain().count(), "ours": lambda: ours().count()},
     }

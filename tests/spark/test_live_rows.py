@@ -66,7 +66,11 @@ def native(
         keys = {key_name(leaf.field_id): F.col(leaf.field.name) for leaf in group.keys}
         frames.append(
             live_rows(
-                relation.withColumns(keys) if keys else relation, group, plan, table.io
+                relation.withColumns(keys) if keys else relation,
+                group,
+                plan,
+                table.io,
+                "_metadata.row_index",
             ).select(*shown)
         )
     rows = [tuple(row) for frame in frames for row in frame.collect()]
@@ -234,7 +238,7 @@ def test_a_row_of_an_unknown_file_raises(
     other = make(tmp_path / "u", [range(100, 177)], "id bigint").scan().plan_files()[0].file_path
     relation = spark.read.schema("id bigint").parquet(first.file_path, other)
     with pytest.raises(Exception, match="cannot be told"):
-        live_rows(relation, group, plan, table.io).collect()
+        live_rows(relation, group, plan, table.io, "_metadata.row_index").collect()
 
 
 def test_too_many_positions_are_left_to_the_arrow_engine(
@@ -258,3 +262,18 @@ def test_filters_on_top_reach_the_files(spark: SparkSession, tmp_path: Path) -> 
     delete_positions(table, [(table.scan().plan_files()[0], [4])])
     _, (frame,) = native(table, spark)
     assert "PushedFilters: [IsNotNull(id), EqualTo(id,7)]" in plan_of(frame.where("id = 7"))
+
+
+@pytest.mark.parametrize("few", [16, 0])
+def test_a_spark_that_gives_no_places_of_rows_raises(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(live_rows_module, "FEW_FILES", few)
+    table = make(tmp_path / "t", [range(10)], "id bigint")
+    (only,) = table.scan().plan_files()
+    delete_positions(table, [(only, [0])])
+    plan = table.scan().plan_files()
+    (group,) = dirty_files(plan, np.arange(1)).groups
+    relation = spark.read.schema("id bigint, unknown_to_spark bigint").parquet(only.file_path)
+    with pytest.raises(Exception, match="gives no row_index"):
+        live_rows(relation, group, plan, table.io, "unknown_to_spark").collect()

@@ -22,7 +22,6 @@ from iceberg_spark.spark.native.native_session import (
     FIELD_IDS,
     LISTING_THRESHOLD,
     ON_THE_DRIVER,
-    is_connect,
 )
 from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spec.schema import Schema
@@ -213,12 +212,8 @@ def test_deletes_hold_whatever_the_session_says(any_spark: Any, tmp_path: Path) 
     live = [0, 1, 3, 5, 6, 8, 9]
     with settings(any_spark, HOSTILE):
         assert sorted(row.id for row in table.scan().to_df(any_spark).collect()) == live
-        if not is_connect(any_spark):
-            assert sorted(row.id for row in before.collect()) == live
-            return
-        # A Connect plan is resolved anew; Parquet as a V2 source has no row positions.
-        with pytest.raises(Exception, match="row_index"):
-            before.collect()
+        # Over Connect the frame is resolved anew, with Parquet as a V2 source.
+        assert sorted(row.id for row in before.collect()) == live
 
 
 def test_over_connect_turning_ids_off_leaves_frames_right(

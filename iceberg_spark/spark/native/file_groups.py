@@ -44,7 +44,8 @@ MAX_RELATIONS = 16
 _KINDS = "metadata columns, file columns or partition values"
 MANY_FILES = 5_000
 SMALL_FILE_BYTES = 1024 * 1024
-"""More files than that, and smaller ones, take Spark's driver longer to list than to read."""
+"""More files than that, and smaller ones, take Spark's driver longer to list than Java to plan."""
+MANY_SMALL_FILES = "many small files, which Spark lists slowly"
 
 _HIDDEN = r"(/[._][^/]*|\._COPYING_)$"
 _GLOB = r"[*?\[\]{}\\]"
@@ -106,6 +107,9 @@ def file_groups(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
     A file goes to the first rule that speaks against Spark's reader; what none speaks against
     is native.
     """
+    mean = plan.metrics.total_file_size_in_bytes / max(1, len(plan))
+    if len(plan) > MANY_FILES and mean < SMALL_FILE_BYTES:
+        return [FileGroup("arrow", MANY_SMALL_FILES, np.arange(len(plan), dtype=np.int64))]
     left: Mask = np.ones(len(plan), np.bool_)
     arrow: list[FileGroup] = []
     paths = _paths(plan)
@@ -191,9 +195,6 @@ def _rules(plan: ScanPlan, paths: _Paths, reach: Reach) -> Iterator[tuple[str, M
                 f"Spark has no file system for {prefix or scheme}",
                 _mask(pc.equal(paths.prefix, prefix)),
             )
-    mean = plan.metrics.total_file_size_in_bytes / max(1, len(plan))
-    if len(plan) > MANY_FILES and mean < SMALL_FILE_BYTES:
-        yield "many small files, which Spark lists slowly", everything
 
 
 def _mask(column: Any) -> Mask:

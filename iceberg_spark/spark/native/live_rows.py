@@ -37,6 +37,7 @@ from iceberg_spark.spark.native.position_words import (
     starts,
     word_lists,
 )
+from iceberg_spark.spark.native.row_index import or_raise
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
 
@@ -66,21 +67,25 @@ def key_name(field_id: int) -> str:
     return f"__iceberg_key_{field_id}"
 
 
-def live_rows(frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO) -> DataFrame:
+def live_rows(
+    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO, position: str
+) -> DataFrame:
     """Return the rows that no delete deletes, or all of them with `_deleted`.
 
     `frame` is one relation over the group's files, filtered as the scan wants; it holds the
     group's key columns as `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones
-    NULL where a parent is). More columns than it had are left, to be selected away. Where the scan
-    reads `_deleted`, that column is added. The driver reads position deletes and small
-    key sets now; `dirty_files` and the limits here bound them.
+    NULL where a parent is). `position` is the text of a row's place in its file. More columns
+    than it had are left, to be selected away. Where the scan reads `_deleted`, that column is
+    added. The driver reads position deletes and small key sets now; `dirty_files` and the limits
+    here bound them.
     """
     keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
     words = position_words(io, plan.tasks_at(dirty.rows)) if dirty.has_positions else []
     apart = _can_tell_files_apart(dirty, words)
-    rows = _Rows(_with_files(frame, dirty, plan, [] if apart else words), keep)
+    joined_words = [] if apart else words
+    rows = _Rows(_with_files(frame, dirty, plan, joined_words, position), keep)
     if apart:
-        rows = _without_bits_of_files(rows, dirty, plan, words)
+        rows = _without_bits_of_files(rows, dirty, plan, words, position)
     elif dirty.has_positions:
         rows = rows.without(_bit(F.col(_WORDS), F.col(_POSITION), 0))
     for number, deletes in enumerate(dirty.equality):
@@ -122,7 +127,7 @@ def _can_tell_files_apart(dirty: DirtyFiles, words: Sequence[Words]) -> bool:
 
 
 def _without_bits_of_files(
-    rows: _Rows, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
+    rows: _Rows, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words], position: str
 ) -> _Rows:
     """Drop, or mark, rows whose position is deleted in their file, which its size tells.
 
@@ -130,15 +135,10 @@ def _without_bits_of_files(
     text: PySpark makes a dozen round trips to Java for each function that it calls.
     """
     sizes = plan.files.column("file_size_in_bytes").to_numpy()[dirty.rows].tolist()
-    row = "_metadata.row_index"
-    bits = [
-        f"when {size}L then if({row} < {64 * len(part)}L, {row} + {64 * start}L, null)"
-        for size, start, part in zip(sizes, starts(words).tolist(), words, strict=False)
-    ]
-    unknown = f"cast(raise_error('{UNKNOWN_FILE}') as bigint)"
-    bit = f"(case _metadata.file_size {' '.join(bits)} else {unknown} end)"
+    bit = position if len(words) == 1 else _bit_of_files(sizes, words, position)
     word = f"get({_WORDS}, cast(shiftright({bit}, 6) as int))"
-    gone = f"coalesce(getbit({word}, cast({bit} & 63L as int)) = 1, false)"
+    is_set = f"getbit({word}, cast({bit} & 63L as int)) = 1"
+    gone = f"coalesce({or_raise(is_set, position, 'boolean')}, false)"
     table = pa.table({"words": pa.array([joined(words)], pa.list_(pa.int64()))})
     frame = rows.frame.withColumn(_WORDS, rows.frame.sparkSession.createDataFrame(table).scalar())
     if rows.keep_deleted:
@@ -146,13 +146,22 @@ def _without_bits_of_files(
     return replace(rows, frame=frame.where(f"not {gone}"))
 
 
+def _bit_of_files(sizes: Sequence[int], words: Sequence[Words], position: str) -> str:
+    bits = [
+        f"when {size}L then if({position} < {64 * len(part)}L, {position} + {64 * start}L, null)"
+        for size, start, part in zip(sizes, starts(words).tolist(), words, strict=False)
+    ]
+    unknown = f"cast(raise_error('{UNKNOWN_FILE}') as bigint)"
+    return f"(case _metadata.file_size {' '.join(bits)} else {unknown} end)"
+
+
 def _with_files(
-    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
+    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words], position: str
 ) -> DataFrame:
     """Add what differs from file to file, where it counts."""
     values = {}
     if words:
-        frame = frame.withColumn(_POSITION, F.col("_metadata.row_index"))
+        frame = frame.withColumn(_POSITION, F.expr(or_raise(position, position, "bigint")))
         values[_WORDS] = word_lists(words)
     files = plan.files.take(pa.array(dirty.rows))
     if any(deletes.by_sequence for deletes in dirty.equality):

@@ -26,6 +26,7 @@ from iceberg_spark.spark.native.frame_type import nullable
 from iceberg_spark.spark.native.live_rows import key_name, live_rows
 from iceberg_spark.spark.native.native_session import is_connect
 from iceberg_spark.spark.native.read_columns import ReadColumns, read_columns
+from iceberg_spark.spark.native.row_index import index_fields, index_text, or_raise
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -59,10 +60,13 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
     keys = group.deletes.keys if group.deletes else ()
     kind = columns.type((*data_fields(context), *key_fields(context, keys).values()))
-    frame = _parquet(session, kind, paths)
+    asks = _asks(context, reserved.POS_ID) or (group.deletes and group.deletes.has_positions)
+    places = index_fields(kind.names) if asks else []
+    frame = _parquet(session, StructType([*kind.fields, *places]), paths)
     if group.deletes is not None:
         keyed = frame.withColumns(_keys(columns, keys)) if keys else frame
-        frame = live_rows(keyed, group.deletes, plan, FsspecIO(context.io_properties))
+        io = FsspecIO(context.io_properties)
+        frame = live_rows(keyed, group.deletes, plan, io, index_text(places))
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
     if residuals != {ALWAYS_TRUE}:
         frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
@@ -70,9 +74,11 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
         names = [columns.given_name(field) for field in context.read_schema.fields]
         return frame if group.deletes is None else frame.selectExpr(*names)
     found = {field.field_id: columns.column(field) for field in data_fields(context)}
-    metadata = frame.metadataColumn("_metadata") if _needs_metadata(context) else None
+    by_metadata = _asks(context, reserved.FILE_ID)
+    metadata = frame.metadataColumn("_metadata") if by_metadata else None
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
-    values = _Values(plan, group, found, metadata, not pc.all(plain).as_py())
+    encoded = not pc.all(plain).as_py()
+    values = _Values(plan, group, found, metadata, index_text(places), encoded)
     return frame.select([values.of(field) for field in context.read_schema.fields])
 
 
@@ -122,9 +128,8 @@ def _leaf_of(context: ScanContext, columns: ReadColumns) -> ColumnOf:
     return leaf
 
 
-def _needs_metadata(context: ScanContext) -> bool:
-    asked = {field.field_id for field in context.read_schema}
-    return not asked.isdisjoint({reserved.FILE_ID, reserved.POS_ID})
+def _asks(context: ScanContext, field_id: int) -> bool:
+    return any(field.field_id == field_id for field in context.read_schema)
 
 
 def _for_spark(path: str) -> str:
@@ -140,6 +145,7 @@ class _Values:
     group: FileGroup
     found: Mapping[int, Column]
     metadata: Column | None
+    position: str
     encoded: bool
 
     def of(self, field: t.NestedField) -> Column:
@@ -151,7 +157,7 @@ class _Values:
             case reserved.FILE_ID:
                 return self._file()
             case reserved.POS_ID:
-                return self._metadata("row_index")
+                return F.expr(or_raise(self.position, self.position, "bigint"))
             case reserved.DELETED_ID:
                 return F.col(reserved.DELETED.name) if self.group.deletes else F.lit(False)
             case reserved.SPEC_ID_ID:
@@ -165,14 +171,11 @@ class _Values:
         column = self.found[field.field_id]
         return _uuid_text(column) if isinstance(field.field_type, t.UUIDType) else column
 
-    def _metadata(self, name: str) -> Column:
-        if self.metadata is None:
-            raise AssertionError(f"the relation was made without _metadata.{name}")
-        return self.metadata[name]
-
     def _file(self) -> Column:
         """Spark says `file:/a%20b`; the table's spelling has its own prefix and no escapes."""
-        path = self._metadata("file_path")
+        if self.metadata is None:
+            raise AssertionError("the relation was made without _metadata")
+        path = self.metadata["file_path"]
         rest = F.regexp_replace(path, _SCHEME, "")
         if self.group.is_local:  # quicker, and what Spark says of local files
             usual = path.startswith("file:/") & ~path.startswith("file://")
