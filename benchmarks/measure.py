@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+LONG_WARM_UP = 3
+"""Rounds before those that count, of short works: they get quicker while Java compiles them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:

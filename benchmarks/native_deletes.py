@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from benchmarks.measure import Measured, by_turns
+from benchmarks.measure import LONG_WARM_UP, Measured, by_turns
 
 Work = Callable[[DataFrame], object]
 
@@ -38,7 +38,7 @@ def measure_native_deletes(
                 "java": lambda t=table, r=run: r(_java(spark, t)),
                 "ours": lambda t=table, r=run: r(_ours(spark, tables[t])),
             }
-            measured[f"{what}: {action}"] = by_turns(contenders, rounds)
+            measured[f"{what}: {action}"] = by_turns(contenders, rounds, LONG_WARM_UP)
     return measured
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from benchmarks.measure import Measured, by_turns
+from benchmarks.measure import LONG_WARM_UP, Measured, by_turns
 from benchmarks.tables import rows
 
 Contenders = dict[str, Callable[[], object]]
@@ -120,7 +120,7 @@ def measure_native_reads(
     plain = warehouse / "native-plain"
     rows(spark, count).write.mode("overwrite").parquet(str(plain))
     works = native_reads(spark, warehouse / "db" / "native", plain)
-    return {name: by_turns(work, rounds) for name, work in works.items()}
+    return {name: by_turns(work, rounds, LONG_WARM_UP) for name, work in works.items()}
 
 
 def measure_small_files(
@@ -129,7 +129,7 @@ def measure_small_files(
     """Measure `files` files of 10 rows."""
     make_small_files(spark, files)
     works = small_file_reads(spark, warehouse / "db" / MANY, files)
-    return {name: by_turns(work, rounds) for name, work in works.items()}
+    return {name: by_turns(work, rounds, LONG_WARM_UP) for name, work in works.items()}
 
 
 def measure_growth(
@@ -143,5 +143,5 @@ def measure_growth(
         works = native_reads(spark, warehouse / "db" / name, warehouse / "unused")
         work = works["native: full scan"]
         pair = {who: work[who] for who in ("java", "ours")}
-        found[f"native: full scan of {million} million rows"] = by_turns(pair, rounds)
+        found[f"native: full scan of {million} million rows"] = by_turns(pair, rounds, LONG_WARM_UP)
     return found

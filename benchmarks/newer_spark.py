@@ -15,7 +15,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from benchmarks.measure import Measured, by_turns
+from benchmarks.measure import LONG_WARM_UP, Measured, by_turns
 from benchmarks.native_reading import SCATTERED, Contenders, noop
 
 PYTHON = Path(os.environ.get("BENCH_NEWER_PYTHON", ".venv-4.3/bin/python"))
@@ -69,7 +69,7 @@ def main() -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.driver.memory", "4g").getOrCreate()
     found = {
-        f"native, PySpark {spark.version}: {name}": by_turns(work, rounds)
+        f"native, PySpark {spark.version}: {name}": by_turns(work, rounds, LONG_WARM_UP)
         for name, work in _works(spark, location).items()
     }
     spark.stop()
