@@ -122,10 +122,18 @@ def test_a_store_that_spark_knows_is_native(tmp_path: Path) -> None:
     assert not group.is_local
 
 
-def test_many_small_files_go_to_arrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MANY_FILES", 1)
+@pytest.mark.parametrize(
+    ("count", "size"), [("MANY_FILES", "SMALL_FILE_BYTES"), ("SEVERAL_FILES", "TINY_FILE_BYTES")]
+)
+def test_many_small_files_go_to_arrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: str, size: str
+) -> None:
     plan = with_rows(with_rows(made(tmp_path))).scan().plan_files()
-    assert labels(plan) == ["arrow: many small files, which Spark lists slowly"]
+    assert labels(plan) == ["native by field id"]
+    monkeypatch.setattr(module, count, 1)
+    assert labels(plan) == ["arrow: many small files, which Spark lists and opens slowly"]
+    monkeypatch.setattr(module, size, 1)
+    assert labels(plan) == ["native by field id"]
 
 
 @pytest.mark.parametrize(
