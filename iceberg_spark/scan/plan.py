@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any, overload
+from itertools import pairwise, starmap
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,9 @@ FILES_SCHEMA = pa.schema(
 )
 """Columns of `ScanPlan.files`: the indexes point into the plan's partitions, residuals, deletes."""
 
+TaskValues: TypeAlias = tuple[Any, ...]
+"""The values of a `FileScanTask`, in the order of its fields."""
+
 TASKS_AT_ONCE = 16_384
 _SPLITTABLE = [FileFormat.AVRO.value, FileFormat.ORC.value, FileFormat.PARQUET.value]
 
@@ -79,7 +82,7 @@ class ScanPlan(Sequence[FileScanTask]):
     def __iter__(self) -> Iterator[FileScanTask]:
         sizes = self._longs("file_size_in_bytes")
         rows = np.arange(len(self), dtype=np.int64)
-        return self._tasks(Splits(rows, np.zeros_like(rows), sizes))
+        return starmap(FileScanTask, self._values(Splits(rows, np.zeros_like(rows), sizes)))
 
     @overload
     def __getitem__(self, index: int) -> FileScanTask: ...
@@ -93,7 +96,7 @@ class ScanPlan(Sequence[FileScanTask]):
     def tasks_at(self, rows: Longs) -> tuple[FileScanTask, ...]:
         """Return whole-file tasks of some rows of `files`, in that order."""
         sizes = self._longs("file_size_in_bytes")[rows]
-        return tuple(self._tasks(Splits(rows, np.zeros_like(rows), sizes)))
+        return tuple(starmap(FileScanTask, self._values(Splits(rows, np.zeros_like(rows), sizes))))
 
     def _at(self, index: int) -> FileScanTask:
         if index >= len(self):
@@ -116,6 +119,13 @@ class ScanPlan(Sequence[FileScanTask]):
 
         Sizes are bytes of data and attached deletes (Java: `TableScanUtil.planTaskGroups`).
         """
+        return [tuple(starmap(FileScanTask, group)) for group in self.group_values(options)]
+
+    def group_values(self, options: SplitOptions) -> list[tuple[TaskValues, ...]]:
+        """Return `groups` as the tasks' values, for tasks that are made elsewhere.
+
+        To make a task takes as long as all else that planning does for a file.
+        """
         sizes = self._longs("file_size_in_bytes")
         delete_bytes, delete_count = self._delete_weights()
         split_size = options.size_for(int(sizes.sum() + delete_bytes.sum()))
@@ -126,8 +136,8 @@ class ScanPlan(Sequence[FileScanTask]):
             splits.length, delete_bytes[owner], delete_count[owner], options.open_file_cost
         )
         merged, bounds = merge_adjacent(splits, pack(heavy, split_size, options.lookback))
-        tasks = list(self._tasks(merged))
-        return [tuple(tasks[begin:end]) for begin, end in pairwise(bounds.tolist())]
+        values = list(self._values(merged))
+        return [tuple(values[begin:end]) for begin, end in pairwise(bounds.tolist())]
 
     def _longs(self, name: str) -> Longs:
         values: Longs = self.files.column(name).to_numpy()
@@ -144,7 +154,7 @@ class ScanPlan(Sequence[FileScanTask]):
         total = np.bincount(owner, weights=attached, minlength=len(self)).astype(np.int64)
         return total, np.bincount(owner, minlength=len(self)).astype(np.int64)
 
-    def _tasks(self, splits: Splits) -> Iterator[FileScanTask]:
+    def _values(self, splits: Splits) -> Iterator[TaskValues]:
         partitions = [
             values
             for part in self.partitions
@@ -157,8 +167,7 @@ class ScanPlan(Sequence[FileScanTask]):
             files = self.files.take(pa.array(rows))
             attached = self._attached(files.column("delete_rows"), deletes)
             start, length = splits.start[first:last], splits.length[first:last]
-            yield from map(
-                FileScanTask,
+            yield from zip(
                 files.column("file_path").to_pylist(),
                 _formats(files.column("file_format")),
                 files.column("spec_id").to_pylist(),
@@ -171,6 +180,7 @@ class ScanPlan(Sequence[FileScanTask]):
                 attached,
                 [self.residuals[index] for index in files.column("residual_index").to_pylist()],
                 _offsets_inside(files, start, length),
+                strict=True,
             )
 
     def _attached(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import TaskValues
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.task_batches import task_batches
@@ -17,7 +20,7 @@ from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.frame_type import nullable
 
-TaskGroups = Sequence[tuple[FileScanTask, ...]]
+TaskGroups: TypeAlias = Sequence[tuple[TaskValues, ...]]
 
 CLOSURE_BYTES = 256 * 1024
 """Up to so many bytes of pickled tasks travel with the function, which is what every Spark task
@@ -72,4 +75,4 @@ def arrow_frame(context: ScanContext, groups: TaskGroups, spark: SparkSession) -
 
 def _read(context: ScanContext, group: bytes) -> Iterator[pa.RecordBatch]:
     # Bytes that our own driver made a moment ago.
-    return task_batches(context, pickle.loads(group))  # noqa: S301
+    return task_batches(context, starmap(FileScanTask, pickle.loads(group)))  # noqa: S301

@@ -59,7 +59,7 @@ def plan_frame(
     frames = [_head(plan.context, spark)] if native and not others else []
     if others or not native:
         rest = plan.subset(rows_of(others)) if native else plan
-        tasks = rest.groups(_for_arrow(others, split_options({}) if split is None else split))
+        tasks = rest.group_values(_for_arrow(others, split_options({}) if split is None else split))
         frames.append(arrow_frame(plan.context, tasks, spark))
     session = reading_session(spark, local=_are_local(native)) if native else spark
     with active_session_kept():
