@@ -17,6 +17,7 @@ from iceberg_spark.spark.native import dirty_files as dirty_files_module
 from iceberg_spark.spark.native import live_rows as live_rows_module
 from iceberg_spark.spark.native.dirty_files import dirty_files
 from iceberg_spark.spark.native.live_rows import key_name, live_rows
+from iceberg_spark.spark.native.row_index import ROW_INDEX, ROW_INDEX_FIELD
 from tests.spark.delete_commits import delete_keys, delete_positions
 
 SCHEMA = "id bigint, k int, s string, b binary, d decimal(9, 2), day date, ts timestamp"
@@ -62,7 +63,7 @@ def native(
     frames = []
     for group in dirty.groups:
         paths = plan.files.column("file_path").take(pa.array(group.rows)).to_pylist()
-        relation = spark.read.schema(to_spark(table.schema())).parquet(*paths)
+        relation = spark.read.schema(to_spark(table.schema()).add(ROW_INDEX_FIELD)).parquet(*paths)
         keys = {key_name(leaf.field_id): F.col(leaf.field.name) for leaf in group.keys}
         frames.append(
             live_rows(
@@ -70,7 +71,6 @@ def native(
                 group,
                 plan,
                 table.io,
-                "_metadata.row_index",
             ).select(*shown)
         )
     rows = [tuple(row) for frame in frames for row in frame.collect()]
@@ -236,9 +236,9 @@ def test_a_row_of_an_unknown_file_raises(
     (group,) = dirty_files(plan, np.arange(2)).groups
     assert group.file_key == "file_size"
     other = make(tmp_path / "u", [range(100, 177)], "id bigint").scan().plan_files()[0].file_path
-    relation = spark.read.schema("id bigint").parquet(first.file_path, other)
+    relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(first.file_path, other)
     with pytest.raises(Exception, match="cannot be told"):
-        live_rows(relation, group, plan, table.io, "_metadata.row_index").collect()
+        live_rows(relation, group, plan, table.io).collect()
 
 
 def test_too_many_positions_are_left_to_the_arrow_engine(
@@ -274,6 +274,7 @@ def test_a_spark_that_gives_no_places_of_rows_raises(
     delete_positions(table, [(only, [0])])
     plan = table.scan().plan_files()
     (group,) = dirty_files(plan, np.arange(1)).groups
-    relation = spark.read.schema("id bigint, unknown_to_spark bigint").parquet(only.file_path)
+    relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(only.file_path)
+    relation = relation.withColumn(ROW_INDEX, F.lit(None).cast("bigint"))
     with pytest.raises(Exception, match="gives no row_index"):
-        live_rows(relation, group, plan, table.io, "unknown_to_spark").collect()
+        live_rows(relation, group, plan, table.io).collect()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from iceberg_spark.expr.nodes import And, Bound, BoundReference, Or
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.spark.native.row_index import ROW_INDEX
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -135,6 +136,8 @@ def column_reason(context: ScanContext, *, isolated: bool) -> str | None:
         if read.get(field_id) is None:
             name = context.table_schema.find_column_name(field_id)
             return f"filter column '{name}' lies in a struct that is read in part"
+    if any(field.name.lower() == ROW_INDEX for field in context.table_schema.fields):
+        return f"a name under which Spark gives places of rows (column '{ROW_INDEX}')"
     for field in read.fields:
         for one in _with_nested(field):
             reason = _reason(context, one, top=one is field, isolated=isolated)

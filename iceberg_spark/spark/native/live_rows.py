@@ -37,7 +37,7 @@ from iceberg_spark.spark.native.position_words import (
     starts,
     word_lists,
 )
-from iceberg_spark.spark.native.row_index import or_raise
+from iceberg_spark.spark.native.row_index import ROW_INDEX, or_raise
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
 
@@ -59,7 +59,6 @@ and sorted with the rows, which spills to disk."""
 
 _HASHED_ROW_BYTES = 40  # of a row in Spark's hash table beside its keys, about
 _WORDS, _FILE_SEQUENCE, _FILE_SCOPE = "__iceberg_words", "__iceberg_sequence", "__iceberg_scope"
-_POSITION = "__iceberg_position"
 
 
 def key_name(field_id: int) -> str:
@@ -67,14 +66,12 @@ def key_name(field_id: int) -> str:
     return f"__iceberg_key_{field_id}"
 
 
-def live_rows(
-    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO, position: str
-) -> DataFrame:
+def live_rows(frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO) -> DataFrame:
     """Return the rows that no delete deletes, or all of them with `_deleted`.
 
     `frame` is one relation over the group's files, filtered as the scan wants; it holds the
     group's key columns as `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones
-    NULL where a parent is). `position` is the text of a row's place in its file. More columns
+    NULL where a parent is), and where the group has position deletes, ROW_INDEX. More columns
     than it had are left, to be selected away. Where the scan reads `_deleted`, that column is
     added. The driver reads position deletes and small key sets now; `dirty_files` and the limits
     here bound them.
@@ -82,12 +79,11 @@ def live_rows(
     keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
     words = position_words(io, plan.tasks_at(dirty.rows)) if dirty.has_positions else []
     apart = _can_tell_files_apart(dirty, words)
-    joined_words = [] if apart else words
-    rows = _Rows(_with_files(frame, dirty, plan, joined_words, position), keep)
+    rows = _Rows(_with_files(frame, dirty, plan, [] if apart else words), keep)
     if apart:
-        rows = _without_bits_of_files(rows, dirty, plan, words, position)
+        rows = _without_bits_of_files(rows, dirty, plan, words)
     elif dirty.has_positions:
-        rows = rows.without(_bit(F.col(_WORDS), F.col(_POSITION), 0))
+        rows = rows.without(_bit(F.col(_WORDS), F.expr(or_raise(ROW_INDEX, "bigint")), 0))
     for number, deletes in enumerate(dirty.equality):
         rows = _without_keys(rows, deletes, number, plan, io)
     if not keep:
@@ -127,7 +123,7 @@ def _can_tell_files_apart(dirty: DirtyFiles, words: Sequence[Words]) -> bool:
 
 
 def _without_bits_of_files(
-    rows: _Rows, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words], position: str
+    rows: _Rows, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
 ) -> _Rows:
     """Drop, or mark, rows whose position is deleted in their file, which its size tells.
 
@@ -135,10 +131,10 @@ def _without_bits_of_files(
     text: PySpark makes a dozen round trips to Java for each function that it calls.
     """
     sizes = plan.files.column("file_size_in_bytes").to_numpy()[dirty.rows].tolist()
-    bit = position if len(words) == 1 else _bit_of_files(sizes, words, position)
+    bit = ROW_INDEX if len(words) == 1 else _bit_of_files(sizes, words)
     word = f"get({_WORDS}, cast(shiftright({bit}, 6) as int))"
     is_set = f"getbit({word}, cast({bit} & 63L as int)) = 1"
-    gone = f"coalesce({or_raise(is_set, position, 'boolean')}, false)"
+    gone = f"coalesce({or_raise(is_set, 'boolean')}, false)"
     table = pa.table({"words": pa.array([joined(words)], pa.list_(pa.int64()))})
     frame = rows.frame.withColumn(_WORDS, rows.frame.sparkSession.createDataFrame(table).scalar())
     if rows.keep_deleted:
@@ -146,9 +142,9 @@ def _without_bits_of_files(
     return replace(rows, frame=frame.where(f"not {gone}"))
 
 
-def _bit_of_files(sizes: Sequence[int], words: Sequence[Words], position: str) -> str:
+def _bit_of_files(sizes: Sequence[int], words: Sequence[Words]) -> str:
     bits = [
-        f"when {size}L then if({position} < {64 * len(part)}L, {position} + {64 * start}L, null)"
+        f"when {size}L then if({ROW_INDEX} < {64 * len(part)}L, {ROW_INDEX} + {64 * start}L, null)"
         for size, start, part in zip(sizes, starts(words).tolist(), words, strict=False)
     ]
     unknown = f"cast(raise_error('{UNKNOWN_FILE}') as bigint)"
@@ -156,12 +152,11 @@ def _bit_of_files(sizes: Sequence[int], words: Sequence[Words], position: str) -
 
 
 def _with_files(
-    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words], position: str
+    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
 ) -> DataFrame:
     """Add what differs from file to file, where it counts."""
     values = {}
     if words:
-        frame = frame.withColumn(_POSITION, F.expr(or_raise(position, position, "bigint")))
         values[_WORDS] = word_lists(words)
     files = plan.files.take(pa.array(dirty.rows))
     if any(deletes.by_sequence for deletes in dirty.equality):

@@ -26,7 +26,7 @@ from iceberg_spark.spark.native.frame_type import nullable
 from iceberg_spark.spark.native.live_rows import key_name, live_rows
 from iceberg_spark.spark.native.native_session import is_connect
 from iceberg_spark.spark.native.read_columns import ReadColumns, read_columns
-from iceberg_spark.spark.native.row_index import index_fields, index_text, or_raise
+from iceberg_spark.spark.native.row_index import ROW_INDEX, ROW_INDEX_FIELD, or_raise
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -61,12 +61,12 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     keys = group.deletes.keys if group.deletes else ()
     kind = columns.type((*data_fields(context), *key_fields(context, keys).values()))
     asks = _asks(context, reserved.POS_ID) or (group.deletes and group.deletes.has_positions)
-    places = index_fields(kind.names) if asks else []
-    frame = _parquet(session, StructType([*kind.fields, *places]), paths)
+    kind = kind.add(ROW_INDEX_FIELD) if asks else kind
+    frame = _parquet(session, kind, paths)
     if group.deletes is not None:
         keyed = frame.withColumns(_keys(columns, keys)) if keys else frame
         io = FsspecIO(context.io_properties)
-        frame = live_rows(keyed, group.deletes, plan, io, index_text(places))
+        frame = live_rows(keyed, group.deletes, plan, io)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
     if residuals != {ALWAYS_TRUE}:
         frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
@@ -78,7 +78,7 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     metadata = frame.metadataColumn("_metadata") if by_metadata else None
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     encoded = not pc.all(plain).as_py()
-    values = _Values(plan, group, found, metadata, index_text(places), encoded)
+    values = _Values(plan, group, found, metadata, encoded)
     return frame.select([values.of(field) for field in context.read_schema.fields])
 
 
@@ -145,7 +145,6 @@ class _Values:
     group: FileGroup
     found: Mapping[int, Column]
     metadata: Column | None
-    position: str
     encoded: bool
 
     def of(self, field: t.NestedField) -> Column:
@@ -157,7 +156,7 @@ class _Values:
             case reserved.FILE_ID:
                 return self._file()
             case reserved.POS_ID:
-                return F.expr(or_raise(self.position, self.position, "bigint"))
+                return F.expr(or_raise(ROW_INDEX, "bigint"))
             case reserved.DELETED_ID:
                 return F.col(reserved.DELETED.name) if self.group.deletes else F.lit(False)
             case reserved.SPEC_ID_ID:

@@ -149,6 +149,10 @@ def test_many_small_files_go_to_arrow(
             "a type that Spark reads at the top level only",
         ),
         (field(2, "n", "timestamp_ns"), "a type that Spark's reader lacks"),
+        (
+            field(2, "_TMP_metadata_row_index", "long"),
+            "a name under which Spark gives places of rows",
+        ),
     ],
 )
 def test_columns_that_sparks_reader_gets_wrong_go_to_arrow(
