@@ -133,7 +133,16 @@ def _happen(built: Built, step: Step, path: Path) -> None:
         case "spec" | "no spec":
             _change_spec(table, step)
         case _:
-            _change_schema(table, step)
+            _change_schema(built, step)
+
+
+def _takes_a_former_name(table: Table, step: Step) -> bool:
+    """Return whether a column gets a name that files without ids may have another column under.
+
+    The name mapping then gives their column to the new one, of whatever type, as in Java.
+    """
+    former = {field.name for schema in table.metadata.schemas.values() for field in schema.fields}
+    return {"rename": step.other, "add": step.name}.get(step.what) in former
 
 
 def _delete_keys(built: Built, step: Step) -> None:
@@ -205,7 +214,10 @@ def _change_spec(table: Table, step: Step) -> None:
             update.remove_field(table.spec().fields[0].name if table.spec().fields else "none")
 
 
-def _change_schema(table: Table, step: Step) -> None:
+def _change_schema(built: Built, step: Step) -> None:
+    table = built.table
+    if not built.model.known and _takes_a_former_name(table, step):
+        return
     with table.update_schema() as update:
         match step.what:
             case "rename":
