@@ -80,9 +80,7 @@ class ScanPlan(Sequence[FileScanTask]):
         return int(self.files.num_rows)
 
     def __iter__(self) -> Iterator[FileScanTask]:
-        sizes = self._longs("file_size_in_bytes")
-        rows = np.arange(len(self), dtype=np.int64)
-        return starmap(FileScanTask, self._values(Splits(rows, np.zeros_like(rows), sizes)))
+        return self._whole_files(np.arange(len(self), dtype=np.int64))
 
     @overload
     def __getitem__(self, index: int) -> FileScanTask: ...
@@ -95,8 +93,11 @@ class ScanPlan(Sequence[FileScanTask]):
 
     def tasks_at(self, rows: Longs) -> tuple[FileScanTask, ...]:
         """Return whole-file tasks of some rows of `files`, in that order."""
+        return tuple(self._whole_files(rows))
+
+    def _whole_files(self, rows: Longs) -> Iterator[FileScanTask]:
         sizes = self._longs("file_size_in_bytes")[rows]
-        return tuple(starmap(FileScanTask, self._values(Splits(rows, np.zeros_like(rows), sizes))))
+        return starmap(FileScanTask, self._values(Splits(rows, np.zeros_like(rows), sizes)))
 
     def _at(self, index: int) -> FileScanTask:
         if index >= len(self):

@@ -17,7 +17,7 @@ import pyarrow as pa
 from iceberg_spark.arrow.file_fields import FileField, file_fields
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.arrow.values import from_array, to_array
-from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
 from iceberg_spark.formats.data_file import Wanted
 from iceberg_spark.formats.footer_metrics import (
     chunks_of,
@@ -56,24 +56,30 @@ Describe = Callable[[str, int], DataFile | None]
 """From a file's location and its size in bytes to its entry; None for a file without rows."""
 
 
+class NotInFooterError(IcebergError):
+    """A file's metrics ask for its columns to be read, which this describer doesn't."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Shape:
     """What all files of a write share, worked out once: there may be thousands of files."""
 
     context: WriteContext
+    reads_columns: bool
     modes: Mapping[int, MetricsMode]
     floats: frozenset[int]
     kinds: tuple[IcebergType, ...]  # of the partition fields
     required: frozenset[int]  # columns at the top
 
 
-def describer(context: WriteContext, io: FileIO) -> Describe:
+def describer(context: WriteContext, io: FileIO, *, reads_columns: bool = True) -> Describe:
     """Return the function that describes the files of a write, one by one.
 
     It raises InvalidInputError for a null in a required column, UnsupportedError for a file
-    that was written under a changed session setting (INT96, no field ids), CorruptFileError.
+    that was written under a changed session setting (INT96, no field ids), CorruptFileError;
+    NotInFooterError where it would have to read columns and `reads_columns` is False.
     """
-    shape = _shape(context)
+    shape = _shape(context, reads_columns)
     last: list[tuple[pa.Schema, tuple[FileField, ...]]] = []
 
     def fields_of(schema: pa.Schema) -> tuple[FileField, ...]:
@@ -88,7 +94,7 @@ def describer(context: WriteContext, io: FileIO) -> Describe:
     return lambda path, size: _describe(io, path, size, shape, fields_of)
 
 
-def _shape(context: WriteContext) -> _Shape:
+def _shape(context: WriteContext, reads_columns: bool) -> _Shape:
     schema = context.schema
     modes = metrics_modes(schema, context.properties)
     floats = frozenset(
@@ -98,21 +104,7 @@ def _shape(context: WriteContext) -> _Shape:
     )
     kinds = tuple(child.field_type for child in partition_type(context.spec, schema).fields)
     required = frozenset(field.field_id for field in schema.fields if field.required)
-    return _Shape(context, modes, floats, kinds, required)
-
-
-def reads_back(context: WriteContext, io: FileIO) -> Callable[[str], bool]:
-    """Return what tells from a file's footer whether describing it reads columns."""
-    shape = _shape(context)
-
-    def reads(path: str) -> bool:
-        reader = open_parquet(io, path)
-        try:
-            return bool(_known(reader, file_fields(reader.schema), shape).again)
-        finally:
-            reader.close()
-
-    return reads
+    return _Shape(context, reads_columns, modes, floats, kinds, required)
 
 
 def _describe(
@@ -195,6 +187,8 @@ def _metrics(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape
     schema, modes = shape.context.schema, shape.modes
     known = _known(reader, fields, shape)
     found, again = known.metrics, known.again
+    if again and not shape.reads_columns:
+        raise NotInFooterError(f"The footer of {reader.path} lacks metrics of columns {set(again)}")
     seen = _read_back(reader, fields, shape, again) if again else Metrics(0)
     nulls = known.nulls | dict(seen.null_value_counts or {})
     for field_id in shape.required:

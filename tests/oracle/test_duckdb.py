@@ -17,7 +17,7 @@ from tests.oracle.delete_tables import alter
 from tests.oracle.engines import DUCKDB
 from tests.oracle.java_api import delete_equal, frame, global_place, identifier, location, read
 from tests.oracle.java_tables import Case, delete_unsorted_positions
-from tests.oracle.product import read_arrow, read_spark
+from tests.oracle.product import read_arrow, read_both, read_spark
 from tests.oracle.test_java_reads_what_we_wrote import CASES, Written, create
 
 
@@ -142,7 +142,7 @@ def test_duckdb_and_we_apply_the_same_deletes_to_our_files(java: SparkSession) -
     ice.load_table(path).append(rows.table(4, 6))
     expected = read(java, path)
     assert_same_rows(expected, duckdb_reader.read(path), what="DuckDB")
-    assert_same_rows(expected, read_arrow(path), what="the Arrow scan")
+    assert_same_rows(expected, read_both(java, path), what="both engines")
 
 
 def test_duckdbs_metadata_lacks_a_required_field_and_is_refused_by_name(
@@ -161,11 +161,11 @@ def test_we_read_and_filter_files_and_manifests_that_duckdb_made(
     java: SparkSession, tmp_path: Path
 ) -> None:
     metadata = mended(copy_by_duckdb(rows.table(0, 30), tmp_path / "mended"))
-    assert_same_rows(rows.table(0, 30), read_arrow(metadata), what="the Arrow scan")
+    assert_same_rows(rows.table(0, 30), read_both(java, metadata), what="both engines")
     assert_same_rows(rows.table(0, 30), read_spark(java, metadata), what="the Spark frame")
     for text in ("id IN (3, 12)", "s LIKE 'a%'", "d > 1.0", "dt < '1990-01-01'"):
         expected = frame(java, rows.table(0, 30)).where(text).toArrow()
-        assert_same_rows(expected, read_arrow(metadata, row_filter=text), what=text)
+        assert_same_rows(expected, read_both(java, metadata, row_filter=text), what=text)
 
 
 def test_duckdb_appends_only_by_rewriting_the_table(tmp_path: Path) -> None:

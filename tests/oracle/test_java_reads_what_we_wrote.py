@@ -12,7 +12,7 @@ from tests.oracle import rows
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import delete_equal, identifier, load, location, read
 from tests.oracle.java_tables import FORMATS, append, delete_unsorted_positions
-from tests.oracle.product import append_spark, read_arrow, read_spark
+from tests.oracle.product import append_spark, read_both, read_spark
 
 PARTITIONINGS = {
     "unpartitioned": [],
@@ -51,7 +51,7 @@ def create(path: str, case: Written, **properties: str) -> None:
 
 def assert_all_agree(java: SparkSession, path: str, expected: pa.Table, step: str) -> None:
     assert_same_rows(expected, read(java, path), what=f"Java after {step}")
-    assert_same_rows(expected, read_arrow(path), what=f"the Arrow scan after {step}")
+    assert_same_rows(expected, read_both(java, path), what=f"both engines after {step}")
 
 
 @by_case
@@ -68,7 +68,7 @@ def test_both_write_by_turns(java: SparkSession, case: Written) -> None:
         _delete_in_java(java, case)
     left = read(java, path)
     assert (left.num_rows < 40) == (case.version > 1)
-    assert_same_rows(left, read_arrow(path), what="Java's deletes, Arrow")
+    assert_same_rows(left, read_both(java, path), what="Java's deletes, both engines")
     assert_same_rows(left, read_spark(java, path), what="Java's deletes, Spark")
     ice.load_table(path).append(case.rows(40, 46))
     expected = pa.concat_tables([left, case.rows(40, 46).cast(left.schema)])

@@ -15,7 +15,7 @@ from tests.oracle.avro_files import manifest_lists, manifest_paths, open_avro, w
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import identifier, location, read
 from tests.oracle.java_tables import PARTITIONINGS, append, create
-from tests.oracle.product import read_arrow
+from tests.oracle.product import read_both
 
 by_version = pytest.mark.parametrize("version", [1, 2])
 by_partitioning = pytest.mark.parametrize("partitioning", PARTITIONINGS)
@@ -170,7 +170,7 @@ def test_java_rewrites_our_manifests_and_we_go_on(java: SparkSession, version: i
     java.sql(f"CALL j.system.rewrite_manifests('db.{name}')").collect()
     assert len(manifest_paths(java, name)) == 1
     assert_same_rows(before, files(java, path), what="statistics after the rewrite")
-    assert_same_rows(rows.table(0, 30), read_arrow(path), what="the Arrow scan")
+    assert_same_rows(rows.table(0, 30), read_both(java, path), what="both engines")
     ice.load_table(path).append(rows.table(30, 40))
     assert_same_rows(rows.table(0, 40), read(java, path), what="Java after our next append")
 

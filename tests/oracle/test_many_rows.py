@@ -87,6 +87,7 @@ def test_java_reads_our_row_groups_in_splits(java: SparkSession, file_format: st
     assert_parts(java, path, file_format)
     assert_same_rows(given, read(java, path, **SPLIT), what="Java")
     assert_same_rows(given, read_spark(java, path, **SPLIT), what="the Spark frame")
+    assert_same_rows(given, read_both(java, path), what="both engines")
     java.sql(f"DELETE FROM {identifier(name)} WHERE id % 10 = 3")
     again = given.take(list(range(5, 3005)))
     append_spark(java, path, again)

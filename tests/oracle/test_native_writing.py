@@ -9,7 +9,7 @@ from iceberg_spark.spark.native.engine import Engine
 from tests.oracle import duckdb_reader, rows
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import data_files, frame, identifier, load, location, read
-from tests.oracle.product import read_arrow
+from tests.oracle.product import read_both
 
 COLUMNS = rows.SCHEMA.names[:14]  # all but the lists and maps, which Spark gives no field ids
 SPECS = {
@@ -39,14 +39,14 @@ def test_every_column_type_is_read_back(java: SparkSession, name: str) -> None:
     table = f"native_{name}"
     path = written(java, table, SPECS[name], "native")
     assert_same_rows(sample(0, 30), read(java, path), what="Java")
-    assert_same_rows(sample(0, 30), read_arrow(path), what="the Arrow scan")
+    assert_same_rows(sample(0, 30), read_both(java, path), what="both engines")
     assert_same_rows(sample(0, 30), duckdb_reader.read(path), what="DuckDB")
     by_java = java.read.format("iceberg").load(path).where("i > 2000").select("id").toArrow()
     known = frame(java, sample(0, 30)).where("i > 2000").select("id").toArrow()
     assert_same_rows(known, by_java, what="Java's filtered scan, by our bounds")
     frame(java, sample(60, 64)).writeTo(identifier(table)).option("fanout-enabled", "true").append()
     expected = pa.concat_tables([sample(0, 30), sample(60, 64)])
-    assert_same_rows(expected, read_arrow(path), what="after Java's append")
+    assert_same_rows(expected, read_both(java, path), what="after Java's append")
 
 
 def test_java_finds_the_partitions_of_the_arrow_writer(java: SparkSession) -> None:

@@ -105,5 +105,6 @@ def test_java_changes_the_spec_of_our_table_and_both_go_on(java: SparkSession) -
     expected = rows.table(0, 40)
     assert_same_rows(expected, read(java, path), what="Java")
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
+    assert_same_rows(expected, read_both(java, path), what="both engines")
     ice.load_table(path).overwrite(rows.table(50, 51), overwrite_filter="id < 100")
     assert_same_rows(rows.table(50, 51), read(java, path), what="Java after our overwrite")

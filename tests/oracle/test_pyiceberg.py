@@ -185,6 +185,7 @@ def test_uuid_and_fixed_columns_show_in_spark_as_in_java(java: SparkSession) -> 
     expected = read(java, path)
     assert expected["u"][0].as_py() == str(uuid.UUID(int=5))
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
+    assert_same_rows(expected, read_frame(java, path, None), what="the native frame")
     text = f"u = '{uuid.UUID(int=5)}'"
     by_arrow = read_arrow(path, row_filter=text)  # a UUID is 16 bytes in Arrow, text in Spark
     assert by_arrow["id"].to_pylist() == [1]
@@ -207,6 +208,7 @@ def test_uuid_partitions_are_read_and_continued_by_all(java: SparkSession) -> No
         twice = pa.concat_tables([expected, expected])
         assert_same_rows(twice, read(java, path), what="Java")
         assert_same_rows(twice, read_spark(java, path), what="the Spark frame")
+        assert_same_rows(twice, read_frame(java, path, "native"), what="the native frame")
         by_python = pyiceberg_tables.read(path)
         assert sorted(by_python["id"].to_pylist()) == [1, 1, 2, 2, 3, 3]
 

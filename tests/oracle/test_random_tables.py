@@ -4,7 +4,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from pyspark.sql import SparkSession
 
 from tests import random_tables
@@ -17,6 +17,7 @@ from tests.row_model import found
 @settings(
     max_examples=5,
     deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink takes too long with Spark
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(history=random_tables.histories)

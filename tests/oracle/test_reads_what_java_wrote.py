@@ -1,25 +1,23 @@
 """Whatever Java wrote, both of the product's readers return Java's rows."""
 
 from collections.abc import Callable
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import expr
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr, lit
 
+import iceberg_spark as ice
 from tests.oracle.compare import assert_same_rows, canonical_rows
 from tests.oracle.java_api import frame, identifier, read
 from tests.oracle.java_tables import CASES, FORMATS, Case, JavaTable
-from tests.oracle.product import read_arrow, read_both, read_spark
+from tests.oracle.product import read_arrow, read_both, read_frame, read_spark
 
 Tables = Callable[[Case], JavaTable]
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 FULLEST = [Case(2, file_format, "days_bucket", "both") for file_format in FORMATS]
-FILTERED_BY_FRAME = [
-    Case(2, "parquet", "days_bucket", "both"),
-    Case(2, "parquet", "unpartitioned", "none"),
-]
 by_fullest = pytest.mark.parametrize("case", FULLEST, ids=lambda case: case.name)
 
 FILTERS = (
@@ -64,14 +62,25 @@ def test_every_row_filter_keeps_what_spark_keeps(
     table = java_table(case)
     marks = [expr(text).alias(f"_{n}") for n, text in enumerate(FILTERS)]
     marked = frame(java, table.rows).select("*", *marks).toArrow()
+    native = filtered_natively(java, table.path) if case.file_format == "parquet" else None
     for number, text in enumerate(FILTERS):
         kept = marked.filter(pc.fill_null(marked[f"_{number}"], fill_value=False))
         expected = kept.select(table.rows.column_names)
-        if case in FILTERED_BY_FRAME:
-            actual = read_both(java, table.path, row_filter=text)
-        else:
-            actual = read_arrow(table.path, row_filter=text)
+        actual = read_arrow(table.path, row_filter=text)
         assert_same_rows(expected, actual, what=text)
+        if native is not None:
+            by_frame = native.filter(pc.equal(native["_number"], number)).drop_columns("_number")
+            assert_same_rows(expected, by_frame, what=f"the frame of {text}")
+
+
+def filtered_natively(java: SparkSession, path: str) -> pa.Table:
+    """The rows of every filter's frame, in one job, beside the number of the filter."""
+    table = ice.load_table(path)
+    frames = [
+        table.scan(row_filter=text).to_df(java).withColumn("_number", lit(number))
+        for number, text in enumerate(FILTERS)
+    ]
+    return reduce(DataFrame.union, frames).toArrow()
 
 
 @by_fullest
@@ -147,6 +156,9 @@ def test_metadata_columns_equal_java(java: SparkSession, java_table: Tables, cas
     options = {"columns": "id", "metadata-columns": "_file,_pos,_spec_id,_partition"}
     actual = read_spark(java, table.path, **options)
     assert sorted(canonical_rows(expected, names)) == sorted(canonical_rows(actual, names))
+    scan = {"selected_fields": names[:1], "metadata_columns": names[1:]}
+    by_frame = read_frame(java, table.path, None, **scan)
+    assert sorted(canonical_rows(expected, names)) == sorted(canonical_rows(by_frame, names))
 
 
 @by_fullest
@@ -157,3 +169,5 @@ def test_asking_for_deleted_returns_deleted_rows_marked(
     expected = java.table(identifier(table.name)).select("id", "_deleted").toArrow()
     options = {"columns": "id", "metadata-columns": "_deleted"}
     assert_same_rows(expected, read_spark(java, table.path, **options))
+    scan = {"selected_fields": ["id"], "metadata_columns": ["_deleted"]}
+    assert_same_rows(expected, read_both(java, table.path, **scan))

@@ -97,6 +97,7 @@ def test_java_reads_the_columns_that_spark_merged_into_the_schema(java: SparkSes
     assert_same_rows(expected, read_spark(java, path), what="the Spark frame")
     java.sql(f"INSERT INTO {identifier(name)} SELECT * FROM {identifier(name)} WHERE id = 1")
     assert_same_rows(read(java, path), read_spark(java, path), what="after Java's append")
+    assert_same_rows(read(java, path), read_both(java, path), what="both engines after it")
 
 
 def test_java_reads_the_branch_that_spark_wrote(java: SparkSession) -> None:
@@ -108,4 +109,5 @@ def test_java_reads_the_branch_that_spark_wrote(java: SparkSession) -> None:
     side = java.sql(f"SELECT * FROM {identifier(name)} VERSION AS OF 'side'").toArrow()
     assert_same_rows(rows.table(0, 20), side, what="Java's branch")
     assert_same_rows(rows.table(0, 20), read_spark(java, path, branch="side"), what="our branch")
+    assert_same_rows(rows.table(0, 20), read_both(java, path, branch="side"), what="both engines")
     assert_same_rows(rows.table(0, 10), read(java, path), what="Java's main")

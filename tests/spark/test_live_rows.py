@@ -65,14 +65,7 @@ def native(
         paths = plan.files.column("file_path").take(pa.array(group.rows)).to_pylist()
         relation = spark.read.schema(to_spark(table.schema()).add(ROW_INDEX_FIELD)).parquet(*paths)
         keys = {key_name(leaf.field_id): F.col(leaf.field.name) for leaf in group.keys}
-        frames.append(
-            live_rows(
-                relation.withColumns(keys) if keys else relation,
-                group,
-                plan,
-                table.io,
-            ).select(*shown)
-        )
+        frames.append(live_rows(relation, keys, group, plan, table.io).select(*shown))
     rows = [tuple(row) for frame in frames for row in frame.collect()]
     clean = plan.files.column("file_path").filter(pa.array(counts == 0)).to_pylist()
     if clean:
@@ -238,7 +231,7 @@ def test_a_row_of_an_unknown_file_raises(
     other = make(tmp_path / "u", [range(100, 177)], "id bigint").scan().plan_files()[0].file_path
     relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(first.file_path, other)
     with pytest.raises(Exception, match="cannot be told"):
-        live_rows(relation, group, plan, table.io).collect()
+        live_rows(relation, {}, group, plan, table.io).collect()
 
 
 def test_too_many_positions_are_left_to_the_arrow_engine(
@@ -277,4 +270,4 @@ def test_a_spark_that_gives_no_places_of_rows_raises(
     relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(only.file_path)
     relation = relation.withColumn(ROW_INDEX, F.lit(None).cast("bigint"))
     with pytest.raises(Exception, match="gives no row_index"):
-        live_rows(relation, group, plan, table.io).collect()
+        live_rows(relation, {}, group, plan, table.io).collect()

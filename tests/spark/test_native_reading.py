@@ -216,6 +216,28 @@ def test_deletes_hold_whatever_the_session_says(any_spark: Any, tmp_path: Path) 
         assert sorted(row.id for row in before.collect()) == live
 
 
+@pytest.mark.parametrize("own", ["", ", _metadata struct<file_size: bigint>"])
+def test_files_are_told_apart_whatever_else_a_row_has(
+    any_spark: Any, tmp_path: Path, own: str
+) -> None:
+    """Of `_metadata` Spark may read no `row_index`, and it may be a column of the table too."""
+    ddl = f"id bigint, st struct<k: bigint, y: double>{own}"
+    table = ice.create_table(str(tmp_path / "t"), ddl)
+    for numbers in (range(10), range(10, 35)):
+        structs = {
+            "st": [{"k": n, "y": 0.5} for n in numbers],
+            "_metadata": [{"file_size": 5}] * len(numbers),
+        }
+        given = pa.table({"id": numbers, **structs})
+        table.append(given if own else given.drop_columns("_metadata"))
+    delete_positions(table, [(task, [1, 3]) for task in table.scan().plan_files()])
+    delete_keys(table, [{"id": 5}])
+    delete_keys(table, [{"st.k": 7}])
+    assert len(rows(assert_same(any_spark, table))) == 29
+    with settings(any_spark, {"spark.sql.optimizer.nestedSchemaPruning.enabled": "false"}):
+        assert_same(any_spark, table, metadata_columns=METADATA_COLUMNS)
+
+
 def test_over_connect_turning_ids_off_leaves_frames_right(
     connect_spark: Any, plain: Table, evolved: Table
 ) -> None:

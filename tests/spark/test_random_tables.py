@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests import random_tables
@@ -15,6 +15,7 @@ from tests.row_model import found
 @settings(
     max_examples=8,
     deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink takes too long with Spark
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(history=random_tables.histories, choice=st.data())

@@ -81,7 +81,12 @@ class DirtyFiles:
     @property
     def needs_file(self) -> bool:
         """Whether a row has to know its file."""
-        return self.has_positions or any(d.by_sequence or d.by_scope for d in self.equality)
+        return self.has_positions or self.keys_need_file
+
+    @property
+    def keys_need_file(self) -> bool:
+        """Whether keys delete rows of some of the files only."""
+        return any(deletes.by_sequence or deletes.by_scope for deletes in self.equality)
 
     @property
     def keys(self) -> tuple[LeafColumn, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
 
 from iceberg_spark.errors import CorruptFileError
@@ -19,8 +19,16 @@ UNKNOWN_FILE = (
     "deletes cannot be told; read with the Arrow engine"
 )
 """Without quotes, so that it can be part of an expression."""
-_FILE = "__iceberg_file"
-_KNOWN = "__iceberg_known"
+FILE_OF_ROW = "__iceberg_file_of_row"
+_FILE, _KNOWN = "__iceberg_file", "__iceberg_known"
+
+
+def file_field(frame: DataFrame, name: str) -> Column:
+    """Return a field of `_metadata` of a relation, to be made a column right above the relation.
+
+    Only there Spark reads no other fields of it: `row_index` can't be read twice (`row_index`).
+    """
+    return frame.metadataColumn("_metadata")[name]
 
 
 def with_file_values(
@@ -29,9 +37,9 @@ def with_file_values(
     """Return the frame with the columns of `values`, one row of them for each row of `files`.
 
     The frame comes from one relation over `files` (columns `file_path`, as metadata spells it,
-    and `file_size_in_bytes`), so that it has `_metadata`. Reading raises where a row comes from
-    a file that isn't among them, rather than to guess. The driver sends the values to every
-    task: some bytes a file.
+    and `file_size_in_bytes`) and has that field of `_metadata` as FILE_OF_ROW. Reading raises
+    where a row comes from a file that isn't among them, rather than to guess. The driver sends
+    the values to every task: some bytes a file.
     """
     if file_key == "file_size":
         keys = files.column("file_size_in_bytes").combine_chunks()
@@ -41,10 +49,7 @@ def with_file_values(
         rows = values.take(places).append_column(_FILE, pa.array(paths, pa.string()))
     rows = rows.append_column(_KNOWN, pa.array([True] * len(rows), pa.bool_()))
     known = F.broadcast(frame.sparkSession.createDataFrame(rows))
-    file = F.col(f"_metadata.{file_key}")
-    joined = frame.withColumn(f"{_FILE}_of_row", file).join(
-        known, F.col(f"{_FILE}_of_row") == F.col(_FILE), "left_outer"
-    )
+    joined = frame.join(known, F.col(FILE_OF_ROW) == F.col(_FILE), "left_outer")
     unknown = F.raise_error(F.lit(UNKNOWN_FILE)).cast("boolean")
     checked = F.when(F.col(_KNOWN).isNull(), unknown)
     return joined.where(checked.otherwise(F.lit(True)))

@@ -5,7 +5,7 @@ Rules: specification, "Scan Planning"; Java: `DeleteFilter`. Nothing depends on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
@@ -20,7 +20,12 @@ from pyspark.sql import functions as F  # noqa: N812 - what every PySpark progra
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.native.dirty_files import DirtyFiles, KeyDeletes
-from iceberg_spark.spark.native.file_values import UNKNOWN_FILE, with_file_values
+from iceberg_spark.spark.native.file_values import (
+    FILE_OF_ROW,
+    UNKNOWN_FILE,
+    file_field,
+    with_file_values,
+)
 from iceberg_spark.spark.native.key_rows import (
     SCOPE,
     SEQUENCE,
@@ -66,19 +71,29 @@ def key_name(field_id: int) -> str:
     return f"__iceberg_key_{field_id}"
 
 
-def live_rows(frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, io: FileIO) -> DataFrame:
+def live_rows(
+    frame: DataFrame,
+    columns: Mapping[str, Column],
+    dirty: DirtyFiles,
+    plan: ScanPlan,
+    io: FileIO,
+) -> DataFrame:
     """Return the rows that no delete deletes, or all of them with `_deleted`.
 
-    `frame` is one relation over the group's files, filtered as the scan wants; it holds the
-    group's key columns as `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones
-    NULL where a parent is), and where the group has position deletes, ROW_INDEX. More columns
-    than it had are left, to be selected away. Where the scan reads `_deleted`, that column is
-    added. The driver reads position deletes and small key sets now; `dirty_files` and the limits
-    here bound them.
+    `frame` is one relation over the group's files, as Spark's reader made it; where the group has
+    position deletes it has ROW_INDEX. `columns` are added to it: the group's key columns as
+    `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones NULL where a parent
+    is), and others that the caller wants. More columns than these are left, to be selected away.
+    Where the scan reads `_deleted`, that column is added. The driver reads position deletes and
+    small key sets now; `dirty_files` and the limits here bound them.
     """
     keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
     words = position_words(io, plan.tasks_at(dirty.rows)) if dirty.has_positions else []
     apart = _can_tell_files_apart(dirty, words)
+    added = dict(columns)
+    if dirty.keys_need_file or (len(words) > 1 if apart else dirty.has_positions):
+        added[FILE_OF_ROW] = file_field(frame, dirty.file_key)
+    frame = frame.withColumns(added) if added else frame
     rows = _Rows(_with_files(frame, dirty, plan, [] if apart else words), keep)
     if apart:
         rows = _without_bits_of_files(rows, dirty, plan, words)
@@ -148,7 +163,7 @@ def _bit_of_files(sizes: Sequence[int], words: Sequence[Words]) -> str:
         for size, start, part in zip(sizes, starts(words).tolist(), words, strict=False)
     ]
     unknown = f"cast(raise_error('{UNKNOWN_FILE}') as bigint)"
-    return f"(case _metadata.file_size {' '.join(bits)} else {unknown} end)"
+    return f"(case {FILE_OF_ROW} {' '.join(bits)} else {unknown} end)"
 
 
 def _with_files(

@@ -29,7 +29,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.aligned import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import data_folder
-from iceberg_spark.write.written_file import describer, reads_back
+from iceberg_spark.write.written_file import NotInFooterError, describer
 
 _SUFFIX = ".parquet"
 _FEW_FILES = 16
@@ -139,15 +139,12 @@ def _described(
     Raises the first of our errors that a file gave.
     """
     found = [info for info in files if info.path.endswith(_SUFFIX)]
-    size = sum(info.size for info in found)
-    reads = reads_back(context, io)
-    if len(found) <= _FEW_FILES and (
-        size <= _FEW_BYTES or not any(reads(info.path) for info in found)
-    ):
-        describe = describer(context, io)
-        with ThreadPoolExecutor(_THREADS, "iceberg-describe") as pool:
+    if len(found) <= _FEW_FILES:
+        small = sum(info.size for info in found) <= _FEW_BYTES
+        describe = describer(context, io, reads_columns=small)
+        with suppress(NotInFooterError), ThreadPoolExecutor(_THREADS, "iceberg-describe") as pool:
             entries = list(pool.map(lambda info: describe(info.path, info.size), found))
-        return tuple(entry for entry in entries if entry is not None)
+            return tuple(entry for entry in entries if entry is not None)
     table = pa.table({"path": [info.path for info in found], "size": [info.size for info in found]})
     tasks = min(-(-len(found) // _FILES_PER_TASK), _MOST_TASKS)
     paths = session.createDataFrame(table).repartition(tasks)  # else few files are one partition

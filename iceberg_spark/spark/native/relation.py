@@ -21,6 +21,7 @@ from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.native.column_check import data_fields, key_fields
 from iceberg_spark.spark.native.file_groups import FileGroup
+from iceberg_spark.spark.native.file_values import file_field
 from iceberg_spark.spark.native.filter_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.native.frame_type import nullable
 from iceberg_spark.spark.native.live_rows import key_name, live_rows
@@ -43,6 +44,7 @@ OPTIONS = {
 """What the session says about these is not asked; none of a user's options gets here."""
 
 MANY_PATHS = 50
+_PATH = "__iceberg_path"
 _NEVER_IN_A_PATH = "\0"
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
@@ -63,10 +65,13 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     asks = _asks(context, reserved.POS_ID) or (group.deletes and group.deletes.has_positions)
     kind = kind.add(ROW_INDEX_FIELD) if asks else kind
     frame = _parquet(session, kind, paths)
+    added = _keys(columns, keys)
+    if _asks(context, reserved.FILE_ID):
+        added[_PATH] = file_field(frame, "file_path")
     if group.deletes is not None:
-        keyed = frame.withColumns(_keys(columns, keys)) if keys else frame
-        io = FsspecIO(context.io_properties)
-        frame = live_rows(keyed, group.deletes, plan, io)
+        frame = live_rows(frame, added, group.deletes, plan, FsspecIO(context.io_properties))
+    elif added:
+        frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
     if residuals != {ALWAYS_TRUE}:
         frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
@@ -74,11 +79,9 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
         names = [columns.given_name(field) for field in context.read_schema.fields]
         return frame if group.deletes is None else frame.selectExpr(*names)
     found = {field.field_id: columns.column(field) for field in data_fields(context)}
-    by_metadata = _asks(context, reserved.FILE_ID)
-    metadata = frame.metadataColumn("_metadata") if by_metadata else None
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     encoded = not pc.all(plain).as_py()
-    values = _Values(plan, group, found, metadata, encoded)
+    values = _Values(plan, group, found, encoded)
     return frame.select([values.of(field) for field in context.read_schema.fields])
 
 
@@ -144,7 +147,6 @@ class _Values:
     plan: ScanPlan
     group: FileGroup
     found: Mapping[int, Column]
-    metadata: Column | None
     encoded: bool
 
     def of(self, field: t.NestedField) -> Column:
@@ -172,9 +174,7 @@ class _Values:
 
     def _file(self) -> Column:
         """Spark says `file:/a%20b`; the table's spelling has its own prefix and no escapes."""
-        if self.metadata is None:
-            raise AssertionError("the relation was made without _metadata")
-        path = self.metadata["file_path"]
+        path = F.col(_PATH)
         rest = F.regexp_replace(path, _SCHEME, "")
         if self.group.is_local:  # quicker, and what Spark says of local files
             usual = path.startswith("file:/") & ~path.startswith("file://")
