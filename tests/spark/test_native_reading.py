@@ -216,6 +216,26 @@ def test_deletes_hold_whatever_the_session_says(any_spark: Any, tmp_path: Path) 
         assert sorted(row.id for row in before.collect()) == live
 
 
+def test_files_are_listed_once_and_frames_of_them_can_be_joined(spark: Any, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, k string")
+    table.append(pa.table({"id": range(5), "k": list("abcde")}))
+    first, second = table.scan().to_df(spark), table.scan().to_df(spark)
+    assert relation_module._known.cache_info().hits
+    pairs = first.join(second, first.id == second.id + 1).select(first.k, second.k).collect()
+    assert sorted(map(tuple, pairs)) == [("b", "a"), ("c", "b"), ("d", "c"), ("e", "d")]
+
+
+def test_a_file_that_was_added_anew_under_its_name_is_listed_again(
+    spark: Any, tmp_path: Path
+) -> None:
+    table, path = ice.create_table(str(tmp_path / "t"), "id bigint"), tmp_path / "own.parquet"
+    for count in (5, 50_000):
+        pq.write_table(pa.table({"id": range(count)}), path, row_group_size=1_000)
+        table.delete("true")
+        table.add_files([str(path)])
+        assert table.scan().to_df(spark, engine="native").where("id >= 0").count() == count
+
+
 @pytest.mark.parametrize("own", ["", ", _metadata struct<file_size: bigint>"])
 def test_files_are_told_apart_whatever_else_a_row_has(
     any_spark: Any, tmp_path: Path, own: str

@@ -15,7 +15,12 @@ from pyspark.sql import DataFrame
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.transforms import apply_transform
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    InvalidSchemaError,
+    UnsupportedError,
+)
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.native import native_write
 from iceberg_spark.spark.native.write_engine import write_engine
@@ -300,7 +305,7 @@ def bucket_of(number: int) -> int:
 def test_few_partitions_are_spread_over_tasks(spark: Any, tmp_path: Path) -> None:
     """With two tasks, as this session has, three of these four would be written by one."""
     table = made(tmp_path, "t", "id bigint, p int", partition_by=["p"])
-    frame = spark.range(0, 8).selectExpr("id", "cast(600 + id % 4 as int) p")
+    frame = spark.range(0, 8, 1, 1).selectExpr("id", "cast(600 + id % 4 as int) p")
     with (
         setting(spark, "spark.sql.shuffle.partitions", "2"),
         setting(spark, "spark.sql.adaptive.coalescePartitions.minPartitionSize", "1b"),
@@ -309,6 +314,25 @@ def test_few_partitions_are_spread_over_tasks(spark: Any, tmp_path: Path) -> Non
         files = written(table, frame, "native")
     tasks = {Path(file.file_path).name.split("-")[1] for file in files}
     assert len(files) == len(tasks) == 4
+
+
+@pytest.mark.parametrize("engine", ["native", "arrow"])
+def test_a_partition_that_is_much_for_one_task_is_cut(
+    any_spark: Any, tmp_path: Path, engine: Any
+) -> None:
+    frame = any_spark.range(0, 40_000, 1, 8).selectExpr("id", "cast(id % 2 as int) p")
+    asked = {"write.spark.advisory-partition-size-bytes": "20000"}
+    counts = []
+    for name, properties in (("whole", {}), ("cut", asked)):
+        table = made(tmp_path, name, "id bigint, p int", partition_by=["p"], properties=properties)
+        files = written(table, frame, engine)
+        assert sum(file.record_count for file in files) == 40_000
+        counts.append(len(files))
+    assert counts[0] == 2
+    assert counts[1] >= 4
+    table.update_properties().set({**asked, next(iter(asked)): "0"}).commit()
+    with pytest.raises(InvalidOptionError, match="must be positive"):
+        table.append(frame, engine=engine)
 
 
 def test_hash_gives_each_partition_one_file_and_none_one_for_each_task(

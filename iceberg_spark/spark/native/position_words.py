@@ -39,6 +39,8 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
         files = [f for f in task.delete_files if f.content is DataFileContent.POSITION_DELETES]
         return _words(deleted_positions(io, task.file_path, files, cache))
 
+    if len(tasks) == 1:
+        return [load(tasks[0])]  # to start a thread takes longer than to read a short file
     with ThreadPoolExecutor(READERS, thread_name_prefix="position-deletes") as pool:
         return list(pool.map(load, tasks))
 

@@ -28,18 +28,22 @@ _USUAL_BYTES: Mapping[type, float] = {
 }  # fmt: skip
 
 
-def rows_per_file(frame: DataFrame, context: WriteContext) -> int | None:
+def rows_per_file(
+    frame: DataFrame, context: WriteContext, task_bytes: int | None = None
+) -> int | None:
     """Return after how many rows a file of the target size is full, None for a frame below it.
 
     `frame` has the table's columns. A row's size is that of the table's rows, else that of the
-    frame's first rows where these can be had cheaply, else a usual one for the column types.
+    frame's first rows where these can be had cheaply, else a usual one for the column types. Where
+    a task gets about `task_bytes` of rows, less than a file holds, no row is read for it.
     """
     target = context.target_file_size_bytes
     known = _estimated_bytes(frame)
     if known is not None and known * _SURELY_LESS <= target:
         return None
     size = context.row_bytes
-    if size is None and _first_rows_are_cheap(frame):
+    seldom_full = task_bytes is not None and task_bytes <= target
+    if size is None and not seldom_full and _first_rows_are_cheap(frame):
         rows = frame.limit(_SAMPLE_ROWS).toArrow()
         if rows.num_rows < _SAMPLE_ROWS:
             return None

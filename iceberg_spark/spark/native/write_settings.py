@@ -25,6 +25,9 @@ _LEAST_PARTITIONS = 200
 """Spark's own default. Rows are shuffled by partition value, often by few values: into few tasks
 several would fall into one while others have none. Adaptive execution puts small tasks together.
 """
+TASK_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+"""Of shuffled rows: adaptive execution cuts larger tasks into pieces, each of which writes a file,
+and puts smaller ones together."""
 
 
 @dataclass(slots=True)
@@ -41,10 +44,13 @@ _held: dict[str, _Held] = {}  # only of sessions in which a write runs at this m
 
 
 @contextmanager
-def write_settings(session: SparkSession, *, spread: bool = False) -> Iterator[None]:
+def write_settings(
+    session: SparkSession, *, spread: bool = False, task_bytes: int | None = None
+) -> Iterator[None]:
     """Hold the settings in a session while the block runs; writes in other threads share them.
 
-    With `spread` shuffles start with at least as many tasks as Spark's own default says.
+    With `spread` shuffles start with at least as many tasks as Spark's own default says, and
+    `task_bytes` is about how much a task gets, None for what the session says.
     The first write in a session sets them, the last one gives back what was there, unless
     somebody set another value meanwhile: then that stays.
     """
@@ -53,7 +59,7 @@ def write_settings(session: SparkSession, *, spread: bool = False) -> Iterator[N
         held = _held.setdefault(key, _Held())
         held.writes += 1
         try:
-            _set(session, held, _wanted(session, spread=spread))
+            _set(session, held, _wanted(session, spread, task_bytes))
         except BaseException:
             _leave(session, key, held)
             raise
@@ -72,11 +78,14 @@ def _set(session: SparkSession, held: _Held, settings: Mapping[str, str]) -> Non
             session.conf.set(name, wanted)
 
 
-def _wanted(session: SparkSession, *, spread: bool) -> Mapping[str, str]:
-    if not spread or session.conf.get(_FIRST_PARTITIONS, None) is not None:
-        return WRITE_SETTINGS
-    usual = int(session.conf.get("spark.sql.shuffle.partitions", "0") or 0)
-    return {**WRITE_SETTINGS, _FIRST_PARTITIONS: str(max(usual, _LEAST_PARTITIONS))}
+def _wanted(session: SparkSession, spread: bool, task_bytes: int | None) -> Mapping[str, str]:
+    wanted = dict(WRITE_SETTINGS)
+    if spread and session.conf.get(_FIRST_PARTITIONS, None) is None:
+        usual = int(session.conf.get("spark.sql.shuffle.partitions", "0") or 0)
+        wanted[_FIRST_PARTITIONS] = str(max(usual, _LEAST_PARTITIONS))
+    if task_bytes is not None:
+        wanted[TASK_BYTES] = f"{task_bytes}b"
+    return wanted
 
 
 def _leave(session: SparkSession, key: str, held: _Held) -> None:
