@@ -8,8 +8,18 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-LONG_WARM_UP = 3
-"""Rounds before those that count, of short works: they get quicker while Java compiles them."""
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """Rounds before those that count: so many at least, and until so many seconds have gone."""
+
+    rounds: int = 1
+    seconds: float = 0
+
+
+ONE_ROUND = WarmUp()
+LONG_WARM_UP = WarmUp(3, 15)
+"""Of short works: they get quicker while Java compiles them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +35,25 @@ class Measured:
 
 
 def by_turns(
-    contenders: Mapping[str, Callable[[], object]], rounds: int, warm_up: int = 1
+    contenders: Mapping[str, Callable[[], object]], rounds: int, warm_up: WarmUp = ONE_ROUND
 ) -> dict[str, Measured]:
     """Time the contenders one after the other, again and again; warm-up rounds don't count."""
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(warm_up + rounds):
-        for name, work in contenders.items():
-            gc.collect()
-            start = time.perf_counter()
-            work()
-            if number >= warm_up:
-                taken[name].append(time.perf_counter() - start)
-    return {name: Measured(tuple(seconds)) for name, seconds in taken.items()}
+    started, turns = time.perf_counter(), 0
+    while turns < warm_up.rounds or time.perf_counter() - started < warm_up.seconds:
+        _turn(contenders)
+        turns += 1
+    taken = [_turn(contenders) for _ in range(rounds)]
+    return {name: Measured(tuple(turn[name] for turn in taken)) for name in contenders}
+
+
+def _turn(contenders: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    taken = {}
+    for name, work in contenders.items():
+        gc.collect()
+        start = time.perf_counter()
+        work()
+        taken[name] = time.perf_counter() - start
+    return taken
 
 
 def peak_memory_mb() -> float:

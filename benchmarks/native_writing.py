@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from benchmarks.measure import Measured, by_turns
+from benchmarks.measure import Measured, WarmUp, by_turns
 from benchmarks.tables import rows
 
 WORKS: dict[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ def measure_native_writing(
         return spark.read.parquet(source)
 
     return {
-        name: by_turns(_contenders(spark, folder, read, spec), rounds, warm_up=0 if spec else 1)
+        name: by_turns(_contenders(spark, folder, read, spec), rounds, WarmUp(0 if spec else 1))
         for name, spec in WORKS.items()
     }
 
