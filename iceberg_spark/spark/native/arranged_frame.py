@@ -6,18 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.native.packed_keys import PartitionKey, packed
 from iceberg_spark.spark.native.transform_columns import folder_column, transform_column
-from iceberg_spark.spark.native.write_settings import TASK_BYTES
-from iceberg_spark.spec.properties import (
-    ADVISORY_PARTITION_SIZE_BYTES,
-    WRITE_DISTRIBUTION_MODE,
-    int_property,
-    text_property,
-)
+from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE, text_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField
 from iceberg_spark.spec.transforms import Transform, VoidTransform
@@ -61,21 +55,6 @@ def distribution(context: WriteContext, asked: str | None = None) -> Distributio
     if mode == "hash" and not partitioned:
         return "none"
     return "none" if mode == "range" and not partitioned and not ordered else mode
-
-
-def task_bytes(context: WriteContext, session: SparkSession) -> int | None:
-    """Return how many bytes of shuffled rows make a task, None for what the session says.
-
-    A table's property counts before the session's setting, which is asked for before ours.
-    Raises InvalidOptionError for a property that is no positive integer.
-    """
-    name = ADVISORY_PARTITION_SIZE_BYTES
-    if name not in context.properties and session.conf.get(TASK_BYTES, None) is not None:
-        return None
-    found = int_property(context.properties, name)
-    if found <= 0:
-        raise InvalidOptionError(f"Table property '{name}' is {found}; it must be positive")
-    return found
 
 
 def is_sortable(context: WriteContext) -> bool:

@@ -19,14 +19,10 @@ from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.quoted import quoted
-from iceberg_spark.spark.native.arranged_frame import (
-    arranged,
-    arrangement,
-    distribution,
-    task_bytes,
-)
+from iceberg_spark.spark.native.arranged_frame import arranged, arrangement
 from iceberg_spark.spark.native.frame_columns import by_position, table_columns
 from iceberg_spark.spark.native.row_size import rows_per_file
+from iceberg_spark.spark.native.shuffle import shuffle_of
 from iceberg_spark.spark.native.spark_parquet import write_parquet
 from iceberg_spark.spark.native.write_settings import write_settings
 from iceberg_spark.spec.data_file import DataFile
@@ -79,11 +75,10 @@ def write_natively(
         table = by_position(frame).select(
             *table_columns(context.schema, frame.schema, case_sensitive=options.case_sensitive)
         )
-        spread = distribution(context, asked) == "hash"
-        size = task_bytes(context, frame.sparkSession) if spread else None
-        limit = rows_per_file(table, context, size)
+        shuffle = shuffle_of(context, asked, frame.sparkSession)
+        limit = rows_per_file(table, context, shuffle.task_bytes)
         # Around both: a frame's shuffle may be sized when it is made.
-        with write_settings(frame.sparkSession, spread=spread, task_bytes=size):
+        with write_settings(frame.sparkSession, shuffle=shuffle):
             rows, keys = _arranged(table, context, asked)
             write_parquet(rows, folder, context.properties, keys, limit)
         files = list(io.list(folder))

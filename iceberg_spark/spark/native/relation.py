@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -94,18 +93,19 @@ def _parquet(
 ) -> DataFrame:
     if is_connect(session) or len(paths) > KNOWN_PATHS:
         return _listed(session, kind, paths)
-    return _known(session, kind.json(), tuple(zip(paths, sizes, strict=True)))
+    return _known(session, kind, tuple(zip(paths, sizes, strict=True)))
 
 
 @lru_cache(maxsize=KNOWN_RELATIONS)
-def _known(session: SparkSession, kind: str, files: tuple[tuple[str, int], ...]) -> DataFrame:
+def _known(
+    session: SparkSession, kind: StructType, files: tuple[tuple[str, int], ...]
+) -> DataFrame:
     """Return a relation of a classic session, the same one again for the same files.
 
     A file never changes; one that was added anew under its name has another size. Frames have
     columns of their own above it, so that they can be joined with each other.
     """
-    found = StructType.fromJson(json.loads(kind))
-    return _listed(session, found, [path for path, _ in files])
+    return _listed(session, kind, [path for path, _ in files])
 
 
 def _listed(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:

@@ -25,13 +25,13 @@ from iceberg_spark.spark.native.arranged_frame import (
     arrangement,
     distribution,
     is_sortable,
-    task_bytes,
 )
 from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spark.native.frame_columns import by_position, source_column
 from iceberg_spark.spark.native.native_write import write_natively
+from iceberg_spark.spark.native.shuffle import shuffle_of
 from iceberg_spark.spark.native.write_engine import write_engine
-from iceberg_spark.spark.native.write_settings import write_settings
+from iceberg_spark.spark.native.write_settings import held_settings
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
@@ -91,10 +91,9 @@ def _write_by_arrow(
     frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
 ) -> tuple[DataFile, ...]:
     io = FsspecIO(context.io_properties)
-    spread = distribution(context, asked) == "hash"
-    size = task_bytes(context, frame.sparkSession) if spread else None
+    shuffle = shuffle_of(context, asked, frame.sparkSession)
     try:
-        with write_settings(frame.sparkSession, spread=spread, task_bytes=size):
+        with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):
             rows = _arranged(frame, context, options, asked)
             found = rows.mapInArrow(WriteTask(context, options), "files binary").collect()
     except BaseException:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.native.shuffle import NO_SHUFFLE, Shuffle
 
 _SQL = "org.apache.spark.sql.execution.datasources"
 WRITE_SETTINGS: Mapping[str, str] = {
@@ -20,14 +22,6 @@ WRITE_SETTINGS: Mapping[str, str] = {
     "spark.sql.maxConcurrentOutputFileWriters": "4",
 }
 """None of these can be given as an option of one write."""
-_FIRST_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
-_LEAST_PARTITIONS = 200
-"""Spark's own default. Rows are shuffled by partition value, often by few values: into few tasks
-several would fall into one while others have none. Adaptive execution puts small tasks together.
-"""
-TASK_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
-"""Of shuffled rows: adaptive execution cuts larger tasks into pieces, each of which writes a file,
-and puts smaller ones together."""
 
 
 @dataclass(slots=True)
@@ -43,23 +37,30 @@ _lock = threading.Lock()
 _held: dict[str, _Held] = {}  # only of sessions in which a write runs at this moment
 
 
-@contextmanager
 def write_settings(
-    session: SparkSession, *, spread: bool = False, task_bytes: int | None = None
-) -> Iterator[None]:
-    """Hold the settings in a session while the block runs; writes in other threads share them.
+    session: SparkSession, *, shuffle: Shuffle = NO_SHUFFLE
+) -> AbstractContextManager[None]:
+    """Hold what Spark's Parquet writer needs, and what the shuffle does, while a block runs."""
+    return held_settings(session, {**WRITE_SETTINGS, **shuffle.settings}, shuffle.defaults)
 
-    With `spread` shuffles start with at least as many tasks as Spark's own default says, and
-    `task_bytes` is about how much a task gets, None for what the session says.
-    The first write in a session sets them, the last one gives back what was there, unless
-    somebody set another value meanwhile: then that stays.
+
+@contextmanager
+def held_settings(
+    session: SparkSession, settings: Mapping[str, str], defaults: Mapping[str, str]
+) -> Iterator[None]:
+    """Hold settings in a session while the block runs; writes in other threads share them.
+
+    `defaults` are held where the session does not set them. The first write in a session sets
+    them, the last one gives back what was there, unless somebody set another value meanwhile:
+    then that stays.
     """
     key = _session_key(session)
     with _lock:
         held = _held.setdefault(key, _Held())
         held.writes += 1
         try:
-            _set(session, held, _wanted(session, spread, task_bytes))
+            free = {k: v for k, v in defaults.items() if session.conf.get(k, None) is None}
+            _set(session, held, {**settings, **free})
         except BaseException:
             _leave(session, key, held)
             raise
@@ -76,16 +77,6 @@ def _set(session: SparkSession, held: _Held, settings: Mapping[str, str]) -> Non
         if session.conf.get(name, None) != wanted:
             held.before.setdefault(name, session.conf.get(name, None))
             session.conf.set(name, wanted)
-
-
-def _wanted(session: SparkSession, spread: bool, task_bytes: int | None) -> Mapping[str, str]:
-    wanted = dict(WRITE_SETTINGS)
-    if spread and session.conf.get(_FIRST_PARTITIONS, None) is None:
-        usual = int(session.conf.get("spark.sql.shuffle.partitions", "0") or 0)
-        wanted[_FIRST_PARTITIONS] = str(max(usual, _LEAST_PARTITIONS))
-    if task_bytes is not None:
-        wanted[TASK_BYTES] = f"{task_bytes}b"
-    return wanted
 
 
 def _leave(session: SparkSession, key: str, held: _Held) -> None:
