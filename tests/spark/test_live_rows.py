@@ -1,5 +1,6 @@
 """Deletes applied to Spark's own relations give the rows that the Arrow scan gives."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,27 @@ def test_bits_of_few_files_are_joined_with_nothing(
     monkeypatch.setattr(live_rows_module, "FEW_BYTES", 0)
     _, (frame,) = native(table, spark)
     assert "BroadcastHashJoin" in plan_of(frame)
+
+
+def test_code_that_tells_many_files_apart_is_short_enough_to_be_compiled(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The JVM interprets methods of more than 8,000 bytes for ever; short ones it compiles best."""
+    parts = [range(100 * i, 100 * i + 50 + i) for i in range(live_rows_module.FEW_FILES)]
+    table = make(tmp_path / "t", parts)
+    delete_positions(
+        table, [(task, [1, 3 + i]) for i, task in enumerate(table.scan().plan_files())]
+    )
+    check(table, spark)
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        _, (frame,) = native(table, spark)
+        frame.explain("codegen")
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+    (size,) = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
+    assert "Join" not in plan_of(frame)
+    assert int(size) < 2500
 
 
 @pytest.mark.parametrize("folder", ["with blank", "per%20cent", "über", "a+b&c=d;e,f'g"])

@@ -37,12 +37,11 @@ from iceberg_spark.spark.native.key_rows import (
 from iceberg_spark.spark.native.position_words import (
     Words,
     bit_words,
-    joined,
+    padded,
     position_words,
-    starts,
     word_lists,
 )
-from iceberg_spark.spark.native.row_index import ROW_INDEX, or_raise
+from iceberg_spark.spark.native.row_index import ROW_INDEX, no_place, or_raise
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
 
@@ -52,8 +51,8 @@ LOCAL_BYTES = 16 * 1024 * 1024
 """Keys that take more bytes do not travel with the plan either, however few they are."""
 FEW_FILES = 16
 FEW_BYTES = 4 * 1024 * 1024
-"""Words of deleted positions of so many files at most, and so many bytes of them, are a value in
-an expression; those of more files are joined to the rows."""
+"""Words of deleted positions of so many files at most, and so many bytes of them, each file's as
+long as the longest's, are a value in an expression; those of more files are joined to the rows."""
 BITMAP_KEYS = 2_000_000
 """Up to so many integral keys are read by the driver, some 20 ms for 500,000 ..."""
 BITMAP_BYTES_PER_KEY = 16
@@ -133,7 +132,7 @@ class _Rows:
 
 def _can_tell_files_apart(dirty: DirtyFiles, words: Sequence[Words]) -> bool:
     """Return whether an expression can find a row's bit, so that rows are joined with nothing."""
-    few = 0 < len(words) <= FEW_FILES and sum(part.nbytes for part in words) <= FEW_BYTES
+    few = 0 < len(words) <= FEW_FILES and len(words) * _longest(words) * 8 <= FEW_BYTES
     return few and dirty.file_key == "file_size"
 
 
@@ -142,19 +141,32 @@ def _without_bits_of_files(
 ) -> _Rows:
     """Drop, or mark, rows whose position is deleted in their file, which its size tells.
 
-    The words of all files are one value, a file's bits after those of the file before it. As
+    The words of all files are one value, each file's as many as the longest's. The condition is
+    short, for it becomes part of a method that the JVM compiles less well the longer it is. As
     text: PySpark makes a dozen round trips to Java for each function that it calls.
     """
     sizes = plan.files.column("file_size_in_bytes").to_numpy()[dirty.rows].tolist()
-    bit = ROW_INDEX if len(words) == 1 else _bit_of_files(sizes, words)
-    word = f"get({_WORDS}, cast(shiftright({bit}, 6) as int))"
-    is_set = f"getbit({word}, cast({bit} & 63L as int)) = 1"
-    gone = f"coalesce({or_raise(is_set, 'boolean')}, false)"
-    value = _one_value(rows.frame.sparkSession, joined(words).tobytes())
+    length = _longest(words)
+    place = f"cast(shiftright({ROW_INDEX}, 6) as int) + {_first_word(sizes, length)}"
+    word = f"if({ROW_INDEX} < {64 * length}L, get({_WORDS}, {place}), 0L)"
+    gone = f"coalesce(getbit({word}, cast({ROW_INDEX} & 63L as int)) = 1, {no_place('boolean')})"
+    value = _one_value(rows.frame.sparkSession, padded(words, length).tobytes())
     frame = rows.frame.withColumn(_WORDS, value.scalar())
     if rows.keep_deleted:
         return replace(rows, frame=frame, deleted=F.expr(gone))
     return replace(rows, frame=frame.where(f"not {gone}"))
+
+
+def _longest(words: Sequence[Words]) -> int:
+    return max(map(len, words))
+
+
+def _first_word(sizes: Sequence[int], length: int) -> str:
+    if len(sizes) == 1:
+        return "0"
+    places = " ".join(f"when {size}L then {length * i}" for i, size in enumerate(sizes))
+    unknown = f"cast(raise_error('{UNKNOWN_FILE}') as int)"
+    return f"(case {FILE_OF_ROW} {places} else {unknown} end)"
 
 
 @lru_cache(maxsize=8)
@@ -162,15 +174,6 @@ def _one_value(session: SparkSession, words: bytes) -> DataFrame:
     """Return a row with a list of the words, FEW_BYTES at most: to hand it to Java takes 8 ms."""
     value = pa.array([np.frombuffer(words, np.int64)], pa.list_(pa.int64()))
     return session.createDataFrame(pa.table({"words": value}))
-
-
-def _bit_of_files(sizes: Sequence[int], words: Sequence[Words]) -> str:
-    bits = [
-        f"when {size}L then if({ROW_INDEX} < {64 * len(part)}L, {ROW_INDEX} + {64 * start}L, null)"
-        for size, start, part in zip(sizes, starts(words).tolist(), words, strict=False)
-    ]
-    unknown = f"cast(raise_error('{UNKNOWN_FILE}') as bigint)"
-    return f"(case {FILE_OF_ROW} {' '.join(bits)} else {unknown} end)"
 
 
 def _with_files(

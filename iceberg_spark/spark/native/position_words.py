@@ -47,17 +47,17 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
 
 def word_lists(parts: Sequence[Words]) -> Any:
     """Return a list<int64> array of the words, one list for each file."""
-    return pa.ListArray.from_arrays(pa.array(starts(parts), pa.int32()), pa.array(joined(parts)))
+    starts = np.cumsum([0, *(len(part) for part in parts)])
+    joined = np.concatenate([np.zeros(0, np.int64), *parts])
+    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(joined))
 
 
-def joined(parts: Sequence[Words]) -> Words:
-    """Return the words of all files, one file's after the other's."""
-    return np.concatenate([np.zeros(0, np.int64), *parts])
-
-
-def starts(parts: Sequence[Words]) -> npt.NDArray[np.int64]:
-    """Return the place of each file's first word among those of all, and one beyond the last."""
-    return np.cumsum([0, *(len(part) for part in parts)])
+def padded(parts: Sequence[Words], length: int) -> Words:
+    """Return the words of all files one after the other, `length` of each and none less."""
+    words = np.zeros((len(parts), length), np.int64)
+    for row, part in zip(words, parts, strict=True):
+        row[: len(part)] = part
+    return words.ravel()
 
 
 def _words(positions: npt.NDArray[np.int64] | None) -> Words:

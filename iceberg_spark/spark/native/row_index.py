@@ -16,6 +16,9 @@ def or_raise(text: str, kind: str) -> str:
 
     A Spark that knows no such column would read NULL, and no delete would be applied.
     """
-    return (
-        f"coalesce({text}, if({ROW_INDEX} is null, cast(raise_error('{_NONE}') as {kind}), null))"
-    )
+    return f"coalesce({text}, if({ROW_INDEX} is null, {no_place(kind)}, null))"
+
+
+def no_place(kind: str) -> str:
+    """Return an SQL expression of type `kind` that raises, for a row whose place is NULL."""
+    return f"cast(raise_error('{_NONE}') as {kind})"
