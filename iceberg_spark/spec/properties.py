@@ -67,7 +67,7 @@ OBJECT_STORE_ENABLED = "write.object-storage.enabled"
 OBJECT_STORE_PARTITIONED_PATHS = "write.object-storage.partitioned-paths"
 WRITE_PARTITION_SUMMARY_LIMIT = "write.summary.partition-limit"
 WRITE_DISTRIBUTION_MODE = "write.distribution-mode"
-ADVISORY_PARTITION_SIZE_BYTES = "write.spark.advisory-partition-size-bytes"
+ADVISORY_PARTITION_SIZE_BYTES = "write.spark.advisory-partition-size-bytes"  # by the codecs
 WRITE_FANOUT_ENABLED = "write.spark.fanout.enabled"
 WRITE_ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema"
 WRITE_WAP_ENABLED = "write.wap.enabled"
@@ -132,7 +132,6 @@ DEFAULTS: Mapping[str, bool | int | str] = {
     OBJECT_STORE_PARTITIONED_PATHS: True,
     WRITE_PARTITION_SUMMARY_LIMIT: 0,
     WRITE_DISTRIBUTION_MODE: "none",
-    ADVISORY_PARTITION_SIZE_BYTES: 128 * _MB,
     WRITE_FANOUT_ENABLED: False,
     WRITE_ACCEPT_ANY_SCHEMA: False,
     WRITE_WAP_ENABLED: False,

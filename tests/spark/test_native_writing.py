@@ -23,6 +23,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.native import native_write
+from iceberg_spark.spark.native.shuffle import NO_SHUFFLE, shuffle_of
 from iceberg_spark.spark.native.write_engine import write_engine
 from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spark.native.write_settings import WRITE_SETTINGS, write_settings
@@ -158,6 +159,23 @@ def test_partitions_are_those_of_the_arrow_writer(
         arrow = written(table, given, "arrow")
     assert partitions(native) == partitions(arrow)
     assert len(native) > 2
+
+
+@pytest.mark.parametrize(
+    "spec", ["years(ts)", "months(ts)", "days(ts)", "hours(ts)", "truncate(7, n)"]
+)
+def test_partitions_below_zero_and_at_the_ends_are_rounded_down(
+    spark: Any, tmp_path: Path, spec: str
+) -> None:
+    day = 86_400_000_000
+    near = [-day - 1, -day, -day + 1, -8, -7, -6, -1, 0, 1, day - 1, day, 31 * day, -31 * day, None]
+    rows = spark.createDataFrame([(n,) for n in [*near, 2**63 - 1, -(2**62)]], "n bigint")
+    moment = "if(n between -9e15 and 9e15, timestamp_micros(n), null) ts"
+    frame = rows.selectExpr("n", moment).coalesce(1)
+    table = made(tmp_path, "t", "n bigint, ts timestamp", partition_by=[spec])
+    native, arrow = written(table, frame, "native"), written(table, frame, "arrow")
+    assert partitions(native) == partitions(arrow)
+    assert len(native) >= 3
 
 
 def test_the_metrics_equal_the_arrow_writers(spark: Any, tmp_path: Path) -> None:
@@ -333,6 +351,25 @@ def test_a_partition_that_is_much_for_one_task_is_cut(
     table.update_properties().set({**asked, next(iter(asked)): "0"}).commit()
     with pytest.raises(InvalidOptionError, match="must be positive"):
         table.append(frame, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("properties", "megabytes"),
+    [
+        ({}, 384),
+        ({"write.parquet.compression-codec": "snappy"}, 256),
+        ({"write.format.default": "avro"}, 192),
+        ({"write.spark.advisory-partition-size-bytes": "1048576"}, 1),
+    ],
+)
+def test_a_task_gets_what_becomes_a_file_by_its_codec(
+    spark: Any, tmp_path: Path, properties: dict[str, str], megabytes: int
+) -> None:
+    """As Java's `SparkWriteConf` reckons, with Spark's lz4 for the shuffle."""
+    table = made(tmp_path, "t", "id bigint", partition_by=["id"], properties=properties)
+    shuffle = shuffle_of(write_context(table.metadata), None, spark)
+    assert shuffle.task_bytes == megabytes * 1024 * 1024
+    assert shuffle_of(write_context(table.metadata), "none", spark) == NO_SHUFFLE
 
 
 def test_hash_gives_each_partition_one_file_and_none_one_for_each_task(

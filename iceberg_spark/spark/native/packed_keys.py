@@ -24,7 +24,7 @@ _BITS = 63  # of a long that is never below zero
 _INT = (-(2**31), 2**31 - 1)
 _CALENDAR = {
     YearTransform: (-6_000_000, 6_000_000),  # of 32-bit days
-    MonthTransform: (-72_000_000, 72_000_000),
+    MonthTransform: (-96_000_000, 96_000_000),  # 16 a year
     DayTransform: _INT,
     HourTransform: (-2_600_000_000, 2_600_000_000),  # of 64-bit microseconds
 }

@@ -9,7 +9,15 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.native.arranged_frame import distribution
-from iceberg_spark.spec.properties import ADVISORY_PARTITION_SIZE_BYTES, int_property
+from iceberg_spark.spec.properties import (
+    ADVISORY_PARTITION_SIZE_BYTES,
+    AVRO_COMPRESSION,
+    DEFAULT_FILE_FORMAT,
+    ORC_COMPRESSION,
+    PARQUET_COMPRESSION,
+    int_property,
+    text_property,
+)
 from iceberg_spark.write.context import WriteContext
 
 _FIRST_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
@@ -20,6 +28,14 @@ several would fall into one while others have none. Adaptive execution puts smal
 _TASK_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 """Of shuffled rows: adaptive execution cuts larger tasks into pieces, each of which writes a file,
 and puts smaller ones together."""
+_FILE_BYTES = 128 * 1024 * 1024
+"""What a task's file should have where nobody says it, as Java's runtime has it."""
+_STRONG = {"zstd", "gzip", "zlib"}
+_RATIOS = {"none": (4.0, 3.0), "zstd": (2.0, 1.5)}
+"""How many bytes of shuffled rows make a byte of a columnar file that is compressed by a strong
+codec and by any other, by the codec of the shuffle (Java: `SparkCompressionUtil`)."""
+_OTHER_RATIO = (3.0, 2.0)
+_CODECS = {"parquet": PARQUET_COMPRESSION, "orc": ORC_COMPRESSION, "avro": AVRO_COMPRESSION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +62,26 @@ def shuffle_of(context: WriteContext, asked: str | None, session: SparkSession) 
     """
     if distribution(context, asked) != "hash":
         return NO_SHUFFLE
-    size = int_property(context.properties, ADVISORY_PARTITION_SIZE_BYTES)
+    name = ADVISORY_PARTITION_SIZE_BYTES
+    asked_for = name in context.properties
+    size = int_property(context.properties, name) if asked_for else _usual_bytes(context, session)
     if size <= 0:
-        raise InvalidOptionError(
-            f"Table property '{ADVISORY_PARTITION_SIZE_BYTES}' is {size}; it must be positive"
-        )
+        raise InvalidOptionError(f"Table property '{name}' is {size}; it must be positive")
     usual = int(session.conf.get("spark.sql.shuffle.partitions", "0") or 0)
     first = {_FIRST_PARTITIONS: str(max(usual, _LEAST_PARTITIONS))}
     bytes_ = {_TASK_BYTES: f"{size}b"}
-    if ADVISORY_PARTITION_SIZE_BYTES in context.properties:
+    if asked_for:
         return Shuffle(bytes_, first, size)
     is_set = session.conf.get(_TASK_BYTES, None) is not None
     return Shuffle({}, {**first, **bytes_}, None if is_set else size)
+
+
+def _usual_bytes(context: WriteContext, session: SparkSession) -> int:
+    """Return how many bytes of shuffled rows become a file of _FILE_BYTES, about."""
+    is_compressed = session.conf.get("spark.shuffle.compress", "true") == "true"
+    codec = session.conf.get("spark.io.compression.codec", "lz4") if is_compressed else "none"
+    strong, weak = _RATIOS.get(str(codec).lower(), _OTHER_RATIO)
+    kind = text_property(context.properties, DEFAULT_FILE_FORMAT)
+    written = text_property(context.properties, _CODECS[kind])
+    ratio = strong if written.lower() in _STRONG else weak
+    return int(_FILE_BYTES * (ratio / 2 if kind == "avro" else ratio))

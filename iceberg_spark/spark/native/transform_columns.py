@@ -42,8 +42,8 @@ _NAMED = 100  # bytes that a folder name shows in hexadecimal; of longer ones it
 def transform_column(transform: Transform, kind: t.IcebergType, column: Column) -> Column:
     """Return a column that tells and orders a transform's results as they are, null for null.
 
-    Values of truncate[w] of whole numbers are counted in w. Bucket is the specification's hash
-    by Spark SQL alone where that is exact, else by a vectorised function.
+    Values of truncate[w] of whole numbers are counted in w, months by 16 a year. Bucket is the
+    specification's hash by Spark SQL alone where that is exact, else by a vectorised function.
     """
     match transform:
         case IdentityTransform():
@@ -81,12 +81,11 @@ def _truncate(width: int, kind: t.IcebergType, column: Column) -> Column:
 
 
 def _calendar(transform: YearTransform | MonthTransform | DayTransform, date: Column) -> Column:
-    years = sf.year(date) - sf.lit(1970)
     match transform:
         case YearTransform():
-            return years
-        case MonthTransform():
-            return years * sf.lit(12) + sf.month(date) - sf.lit(1)
+            return sf.year(date) - sf.lit(1970)
+        case MonthTransform():  # bits, since ANSI arithmetic looks for overflow at every step
+            return sf.shiftleft(sf.year(date), 4).bitwiseOR(sf.month(date))
         case DayTransform():
             return sf.unix_date(date)
 
@@ -132,9 +131,10 @@ def _as_long(kind: t.IcebergType, column: Column) -> Column:
 
 
 def _floor_div(column: Column, width: int) -> Column:
-    """Divide whole numbers and round down; never beyond 64 bits, unlike column - remainder."""
-    quotient = sf.call_function("div", column, sf.lit(width).cast("bigint"))
-    return quotient - (column % sf.lit(width) < 0).cast("bigint")
+    """Divide whole numbers and round down; never beyond 64 bits: below zero, ~(~column / width)."""
+    sign = sf.shiftright(column, 63)
+    quotient = sf.call_function("div", column.bitwiseXOR(sign), sf.lit(width).cast("bigint"))
+    return quotient.bitwiseXOR(sign)
 
 
 def _date(kind: t.IcebergType, column: Column) -> Column:
