@@ -16,6 +16,7 @@ from iceberg_spark import Table
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.native import dirty_files as dirty_files_module
 from iceberg_spark.spark.native import live_rows as live_rows_module
+from iceberg_spark.spark.native import position_words as position_words_module
 from iceberg_spark.spark.native.dirty_files import dirty_files
 from iceberg_spark.spark.native.live_rows import key_name, live_rows
 from iceberg_spark.spark.native.row_index import ROW_INDEX, ROW_INDEX_FIELD
@@ -119,6 +120,23 @@ def test_bits_of_few_files_are_joined_with_nothing(
     monkeypatch.setattr(live_rows_module, "FEW_BYTES", 0)
     _, (frame,) = native(table, spark)
     assert "BroadcastHashJoin" in plan_of(frame)
+
+
+def test_bits_are_made_once_for_the_same_delete_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(tmp_path / "t", [range(100)], "id bigint")
+    (task,) = table.scan().plan_files()
+    made = []
+    origin = position_words_module.deleted_positions
+    monkeypatch.setattr(
+        position_words_module, "deleted_positions", lambda *a: made.append(1) or origin(*a)
+    )
+    for position, count in ((0, 1), (7, 2)):
+        delete_positions(table, [(task, [position])])
+        check(table, spark)
+        check(table, spark)
+        assert len(made) == count
 
 
 def test_code_that_tells_many_files_apart_is_short_enough_to_be_compiled(
