@@ -9,12 +9,9 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.native.arranged_frame import distribution
+from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.properties import (
     ADVISORY_PARTITION_SIZE_BYTES,
-    AVRO_COMPRESSION,
-    DEFAULT_FILE_FORMAT,
-    ORC_COMPRESSION,
-    PARQUET_COMPRESSION,
     int_property,
     text_property,
 )
@@ -35,7 +32,6 @@ _RATIOS = {"none": (4.0, 3.0), "zstd": (2.0, 1.5)}
 """How many bytes of shuffled rows make a byte of a columnar file that is compressed by a strong
 codec and by any other, by the codec of the shuffle (Java: `SparkCompressionUtil`)."""
 _OTHER_RATIO = (3.0, 2.0)
-_CODECS = {"parquet": PARQUET_COMPRESSION, "orc": ORC_COMPRESSION, "avro": AVRO_COMPRESSION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +75,9 @@ def shuffle_of(context: WriteContext, asked: str | None, session: SparkSession) 
 def _usual_bytes(context: WriteContext, session: SparkSession) -> int:
     """Return how many bytes of shuffled rows become a file of _FILE_BYTES, about."""
     is_compressed = session.conf.get("spark.shuffle.compress", "true") == "true"
-    codec = session.conf.get("spark.io.compression.codec", "lz4") if is_compressed else "none"
-    strong, weak = _RATIOS.get(str(codec).lower(), _OTHER_RATIO)
-    kind = text_property(context.properties, DEFAULT_FILE_FORMAT)
-    written = text_property(context.properties, _CODECS[kind])
-    ratio = strong if written.lower() in _STRONG else weak
-    return int(_FILE_BYTES * (ratio / 2 if kind == "avro" else ratio))
+    shuffled = session.conf.get("spark.io.compression.codec", "lz4") if is_compressed else "none"
+    strong, weak = _RATIOS.get(str(shuffled).lower(), _OTHER_RATIO)
+    written = context.file_format
+    codec = text_property(context.properties, f"write.{written.lower()}.compression-codec")
+    ratio = strong if codec.lower() in _STRONG else weak
+    return int(_FILE_BYTES * (ratio / 2 if written is FileFormat.AVRO else ratio))
