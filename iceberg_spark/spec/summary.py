@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.spec.partition import partition_key
 
 PARTITION_PREFIX = "partitions."
 PARTITIONS_INCLUDED = "partition-summaries-included"
@@ -51,7 +52,7 @@ def changes(
         for file in files:  # one addition a file: the files of one commit are values already
             found = _counts(file, is_added)
             counts.update(found)
-            key = (file.spec_id, file.partition) if path_of is None else path_of(file)
+            key = path_of(file) if path_of else (file.spec_id, partition_key(file.partition))
             partitions.setdefault(key if file.partition else "", Counter()).update(found)
     summary = _texts(counts)
     summary[CHANGED_PARTITION_COUNT] = str(len(partitions))

@@ -143,7 +143,7 @@ def _partitions_unchanged(
 ) -> None:
     """Refuse when files were added to the replaced partitions since the picked one's parent."""
     history = history_since(base, io, base.current_snapshot, picked.parent_snapshot_id)
-    touched = Partitions(base, frozenset((file.spec_id, file.partition) for file in added))
+    touched = Partitions.of(base, added)
 
     def hits(manifest: ManifestFile, entries: pa.Table) -> Mask:
         if not touched.may_hold(manifest):

@@ -7,9 +7,9 @@ MergingSnapshotProducer.validate*).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.snapshot import Operation, Snapshot
 from iceberg_spark.transaction.new_manifests import data_files_of, read_entries
 
@@ -29,6 +30,8 @@ _ADD_DELETES = frozenset({Operation.OVERWRITE, Operation.DELETE})
 _REMOVE_DATA = frozenset({Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE})
 _REPLACE_DATA = frozenset({Operation.OVERWRITE, Operation.REPLACE})
 
+_Place: TypeAlias = tuple[int, tuple[object, ...]]
+"""A partition of a spec, as a key."""
 MayMatch = Callable[[ManifestFile, pa.Table], Any]
 """From a manifest and some of its entries to a mask (numpy) of those that may conflict."""
 
@@ -155,9 +158,9 @@ def no_new_deletes_for(
     """Refuse deletes added since that apply to data files which the change replaces."""
     if not files:
         return
-    by_partition: dict[tuple[int, tuple[Any, ...]], set[str]] = {}
+    by_partition: dict[_Place, set[str]] = {}
     for file in files:
-        by_partition.setdefault((file.spec_id, file.partition), set()).add(file.file_path)
+        by_partition.setdefault(_place(file), set()).add(file.file_path)
     paths = {file.file_path for file in files}
     for manifest, entries in _new_deletes(history):
         # One pass over the delete files of a few commits: they are few.
@@ -176,7 +179,7 @@ def no_new_deletes_for(
 def _deleted_from(
     base: TableMetadata,
     delete: DataFile,
-    by_partition: dict[tuple[int, tuple[Any, ...]], set[str]],
+    by_partition: Mapping[_Place, set[str]],
     paths: set[str],
 ) -> str | None:
     """Return a data file that a delete file applies to (specification: "Scan Planning")."""
@@ -186,8 +189,12 @@ def _deleted_from(
     is_equality = delete.content is DataFileContent.EQUALITY_DELETES
     if is_equality and base.partition_specs[delete.spec_id].is_unpartitioned:
         return min(paths)
-    there = by_partition.get((delete.spec_id, delete.partition))
+    there = by_partition.get(_place(delete))
     return min(there) if there else None
+
+
+def _place(file: DataFile) -> _Place:
+    return file.spec_id, partition_key(file.partition)
 
 
 _FILE_PATH_ID = 2147483546

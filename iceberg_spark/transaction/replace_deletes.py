@@ -16,6 +16,7 @@ from iceberg_spark.spec.data_file import (
 )
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflicts import History, history_since
@@ -65,7 +66,7 @@ class ReplaceDeletes:
         for file, number in _added_data(history_since(base, io, head, self._planned_on)):
             for delete, deletes_below in self._equality:
                 everywhere = base.partition_specs[delete.spec_id].is_unpartitioned
-                same = (file.spec_id, file.partition) == (delete.spec_id, delete.partition)
+                same = _place(file) == _place(delete)
                 if number < deletes_below and (everywhere or same):
                     raise ValidationException(
                         f"Data file {file.file_path} was added meanwhile with rows that are older "
@@ -93,6 +94,10 @@ class ReplaceDeletes:
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""
         self._change.clean_up(io, committed)
+
+
+def _place(file: DataFile) -> tuple[int, tuple[object, ...]]:
+    return file.spec_id, partition_key(file.partition)
 
 
 def _added_data(history: History) -> Iterator[tuple[DataFile, int]]:

@@ -23,14 +23,14 @@ from iceberg_spark.transaction.conflicts import (
 )
 from iceberg_spark.transaction.file_change import FileChange, Wanted
 from iceberg_spark.transaction.planned import Planned
-from iceberg_spark.transaction.selection import Mask, Partitions
+from iceberg_spark.transaction.selection import Everything, Mask, Partitions, Selection
 
 
 class ReplacePartitions:
     """Dynamic partition overwrite: data and delete files of the new files' partitions go.
 
-    For an unpartitioned spec that is every file of the spec. Files of other specs stay. With
-    `planned`, commits to those partitions since then are conflicts.
+    Files of other specs stay, unless the new files' spec is unpartitioned: then every file of the
+    table goes. With `planned`, commits to what is replaced since then are conflicts.
     """
 
     def __init__(
@@ -70,9 +70,11 @@ class ReplacePartitions:
             no_added_delete_files(history, touched)
             no_removed_data_files(history, touched)
 
-    def _selection(self, base: TableMetadata) -> Partitions:
-        touched = frozenset((file.spec_id, file.partition) for file in self._files)
-        return Partitions(base, touched)
+    def _selection(self, base: TableMetadata) -> Selection:
+        specs = {file.spec_id for file in self._files}
+        if any(base.partition_specs[spec_id].is_unpartitioned for spec_id in specs):
+            return Everything()
+        return Partitions.of(base, self._files)
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that replace the partitions on this base."""

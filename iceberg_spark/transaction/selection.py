@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.transaction.new_manifests import tuple_type
 
 Mask = npt.NDArray[np.bool_]
@@ -68,19 +69,27 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """Files of whole partitions, each a spec id and the tuple of canonical values."""
+    """Files of whole partitions: tuples of canonical values, by spec id."""
 
     base: TableMetadata
-    partitions: frozenset[tuple[int, tuple[Any, ...]]]
+    by_spec: Mapping[int, Sequence[tuple[Any, ...]]]
+
+    @classmethod
+    def of(cls, base: TableMetadata, files: Iterable[DataFile]) -> Partitions:
+        """Select the partitions that these files lie in."""
+        found: dict[int, dict[tuple[object, ...], tuple[Any, ...]]] = {}
+        for file in files:
+            found.setdefault(file.spec_id, {})[partition_key(file.partition)] = file.partition
+        return cls(base, {spec_id: tuple(each.values()) for spec_id, each in found.items()})
 
     def may_hold(self, manifest: ManifestFile) -> bool:
         """Return whether a manifest has the spec of one of the partitions."""
-        return any(spec_id == manifest.partition_spec_id for spec_id, _ in self.partitions)
+        return manifest.partition_spec_id in self.by_spec
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
         """Return which entries are of one of the partitions."""
         spec_id = manifest.partition_spec_id
-        tuples = [values for each, values in self.partitions if each == spec_id]
+        tuples = self.by_spec[spec_id]
         fields = tuple_type(self.base, spec_id).fields
         if not fields:
             return np.ones(entries.num_rows, np.bool_)
@@ -92,6 +101,19 @@ class Partitions:
         numbering, _ = partition_codes(wanted)
         codes = numbering.codes(whole(entries.column("partition")))
         return np.asarray(codes != NOT_THERE, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All files, of every spec."""
+
+    def may_hold(self, manifest: ManifestFile) -> bool:  # noqa: ARG002
+        """Return True."""
+        return True
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002
+        """Return True for all entries."""
+        return np.ones(entries.num_rows, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.properties import DELETE_GRANULARITY, text_property
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.chunks import chunks, overlap
@@ -26,7 +27,7 @@ from iceberg_spark.write.data_file_writer import rolling_data_files
 from iceberg_spark.write.equality_delete_writer import rolling_equality_deletes
 from iceberg_spark.write.inserted_rows import NOT_WRITTEN, InsertedRows, Ints, Longs, Resolved
 from iceberg_spark.write.key_table import key_table
-from iceberg_spark.write.partitioned import Group, Partition, group_rows, partition_key
+from iceberg_spark.write.partitioned import Group, Partition, group_rows
 from iceberg_spark.write.position_delete_writer import Positions, write_positions
 from iceberg_spark.write.rolling_files import RollingFiles
 from iceberg_spark.write.task_keys import KeyCollector

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spec.partition import PartitionField, PartitionSpec
+from iceberg_spark.spec.partition import PartitionField, PartitionSpec, partition_key
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import VoidTransform
@@ -34,18 +33,6 @@ class Group:
     key: tuple[object, ...]
     partition: Partition
     rows: pa.Table
-
-
-def partition_key(partition: Partition) -> tuple[object, ...]:
-    """Return a hashable that is equal for the same partition only.
-
-    NaN is one partition, and -0.0 and 0.0 are two, as in Java, where Python says otherwise.
-    """
-    return tuple(_key(value) for value in partition)
-
-
-def _key(value: object) -> object:
-    return struct.pack("<d", value) if isinstance(value, float) else value
 
 
 def group_rows(

@@ -30,6 +30,7 @@ from iceberg_spark.spark.row_level.marked_rows import marked_rows
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
 from iceberg_spark.spark.row_level.target_frames import FILE, POS
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.transaction.file_deletes import (
     DeletesWriter,
     Positions,
@@ -160,7 +161,8 @@ def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str,
     found: dict[Hashable, int] = {}
     return {
         path: found.setdefault(
-            path if granularity == "file" else (task.spec_id, task.partition), len(found)
+            path if granularity == "file" else (task.spec_id, partition_key(task.partition)),
+            len(found),
         )
         for path, task in targets.items()
     }
@@ -222,8 +224,9 @@ class _DeletesWork:
             yield group
 
     def _together(self, one: FileScanTask, other: FileScanTask) -> bool:
-        same = one.spec_id == other.spec_id and one.partition == other.partition
-        return same and self.writer.granularity == "partition"
+        if self.writer.granularity != "partition" or one.spec_id != other.spec_id:
+            return False
+        return partition_key(one.partition) == partition_key(other.partition)
 
     def written(self, group: _Group) -> Written:
         """Write the deletes of a group; none when a row comes twice where none may."""

@@ -1,14 +1,26 @@
 """Dynamic partition overwrite."""
 
+from collections.abc import Callable
+
 import pytest
 
 from iceberg_spark.errors import ValidationException
+from iceberg_spark.spec.spec_evolution import SpecUpdate
+from iceberg_spark.spec.transforms import BucketTransform
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
 from iceberg_spark.transaction.row_delta import RowDelta
+from iceberg_spark.transaction.set_spec import SetSpec
 from tests.builders import position_deletes, schema
-from tests.unit.transaction.tables import file, live, make_table, run
+from tests.unit.transaction.tables import LoadedTable, file, live, make_table, run
+
+
+def respecified(table: LoadedTable, change: Callable[[SpecUpdate], None]) -> LoadedTable:
+    update = SpecUpdate(table.metadata)
+    change(update)
+    spec = update.apply()
+    return run(table, SetSpec(spec, table.metadata, before=table.metadata.spec))
 
 
 def test_only_the_partitions_of_the_new_files_are_replaced():
@@ -37,6 +49,39 @@ def test_nan_equals_nan_and_negative_zero_differs_from_zero():
     new = [file(table, "n", float("nan")), file(table, "m", -0.0)]
     table = run(table, ReplacePartitions(new))
     assert live(table.metadata) == {"zero", "n", "m"}
+
+
+def test_zero_and_negative_zero_are_replaced_each():
+    table = make_table(["v"])
+    table = run(table, AppendFiles([file(table, "minus", -0.0), file(table, "zero", 0.0)]))
+    new = [file(table, "z", 0.0), file(table, "m", -0.0)]
+    assert live(run(table, ReplacePartitions(new)).metadata) == {"z", "m"}
+
+
+@pytest.mark.parametrize("format_version", [1, 2])
+def test_files_of_all_specs_are_replaced_where_the_new_files_have_no_partition(format_version: int):
+    table = make_table(["region"], format_version=format_version)
+    table = run(table, AppendFiles([file(table, "a", "x"), file(table, "b", "y")]))
+    table = respecified(table, lambda update: update.remove_field("region"))
+    assert table.metadata.spec.is_unpartitioned
+    tuple_of_void = (None,) * len(table.metadata.spec.fields)
+    table = run(table, AppendFiles([file(table, "c", *tuple_of_void)]))
+    if format_version == 2:
+        deletes = f"{table.metadata.location}/d.parquet"
+        table = run(
+            table, RowDelta(deletes=[position_deletes(deletes, spec_id=0, partition=("x",))])
+        )
+    planned = Planned(table.metadata.current_snapshot_id)
+    table = run(table, ReplacePartitions([file(table, "new", *tuple_of_void)], planned=planned))
+    assert live(table.metadata) == {"new"}
+
+
+def test_files_of_former_specs_stay_beside_new_partitions():
+    table = make_table(["region"])
+    table = run(table, AppendFiles([file(table, "a", "x")]))
+    table = respecified(table, lambda update: update.add_field(1, BucketTransform(4)))
+    table = run(table, ReplacePartitions([file(table, "new", "x", 1)]))
+    assert live(table.metadata) == {"a", "new"}
 
 
 def test_an_unpartitioned_table_is_replaced_as_a_whole():

@@ -1,5 +1,6 @@
 """Row-level changes, and what they conflict with."""
 
+import struct
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.delete_files import DeleteFiles
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.planned import Planned
+from iceberg_spark.transaction.replace_deletes import ReplaceDeletes
 from iceberg_spark.transaction.rewrite_files import RewriteFiles
 from iceberg_spark.transaction.row_delta import RowDelta
 from tests.builders import equality_deletes, position_deletes
 from tests.unit.transaction.tables import (
     LoadedTable,
+    entries,
     file,
     live,
     make_table,
@@ -25,6 +28,10 @@ from tests.unit.transaction.tables import (
     run,
 )
 from tests.unit.transaction.test_overwrite_files import ids
+
+NAN = float("nan")
+OTHER_NAN = struct.unpack("<d", b"\x01" * 6 + b"\xf8\x7f")[0]
+"""Another one of its bits, and no object of Python that equals the first."""
 
 
 def positions(table: LoadedTable, name: str, *partition: Any, **rest: Any) -> DataFile:
@@ -191,6 +198,42 @@ def test_deletes_of_another_partition_are_no_conflict_for_a_replaced_file():
     run(table, RowDelta(deletes=[positions(table, "late", "y")]))
     action = RewriteFiles([file(table, "a2", "x")], [file(table, "a", "x")], planned_on=start)
     assert live(run(table, action).metadata) == {"a2", "late"}
+
+
+@pytest.mark.parametrize(
+    ("of_file", "of_delete", "conflicts"),
+    [(NAN, OTHER_NAN, True), (NAN, NAN, True), (0.0, -0.0, False), (-0.0, -0.0, True)],
+)
+def test_partitions_are_told_apart_by_their_values_bits_and_nan_is_one(
+    of_file: float, of_delete: float, conflicts: bool
+):
+    table = make_table(["v"])
+    table = run(table, AppendFiles([file(table, "a", of_file)]))
+    planned = Planned(table.metadata.current_snapshot_id, refuse_new_deletes=False)
+    run(table, RowDelta(deletes=[positions(table, "late", of_delete)]))
+    action = OverwriteFiles(
+        [file(table, "a2", of_file)], [file(table, "a", of_file)], planned=planned
+    )
+    if conflicts:
+        with pytest.raises(ValidationException, match=r"late\.parquet"):
+            run(table, action)
+    else:
+        assert live(run(table, action).metadata) == {"a2", "late"}
+
+
+def test_older_rows_that_come_into_the_nan_partition_keep_its_equality_deletes():
+    table = make_table(["v"])
+    old = equality_deletes([1], f"{table.metadata.location}/e.parquet", partition=(NAN,))
+    table = run(table, RowDelta([file(table, "a", NAN)], [old]))
+    start = table.metadata.current_snapshot_id
+    converted = [one for one in entries(table.metadata) if one.data_file.equality_ids]
+    late = [file(table, "late", OTHER_NAN)]
+    run(
+        table, RewriteFiles(late, [file(table, "a", NAN)], planned_on=start, data_sequence_number=0)
+    )
+    action = ReplaceDeletes([positions(table, "p", NAN)], converted, planned_on=start)
+    with pytest.raises(ValidationException, match=r"late\.parquet"):
+        run(table, action)
 
 
 def test_a_starting_snapshot_that_is_no_ancestor_is_an_error():
