@@ -110,10 +110,12 @@ class Maintenance:
             return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             files = tuple(runner(spark)(planned.work, planned.tasks, io))
-        with removed_unless_committed(io, [file.file_path for file in files]):
+        with removed_unless_committed(io, [file.file_path for file in files]) as handover:
             action = planned.action(files, branch)
-            self._loaded = commit(self._catalog, loaded.identifier, action, loaded)
-        self._take(self._loaded)
+            self._loaded = commit(
+                self._catalog, loaded.identifier, action, loaded, handover=handover
+            )
+            self._take(self._loaded)
         return planned.result(files)
 
 

@@ -54,8 +54,8 @@ def _upsert(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None
     io = catalog.io(context.write.table_location)
     files = write_changes(frame, context, io)
     action = upsert_action(context, options, files)
-    with removed_unless_committed(io, files.paths):
-        commit(catalog, loaded.identifier, action, loaded)
+    with removed_unless_committed(io, files.paths) as handover:
+        commit(catalog, loaded.identifier, action, loaded, handover=handover)
 
 
 def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:

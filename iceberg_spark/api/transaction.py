@@ -112,10 +112,12 @@ class TableTransaction:
         self._reset(self._base)
         if not actions:
             return
-        with removed_unless_committed(self._io, files):
-            loaded = commit(self._catalog, self._base.identifier, actions, self._base)
-        self._reset(loaded)
-        self._take(loaded)
+        with removed_unless_committed(self._io, files) as handover:
+            loaded = commit(
+                self._catalog, self._base.identifier, actions, self._base, handover=handover
+            )
+            self._reset(loaded)
+            self._take(loaded)
 
     def append(
         self,

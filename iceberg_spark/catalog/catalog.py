@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from iceberg_spark.io.file_io import FileIO
@@ -16,12 +16,14 @@ from iceberg_spark.spec.updates import TableUpdate
 class LoadedTable:
     """Metadata as loaded from, or just committed to, a catalog.
 
-    `identifier` is what the catalog calls the table (a location for file-system tables).
+    `identifier` is what the catalog calls the table (a location for file-system tables). `digest`
+    is that of the metadata file's bytes, where the name alone does not prove that it is the same.
     """
 
     identifier: str
     metadata: TableMetadata
     metadata_location: str
+    digest: bytes | None = field(default=None, repr=False)
 
 
 class Catalog(Protocol):
@@ -61,7 +63,9 @@ class Catalog(Protocol):
         `base` is what the caller planned on: None creates the table (with AssertCreate). The
         result builds on `base` where it is still the newest, else CommitFailedException.
         Raises CommitFailedException (nothing landed, may be retried), TableAlreadyExistsError,
-        CommitStateUnknownException (it may have landed).
+        CommitStateUnknownException (it may have landed). Any other IcebergError is a refusal too:
+        nothing landed, and nothing that is under way still can. What is no IcebergError leaves
+        it open.
         """
         ...
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
 from iceberg_spark.catalog.catalog import LoadedTable
@@ -16,12 +17,15 @@ from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
     Codec,
     codec_of,
+    digest_of,
     encode_metadata,
     is_metadata_file,
+    load_version,
     read_metadata,
     versioned_name,
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
+from iceberg_spark.catalog.new_version import another_came_first, create_version, unknown
 from iceberg_spark.catalog.versions import (
     VERSION_HINT,
     FoundVersion,
@@ -32,13 +36,10 @@ from iceberg_spark.catalog.versions import (
 )
 from iceberg_spark.errors import (
     CommitFailedException,
-    CommitStateUnknownException,
-    FileAlreadyExistsError,
+    IcebergError,
     InvalidInputError,
     NoSuchFileError,
     NoSuchTableError,
-    StorageError,
-    StoragePermissionError,
     TableAlreadyExistsError,
     UnsupportedError,
 )
@@ -114,10 +115,9 @@ class FileSystemCatalog:
             if found is None:
                 break
             try:
-                metadata = read_metadata(self._io, found.metadata_location)
+                return load_version(self._io, table, found.metadata_location)
             except NoSuchFileError:  # deleted after a later commit: look again
                 continue
-            return LoadedTable(table, metadata, found.metadata_location)
         raise NoSuchTableError(
             f"No table at {table}: there is no metadata file in its folder '{METADATA_FOLDER}'; "
             "give the location that holds that folder, or create the table"
@@ -125,7 +125,7 @@ class FileSystemCatalog:
 
     def _load_file(self, path: str) -> LoadedTable:
         try:
-            return LoadedTable(path, read_metadata(self._io, path), path)
+            return load_version(self._io, path, path)
         except NoSuchFileError:
             raise NoSuchTableError(f"No table at {path}: there is no such file") from None
 
@@ -159,6 +159,10 @@ class FileSystemCatalog:
                 f"{table} was changed by another commit: it is at {found.metadata_location} now, "
                 f"this commit was made for {base.metadata_location}"
             )
+        if not _is_same(newest, base):
+            raise CommitFailedException(
+                f"{base.metadata_location} was replaced by another writer since it was read"
+            )
         metadata = apply(newest.metadata, updates, now_ms=_now_ms(newest.metadata))
         metadata = with_log(metadata, newest)
         self._refuse_moved(newest.metadata, metadata)
@@ -167,7 +171,8 @@ class FileSystemCatalog:
         codec = codec_of(newest.metadata.properties)
         codec_of(metadata.properties)
         committed = self._put(table, (found.version or 0) + 1, metadata, codec, newest)
-        delete_dropped(self._io, newest.metadata, metadata)
+        with suppress(Exception):  # it has landed: no failure from here on is the commit's
+            delete_dropped(self._io, newest.metadata, metadata)
         return committed
 
     def _committable(self, table: str) -> FoundVersion:
@@ -190,14 +195,12 @@ class FileSystemCatalog:
     def _read_newest(self, found: FoundVersion, base: LoadedTable) -> LoadedTable:
         same = location.same_file(found.metadata_location, base.metadata_location)
         try:
-            metadata = read_metadata(
-                self._io, found.metadata_location, base.metadata if same else None
-            )
+            path = found.metadata_location
+            return load_version(self._io, base.identifier, path, base if same else None)
         except NoSuchFileError:
             raise CommitFailedException(
                 f"{found.metadata_location} was removed by a later commit"
             ) from None
-        return LoadedTable(found.metadata_location, metadata, found.metadata_location)
 
     def _refuse_moved(self, before: TableMetadata, after: TableMetadata) -> None:
         if not location.same_file(before.location, after.location):
@@ -235,34 +238,26 @@ class FileSystemCatalog:
         data = encode_metadata(metadata, codec)
         other = find_version(self._io, table, version)
         if other is not None:
-            raise CommitFailedException(f"Another commit made {other} first")
+            raise another_came_first(other)
+        create_version(self._io, path, data)
+        put = LoadedTable(table, metadata, path, digest_of(data))
         try:
-            self._io.create_if_absent(path, data)
-        except FileAlreadyExistsError:
-            raise CommitFailedException(f"Another commit made {path} first") from None
-        except StoragePermissionError:
+            self._withdraw_if_late(table, version, put, base)
+        except CommitFailedException:
             raise
-        except StorageError as error:
-            self._settle(path, data, error)
-        if version == 1:
-            self._withdraw_if_doubled(table, path)
-        if base is not None and not self._io.exists(base.metadata_location):
-            self._withdraw_if_overtaken(table, base.metadata, LoadedTable(table, metadata, path))
-        write_hint(self._io, table, version)
-        return LoadedTable(table, metadata, path)
+        except IcebergError as error:
+            raise unknown(path, error) from error
+        with suppress(Exception):  # it has landed: no failure from here on is the commit's
+            write_hint(self._io, table, version)
+        return put
 
-    def _settle(self, path: str, data: bytes, error: StorageError) -> None:
-        """Find out whose file is there after a creation that failed; raise unless it is ours."""
-        try:
-            there = self._io.read_bytes(path)
-        except NoSuchFileError:
-            if location.is_local(path):  # nothing is on its way that could still arrive
-                raise error from None
-            raise _unknown(path, error) from error
-        except StorageError:
-            raise _unknown(path, error) from error
-        if there != data:
-            raise CommitFailedException(f"Another commit made {path} first") from error
+    def _withdraw_if_late(
+        self, table: str, version: int, put: LoadedTable, base: LoadedTable | None
+    ) -> None:
+        if version == 1:
+            self._withdraw_if_doubled(table, put.metadata_location)
+        if base is not None and not self._io.exists(base.metadata_location):
+            self._withdraw_if_overtaken(table, base.metadata, put)
 
     def _withdraw_if_doubled(self, table: str, path: str) -> None:
         """Give up a creation that met one with another codec: the first version has no codec
@@ -272,7 +267,7 @@ class FileSystemCatalog:
         other = next((found for found in first if found != path), None)
         if other is not None:
             self._io.delete(path)
-            raise CommitFailedException(f"Another commit made {other} first")
+            raise another_came_first(other)
 
     def _withdraw_if_overtaken(self, table: str, base: TableMetadata, put: LoadedTable) -> None:
         """Give up a creation that came so late that others had made and deleted the version.
@@ -309,11 +304,11 @@ class FileSystemCatalog:
         self._io.delete_many(rest)
 
 
-def _unknown(path: str, error: StorageError) -> CommitStateUnknownException:
-    return CommitStateUnknownException(
-        f"The commit to {path} may have landed: {error}. Look at the table before trying again; "
-        "no file was removed"
-    )
+def _is_same(newest: LoadedTable, base: LoadedTable) -> bool:
+    """Return whether the bytes that `base` was read from are still there."""
+    if base.digest is None:
+        return newest.metadata == base.metadata
+    return newest.digest == base.digest
 
 
 def _now_ms(base: TableMetadata) -> int:

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 
 from iceberg_spark.catalog.catalog import LoadedTable
@@ -108,7 +109,8 @@ class MemoryCatalog:
             committed = self._write(identifier, tuple(updates), newest)
             _tables[self._name, identifier] = committed
         if newest is not None:
-            delete_dropped(self._io, newest.metadata, committed.metadata)
+            with suppress(Exception):  # it has landed: no failure from here on is the commit's
+                delete_dropped(self._io, newest.metadata, committed.metadata)
         return committed
 
     def _write(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import re
 import zlib
 from collections.abc import Mapping
 from enum import StrEnum
 
+from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import CorruptFileError, InvalidOptionError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
@@ -86,16 +88,37 @@ def is_metadata_file(path: str) -> bool:
     return _METADATA_FILE.match(location.name(path)) is not None
 
 
-def read_metadata(io: FileIO, path: str, known: TableMetadata | None = None) -> TableMetadata:
+def read_metadata(io: FileIO, path: str) -> TableMetadata:
     """Return the metadata in a file, gzip or not whatever its name says.
-
-    Metadata files never change: `known`, read from the same location before, is returned again if
-    the file is still that table's. Parsing thousands of snapshots is what a small commit costs.
 
     Raises NoSuchFileError, CorruptFileError naming the file, UnsupportedError for a format
     version that we don't know.
     """
+    return decode_metadata(path, io.read_bytes(path))
+
+
+def load_version(
+    io: FileIO, table: str, path: str, known: LoadedTable | None = None
+) -> LoadedTable:
+    """Return a table as one of its metadata files has it; raises as `read_metadata` does.
+
+    `known` was read before: where the bytes are the same its metadata is taken again, since
+    parsing thousands of snapshots is what a small commit costs.
+    """
     data = io.read_bytes(path)
+    digest = digest_of(data)
+    if known is not None and known.digest == digest:
+        return LoadedTable(table, known.metadata, path, digest)
+    return LoadedTable(table, decode_metadata(path, data), path, digest)
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return what tells the bytes of one metadata file from those of another."""
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def decode_metadata(path: str, data: bytes) -> TableMetadata:
+    """Return the metadata that the bytes of the file `path` hold."""
     if data.startswith(_GZIP_MAGIC):
         try:
             data = gzip.decompress(data)
@@ -103,8 +126,6 @@ def read_metadata(io: FileIO, path: str, known: TableMetadata | None = None) -> 
             raise CorruptFileError(
                 f"Metadata file {path} is truncated or not gzip: {error}"
             ) from error
-    if known is not None and known.table_uuid and known.table_uuid.encode() in data:
-        return known
     try:
         return metadata_from_json(data)
     except CorruptFileError as error:

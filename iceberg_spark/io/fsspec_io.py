@@ -79,14 +79,15 @@ class FsspecIO:
     def create_if_absent(self, path: str, data: bytes) -> None:
         """Write a whole file atomically and durably, or raise FileAlreadyExistsError.
 
-        Never retried here: after a failure that isn't FileAlreadyExistsError or a refusal the
-        file may be there, and it takes a look at it to know whose it is.
+        Sent once, by the driver too: after a failure that isn't FileAlreadyExistsError or a
+        refusal the file may be there, and it takes a look at it to know whose it is.
         """
         with self._errors("create", path):
             if location.is_local(path):
                 local_files.create_if_absent(location.strip_scheme(path), data)
                 return
-            files, at = self._files(path)
+            _, at = self._files(path)
+            files = file_system(path, self._properties, self._timeout_s, once=True)
             remote_files.create_if_absent(files, at, data, path, self._properties)
 
     def replace(self, path: str, data: bytes) -> None:

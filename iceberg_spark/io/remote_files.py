@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -179,9 +180,19 @@ def create_if_absent(
     elif creates_atomically(files, store):
         if properties.get("s3.endpoint"):
             _prove_conditional_put(files, path, where)
-        files.pipe_file(path, data, mode="create")
+        _put_new(files, path, data, where)
     else:
         raise _no_conditional_put(where)
+
+
+def _put_new(files: Any, path: str, data: bytes, where: str) -> None:
+    """Put an object where there is none; "not implemented" is a refusal of the condition."""
+    try:
+        files.pipe_file(path, data, mode="create")
+    except OSError as error:
+        if error.errno == errno.ENOSYS:  # S3's 501
+            raise _no_conditional_put(where) from error
+        raise
 
 
 def _no_conditional_put(where: str) -> UnsupportedError:
@@ -201,9 +212,9 @@ def _prove_conditional_put(files: Any, path: str, where: str) -> None:
     if bucket in _proven:
         return
     probe = f"{files._parent(path)}/{uuid.uuid4()}.probe"
-    files.pipe_file(probe, b"1", mode="create")
+    _put_new(files, probe, b"1", where)
     try:
-        files.pipe_file(probe, b"2", mode="create")
+        _put_new(files, probe, b"2", where)
     except FileExistsError:
         _proven.add(bucket)
     else:

@@ -29,8 +29,12 @@ class SharedMemoryFiles(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships
         return super()._open(path, mode, **kwargs)
 
 
-def file_system(location: str, properties: Mapping[str, str], timeout_s: float) -> Any:
+def file_system(
+    location: str, properties: Mapping[str, str], timeout_s: float, *, once: bool = False
+) -> Any:
     """Return the fsspec file system of a location (fsspec keeps one for equal arguments).
+
+    With `once` the S3 driver sends nothing a second time by itself.
 
     Raises ImportError for a driver that is not installed, UnsupportedError for a scheme that
     fsspec does not know.
@@ -50,7 +54,12 @@ def file_system(location: str, properties: Mapping[str, str], timeout_s: float) 
         arguments["use_listings_cache"] = False
     from_url = kind._get_kwargs_from_urls(_spelt_for_driver(location))
     given = {key: value for key, value in arguments.items() if value is not None}
-    return kind(**{**from_url, **given})
+    if not (once and store == "s3"):
+        return kind(**{**from_url, **given})
+    config = {**given["config_kwargs"], "retries": {"total_max_attempts": 1}}  # botocore's
+    files = kind(**{**from_url, **given, "config_kwargs": config})
+    files.retries = 1  # s3fs's own
+    return files
 
 
 def driver_path(files: Any, location: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import chain
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.errors import StorageError
+from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import (
     Manifests,
@@ -24,7 +24,7 @@ from iceberg_spark.maintenance.reachable import (
 from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.commit import commit
+from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.expire_snapshots import ExpireSnapshots, Expiry, check_known
 
 Table: TypeAlias = Any  # pyarrow ships no types
@@ -52,6 +52,8 @@ class ExpireResult:
 
     `files` (columns `file_path` and `kind`) is there after a dry run. `not_deleted` names files
     that the store did not delete: nothing refers to them any more, orphan removal takes them.
+    `unfinished` says why the search for such files broke off after the snapshots were expired, and
+    is empty where it did not.
     """
 
     snapshot_ids: tuple[int, ...]
@@ -65,6 +67,7 @@ class ExpireResult:
     dry_run: bool
     not_deleted: tuple[str, ...] = ()
     files: Table | None = None
+    unfinished: str = ""
 
     def __repr__(self) -> str:
         said = "would expire" if self.dry_run else "expired"
@@ -77,6 +80,7 @@ class ExpireResult:
             f"{self.deleted_manifest_files_count} manifests, "
             f"{self.deleted_manifest_lists_count} manifest lists, "
             f"{self.deleted_statistics_files_count} statistics{left}"
+            + (f"; the search for files broke off: {self.unfinished}" if self.unfinished else "")
         )
 
 
@@ -91,8 +95,9 @@ def expire_snapshots(
     """Expire snapshots of the newest version of a table; return that and what was removed.
 
     What can be reached is looked up in the table as it stands after the commit, with what others
-    committed meanwhile. Raises ValidationException (`gc.enabled`), InvalidInputError,
-    NoSuchSnapshotError, CommitFailedException; nothing was deleted then.
+    committed meanwhile. A failure after the commit ends in the result. Raises ValidationException
+    (`gc.enabled`), InvalidInputError, NoSuchSnapshotError, CommitFailedException; nothing was
+    deleted then. Raises CommitStateUnknownException for an interrupt after the commit, too.
     """
     before = catalog.load(identifier)
     io = catalog.io(before.metadata.location)
@@ -105,13 +110,22 @@ def expire_snapshots(
         kinds = Counter(would_go.column("kind").to_pylist())
         return before, _result(before.metadata, after, kinds, files=would_go)
     action = ExpireSnapshots(expiry)
-    committed = commit(catalog, identifier, action, before)
-    base = action.base or before.metadata
-    if committed.metadata.snapshots.keys() == base.snapshots.keys():
-        return committed, _result(base, committed.metadata, Counter())
-    newest = catalog.load(identifier)
-    kinds, left = _delete(io, _files(io, base, newest.metadata, find))
-    return newest, _result(base, committed.metadata, kinds, not_deleted=left)
+    with removed_unless_committed(io, ()) as handover:
+        committed = commit(catalog, identifier, action, before, handover=handover)
+        base = action.base or before.metadata
+        if committed.metadata.snapshots.keys() == base.snapshots.keys():
+            return committed, _result(base, committed.metadata, Counter())
+        done = _Deletion()
+        try:
+            newest = catalog.load(identifier)
+            done.run(io, _files(io, base, newest.metadata, find))
+        except Exception as error:  # noqa: BLE001 (the commit has landed: whatever breaks now, it stays)
+            newest, done.unfinished = committed, str(error)
+        return newest, replace(
+            _result(base, committed.metadata, done.kinds),
+            not_deleted=tuple(done.left),
+            unfinished=done.unfinished,
+        )
 
 
 def _found_here(io: FileIO, manifests: Manifests) -> Iterable[Table]:
@@ -148,29 +162,32 @@ def _of_kind(kind: FileKind, paths: list[str]) -> Table:
     return pa.table([pa.array(paths, pa.string()), kinds], schema=_NONE.schema)
 
 
-def _delete(io: FileIO, tables: Iterable[Table]) -> tuple[Counter[int], tuple[str, ...]]:
-    """Delete files as they are found; returns how many of each kind, and those left behind."""
-    kinds: Counter[int] = Counter()
-    left: list[str] = []
+@dataclass(slots=True)
+class _Deletion:
+    """Files deleted as they are found: how many of each kind, and those left behind."""
 
-    def refused(paths: list[str]) -> list[str]:
-        return [path for path in paths if not _is_deleted(io, path)]
+    kinds: Counter[int] = field(default_factory=Counter)
+    left: list[str] = field(default_factory=list)
+    unfinished: str = ""
 
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for batch in chain.from_iterable(
-            table.to_batches(max_chunksize=_DELETED_AT_A_TIME) for table in tables
-        ):
-            paths = batch.column(0).to_pylist()
-            kinds.update(batch.column(1).to_pylist())
-            shares = [paths[at::_THREADS] for at in range(_THREADS)]
-            left += chain.from_iterable(pool.map(refused, shares))
-    return kinds, tuple(left)
+    def run(self, io: FileIO, tables: Iterable[Table]) -> None:
+        def refused(paths: list[str]) -> list[str]:
+            return [path for path in paths if not _is_deleted(io, path)]
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for batch in chain.from_iterable(
+                table.to_batches(max_chunksize=_DELETED_AT_A_TIME) for table in tables
+            ):
+                paths = batch.column(0).to_pylist()
+                self.kinds.update(batch.column(1).to_pylist())
+                shares = [paths[at::_THREADS] for at in range(_THREADS)]
+                self.left += chain.from_iterable(pool.map(refused, shares))
 
 
 def _is_deleted(io: FileIO, path: str) -> bool:
     try:
         io.delete(path)
-    except StorageError:
+    except IcebergError:
         return False
     return True
 
@@ -181,7 +198,6 @@ def _result(
     kinds: Counter[int],
     *,
     files: Table | None = None,
-    not_deleted: tuple[str, ...] = (),
 ) -> ExpireResult:
     return ExpireResult(
         snapshot_ids=tuple(each for each in before.snapshots if each not in after.snapshots),
@@ -193,6 +209,5 @@ def _result(
         deleted_manifest_lists_count=kinds[FileKind.MANIFEST_LIST],
         deleted_statistics_files_count=kinds[FileKind.STATISTICS],
         dry_run=files is not None,
-        not_deleted=not_deleted,
         files=files,
     )

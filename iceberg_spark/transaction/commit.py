@@ -3,14 +3,18 @@
 The kind of failure decides what follows. Nothing landed and it may be retried: reload, prepare
 again. Nothing landed for good: remove what the actions wrote. It may have landed: look whether it
 did, and if that can't be told remove nothing (Java: CommitStateUnknownException).
+
+What may have landed is known by a state (`Handover`), not by the exception: an interrupt comes at
+any line, and from the hand-over until the catalog refuses it removes nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
 
 from tenacity import (
     RetryCallState,
@@ -27,8 +31,6 @@ from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
     IcebergError,
-    NoSuchTableError,
-    StorageError,
 )
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
@@ -41,7 +43,7 @@ from iceberg_spark.spec.properties import (
     COMMIT_TOTAL_RETRY_TIME_MS,
     int_property,
 )
-from iceberg_spark.spec.updates import AddSnapshot, TableUpdate
+from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 from iceberg_spark.transaction.action import Action
 
 
@@ -86,6 +88,22 @@ class RetryPolicy:
         )
 
 
+@dataclass(slots=True)
+class Handover:
+    """Whether a commit may have landed: true from its hand-over until the catalog refuses it."""
+
+    may_have_landed: bool = False
+    landed: bool = False
+
+    def unknown(self, error: BaseException) -> CommitStateUnknownException:
+        """Return what an interrupt, or an error that says nothing of the commit, is raised as."""
+        state = "has landed, but what follows it" if self.landed else "may have landed: it"
+        return CommitStateUnknownException(
+            f"The commit {state} was broken off by {type(error).__name__}. Look at the table "
+            "before trying again; no file was removed"
+        )
+
+
 def commit(
     catalog: Catalog,
     identifier: str,
@@ -93,35 +111,43 @@ def commit(
     base: LoadedTable | None,
     *,
     creation: Sequence[TableUpdate] = (),
+    handover: Handover | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> LoadedTable:
     """Make the changes of all actions in one commit and return the table after it.
 
     Each action is prepared on the metadata that those before it give. `base` is what the caller
     planned on; None creates the table by the updates `creation`, together with the actions.
-    Without any change the base is returned and nothing is committed.
+    Without any change the base is returned and nothing is committed. `handover` is that of
+    `removed_unless_committed` around the call.
 
     Raises CommitFailedException when other commits won each time, ValidationException when a
     change conflicts with what was committed since, TableAlreadyExistsError; what the actions
-    wrote is removed then. Raises CommitStateUnknownException when it may have landed.
+    wrote is removed then. Raises CommitStateUnknownException when it may have landed, also from
+    an interrupt once the catalog was asked.
     """
     steps = tuple(actions) if isinstance(actions, Sequence) else (actions,)
-    attempt = _Attempt(catalog, identifier, steps, tuple(creation), base)
+    state = Handover() if handover is None else handover
+    attempt = _Attempt(catalog, identifier, steps, tuple(creation), base, state)
     try:
         committed = attempt.run(sleep)
+        clean_up(steps, attempt.io, committed.metadata)
+        return committed  # noqa: TRY300 (an interrupt here comes after the commit, too)
     except CommitStateUnknownException:
         raise
-    except IcebergError:
+    except BaseException as error:
+        if state.may_have_landed:
+            raise state.unknown(error) from error
         clean_up(steps, attempt.io, None)
         raise
-    clean_up(steps, attempt.io, committed.metadata)
-    return committed
 
 
 class _Attempt:
     """The state of a commit over its tries: the base and what was last handed to the catalog."""
 
-    __slots__ = ("actions", "base", "catalog", "creation", "identifier", "io", "updates")
+    __slots__ = (
+        "actions", "base", "catalog", "creation", "handover", "identifier", "io", "updates",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -130,12 +156,14 @@ class _Attempt:
         actions: tuple[Action, ...],
         creation: tuple[TableUpdate, ...],
         base: LoadedTable | None,
+        handover: Handover,
     ) -> None:
         self.catalog = catalog
         self.identifier = identifier
         self.actions = actions
         self.creation = creation
         self.base = base
+        self.handover = handover
         self.updates: tuple[TableUpdate, ...] = ()
         self.io = catalog.io(identifier)
 
@@ -150,6 +178,8 @@ class _Attempt:
             return self._once()
         except CommitFailedException:
             self.base = self.catalog.load(self.identifier)
+            if self._has_ours(self.base):
+                return self._landed(self.base)
             raise
 
     def _once(self) -> LoadedTable:
@@ -158,44 +188,56 @@ class _Attempt:
         if self.base is not None and not self.updates:
             return self.base
         requirements = requirements_for(base, self.updates)
+        self.handover.may_have_landed = True
         try:
-            return self.catalog.commit(self.identifier, requirements, self.updates, self.base)
+            committed = self.catalog.commit(self.identifier, requirements, self.updates, self.base)
         except CommitStateUnknownException:
-            landed = self._look_for_snapshots()
-            if landed is None:
+            found = self._look()
+            if found is None:
                 raise
-            return landed
+            committed = found
+        except IcebergError:  # a refusal: nothing landed, nor will it
+            self.handover.may_have_landed = False
+            raise
+        return self._landed(committed)
+
+    def _landed(self, table: LoadedTable) -> LoadedTable:
+        self.handover.may_have_landed = self.handover.landed = True
+        return table
 
     def _prepare(self, base: TableMetadata | None) -> None:
-        """Fold the actions over the base; what they wrote is removed if one of them breaks."""
+        """Fold the actions over the base."""
         now_ms = max(int(time.time() * 1000), base.last_updated_ms if base else 0)
         updates = self.creation if base is None else ()
-        try:
-            metadata = apply(base, updates, now_ms=now_ms) if base is None else base
-            start = metadata
-            if base is not None:
-                for action in self.actions:
-                    action.validate(base, self.io)
+        metadata = apply(base, updates, now_ms=now_ms) if base is None else base
+        start = metadata
+        if base is not None:
             for action in self.actions:
-                prepared = action.prepare(metadata, self.io).updates
-                metadata = apply(metadata, prepared, now_ms=now_ms)
-                updates = (*updates, *prepared)
-        except BaseException:
-            clean_up(self.actions, self.io, None)
-            raise
+                action.validate(base, self.io)
+        for action in self.actions:
+            prepared = action.prepare(metadata, self.io).updates
+            metadata = apply(metadata, prepared, now_ms=now_ms)
+            updates = (*updates, *prepared)
         self.updates = () if metadata is start and base is not None else updates
 
-    def _look_for_snapshots(self) -> LoadedTable | None:
-        """Return the table if it has this commit's snapshots, None if that can't be told."""
-        ours = [update.snapshot for update in self.updates if isinstance(update, AddSnapshot)]
-        if not ours:
-            return None
+    def _look(self) -> LoadedTable | None:
+        """Return the table if it is known to have this commit, None if that can't be told."""
         try:
             table = self.catalog.load(self.identifier)
-        except (StorageError, NoSuchTableError):
+        except IcebergError:
             return None
+        return table if self._has_ours(table) else None
+
+    def _has_ours(self, table: LoadedTable) -> bool:
+        """Return whether a table has this commit's snapshots, or was created by it."""
+        made = [update.uuid for update in self.updates if isinstance(update, AssignUuid)]
+        ids = [one.snapshot.snapshot_id for one in self.updates if isinstance(one, AddSnapshot)]
+        if not made and not ids:
+            return False
         there = table.metadata.snapshots
-        return table if all(snapshot.snapshot_id in there for snapshot in ours) else None
+        return all(one == table.metadata.table_uuid for one in made) and all(
+            one in there for one in ids
+        )
 
 
 def staged(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMetadata:
@@ -212,22 +254,41 @@ def staged(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableM
 
 
 def clean_up(actions: Iterable[Action], io: FileIO, committed: TableMetadata | None) -> None:
-    """Let each action remove its unused files; what can't be removed is left to orphan removal."""
+    """Let each action remove its unused files; what can't be removed is left to orphan removal.
+
+    Whatever breaks here, it says nothing of the commit, which has landed or was refused before.
+    """
     for action in actions:
-        try:
+        with suppress(Exception):
             action.clean_up(io, committed)
-        except StorageError:
-            continue
 
 
-@contextmanager
-def removed_unless_committed(io: FileIO, paths: Iterable[str]) -> Iterator[None]:
-    """Remove new data or delete files if the block fails, unless the commit may have landed."""
-    try:
-        yield
-    except CommitStateUnknownException:
-        raise
-    except BaseException:
-        with suppress(StorageError):  # left to orphan removal: the first error says more
-            io.delete_many(paths)
-        raise
+class removed_unless_committed:  # noqa: N801 (read as a sentence: `with removed_unless_...`)
+    """Remove new data or delete files if the `with` block fails, unless the commit may have landed.
+
+    Gives the `Handover` to pass to `commit`: from then on files go only after a refusal, whatever
+    is raised, and an interrupt is raised as CommitStateUnknownException.
+    """
+
+    __slots__ = ("_handover", "_io", "_paths")
+
+    def __init__(self, io: FileIO, paths: Iterable[str]) -> None:
+        self._io = io
+        self._paths = tuple(paths)
+        self._handover = Handover()
+
+    def __enter__(self) -> Handover:
+        return self._handover
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None or isinstance(error, CommitStateUnknownException):
+            return
+        if self._handover.may_have_landed:
+            raise self._handover.unknown(error) from error
+        with suppress(Exception):  # left to orphan removal: the first error says more
+            self._io.delete_many(self._paths)

@@ -93,9 +93,15 @@ class SnapshotProducer:
         self._read: tuple[Snapshot, tuple[ManifestFile, ...]] | None = None
 
     def snapshot_id(self, base: TableMetadata) -> int:
-        """Return the snapshot's id, the same at each try (specification: "Assignment of ...")."""
-        while self._snapshot_id is None or self._snapshot_id in base.snapshots:
-            self._snapshot_id = secrets.randbelow(_LARGEST_ID) + 1
+        """Return the snapshot's id, the same at each try (specification: "Assignment of ...").
+
+        By it a commit is found again whose answer was lost: a later try never takes another one.
+        """
+        if self._snapshot_id is None:
+            drawn = secrets.randbelow(_LARGEST_ID) + 1
+            while drawn in base.snapshots:
+                drawn = secrets.randbelow(_LARGEST_ID) + 1
+            self._snapshot_id = drawn
         return self._snapshot_id
 
     def parent(self, base: TableMetadata) -> Snapshot | None:

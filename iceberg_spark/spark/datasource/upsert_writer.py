@@ -7,6 +7,7 @@ both would be live: each task leaves the hashes of its keys, and the commit refu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyspark.sql.types import StructType
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.errors import InvalidOptionError, StorageError
+from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import WriteOptions
@@ -71,16 +72,16 @@ class UpsertWriter(DataSourceArrowWriter):
         catalog, identifier = resolve(self.target.path, self.target.storage)
         io = catalog.io(self.context.write.table_location)
         try:
-            with removed_unless_committed(io, files.paths):
+            with removed_unless_committed(io, files.paths) as handover:
                 refuse_shared_keys(io, keys, self.options.equality_fields)
                 base = catalog.load(identifier)
-                commit(catalog, identifier, upsert_action(self.context, self.options, files), base)
+                action = upsert_action(self.context, self.options, files)
+                commit(catalog, identifier, action, base, handover=handover)
         finally:
-            io.delete_many(key_files(keys))
-        try:
+            with suppress(Exception):  # the commit, or its own error, has been decided
+                io.delete_many(key_files(keys))
+        with suppress(Exception):  # the commit has landed: strays are left to orphan removal
             remove_strays(io, self.context.write, files.paths)
-        except StorageError:
-            return  # the commit has landed: strays are left to orphan removal
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove every file of a write whose tasks did not all succeed (see `BatchWriter`)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from pyspark.sql.types import StructType
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.errors import NoSuchTableError, StorageError
+from iceberg_spark.errors import NoSuchTableError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
@@ -83,18 +84,23 @@ class BatchWriter(DataSourceArrowWriter):
         catalog, identifier = resolve(self.target.path, self.target.storage)
         io = catalog.io(self.context.table_location)
         paths = [file.file_path for file in files]
-        with removed_unless_committed(io, paths):
+        with removed_unless_committed(io, paths) as handover:
             base = None if self.target.creation else catalog.load(identifier)
             actions: list[Action] = [self._action(files)]
             if self.target.merged_on is not None:
                 planned_on = read_metadata(io, self.target.merged_on)
                 actions.insert(0, SetSchema(self.context.schema, planned_on))
-            commit(catalog, identifier, actions, base, creation=self.target.creation)
+            commit(
+                catalog,
+                identifier,
+                actions,
+                base,
+                creation=self.target.creation,
+                handover=handover,
+            )
         again = any(isinstance(each, FilesWritten) and each.tried_before for each in messages)
-        try:
+        with suppress(Exception):  # the commit has landed: strays are left to orphan removal
             remove_other_attempts(io, self.context, paths, outlive=again)
-        except StorageError:
-            return  # the commit has landed: strays are left to orphan removal
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Remove every file of a write whose tasks did not all succeed.

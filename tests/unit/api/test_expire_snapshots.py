@@ -12,6 +12,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import (
+    CommitStateUnknownException,
     InvalidInputError,
     InvalidTypeError,
     NoSuchSnapshotError,
@@ -333,3 +334,52 @@ def test_a_table_whose_files_are_shared_is_refused() -> None:
     with pytest.raises(ValidationException, match=r"'gc\.enabled' is false"):
         table.maintenance.expire_snapshots(older_than=LATER)
     assert len(table.snapshots()) == 3
+
+
+@pytest.mark.parametrize("fails", ["load", "read_bytes"])
+@pytest.mark.parametrize("error", [StorageError("no answer"), RuntimeError("a job failed")])
+def test_an_expiry_whose_search_for_files_fails_after_its_commit_has_expired(
+    monkeypatch: pytest.MonkeyPatch, fails: str, error: Exception
+) -> None:
+    table = overwritten()
+    before = stored(table)
+    fail_after_commit(monkeypatch, table, fails, error)
+    result = table.maintenance.expire_snapshots(older_than=LATER)
+    monkeypatch.undo()
+    assert len(result.snapshot_ids) == 2
+    assert str(error) in result.unfinished and result.unfinished in repr(result)
+    assert len(ice.load_table(table.identifier).snapshots()) == 1
+    assert ids(table) == [2, 3]
+    assert reachable(table.refresh()) < stored(table)
+    assert stored(table) == before | reachable(table)
+
+
+def test_an_expiry_that_is_interrupted_after_its_commit_says_that_it_landed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = overwritten()
+    fail_after_commit(monkeypatch, table, "load", KeyboardInterrupt())
+    with pytest.raises(CommitStateUnknownException, match="has landed"):
+        table.maintenance.expire_snapshots(older_than=LATER)
+    monkeypatch.undo()
+    assert len(table.refresh().snapshots()) == 1
+    assert ids(table) == [2, 3]
+
+
+def fail_after_commit(
+    monkeypatch: pytest.MonkeyPatch, table: Table, method: str, error: BaseException
+) -> None:
+    """Let a method of the catalog or its storage raise once a commit has landed."""
+    catalog = type(table._catalog)
+    broken = catalog if method == "load" else type(table.io)
+    commit_to = catalog.commit
+
+    def fail(*_: Any) -> Any:
+        raise error
+
+    def commit_then_break(self: Any, *args: Any) -> Any:
+        committed = commit_to(self, *args)
+        monkeypatch.setattr(broken, method, fail)
+        return committed
+
+    monkeypatch.setattr(catalog, "commit", commit_then_break)

@@ -105,7 +105,7 @@ def test_nothing_is_removed_when_the_commit_may_have_landed(
 ):
     table = make(tmp_path / "t")
 
-    def unknown(*_: Any) -> None:
+    def unknown(*_: Any, **__: Any) -> None:
         raise CommitStateUnknownException("the line went dead")
 
     monkeypatch.setattr(api_transaction, "commit", unknown)

@@ -1,9 +1,11 @@
 """File-system tables: which file is the newest, and who may write the next."""
 
 import gzip
+import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
@@ -19,6 +21,7 @@ from iceberg_spark.errors import (
     StorageError,
     TableAlreadyExistsError,
     UnsupportedError,
+    ValidationException,
 )
 from iceberg_spark.io import location
 from iceberg_spark.io.fsspec_io import FsspecIO
@@ -324,3 +327,46 @@ def test_a_table_that_was_made_anew_at_the_same_version_is_not_taken_for_the_old
     with pytest.raises(IcebergError, match="uuid"):
         old.update_properties().set({"a": "b"}).commit()
     assert "a" not in ice.load_table(where).properties
+
+
+def replaced_by_another(table: Path, name: str) -> None:
+    """Put another commit's metadata under the newest version's name, as Java's rename can."""
+    file = table / "metadata" / name
+    other = json.loads(file.read_text())
+    other["properties"] = {**other["properties"], "theirs": "1"}
+    file.write_text(json.dumps(other))
+
+
+def test_a_version_that_another_writer_replaced_is_not_taken_for_the_one_we_read(tmp_path: Path):
+    base = change(create(tmp_path), ours="1")
+    replaced_by_another(tmp_path, "v2.metadata.json")
+    with pytest.raises(CommitFailedException, match="replaced by another writer"):
+        change(base, a="1")
+    assert versions(tmp_path) == ["v1.metadata.json", "v2.metadata.json", "version-hint.text"]
+
+
+def test_a_commit_on_a_version_that_was_replaced_is_made_anew_and_loses_nothing(tmp_path: Path):
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    table.append(pa.table({"id": [1]}))
+    newest = tmp_path / "t" / "metadata" / "v2.metadata.json"
+    ours = newest.read_bytes()
+    newest.unlink()
+    ice.load_table(str(tmp_path / "t")).append(pa.table({"id": [2]}))
+    assert newest.read_bytes() != ours
+    table.append(pa.table({"id": [3]}))
+    rows = ice.load_table(str(tmp_path / "t")).scan().to_arrow()
+    assert sorted(rows.column("id").to_pylist()) == [2, 3]
+
+
+def test_a_delete_planned_on_a_version_that_was_replaced_is_a_conflict(tmp_path: Path):
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    table.append(pa.table({"id": [1, 2]}))
+    newest = tmp_path / "t" / "metadata" / "v2.metadata.json"
+    newest.unlink()
+    ice.load_table(str(tmp_path / "t")).append(pa.table({"id": [2, 3]}))
+    transaction = table.transaction()
+    transaction.delete("id = 2")
+    with pytest.raises(ValidationException):
+        transaction.commit_transaction()
+    rows = ice.load_table(str(tmp_path / "t")).scan().to_arrow()
+    assert sorted(rows.column("id").to_pylist()) == [2, 3]
