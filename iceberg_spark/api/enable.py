@@ -18,6 +18,7 @@ from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
+from iceberg_spark.spark.native.session import checked_session
 
 _lock = threading.Lock()
 _enabled: set[str] = set()
@@ -34,7 +35,7 @@ def enable(spark: SparkSession) -> None:
     `df.write` takes all save modes, `partitionBy` and `distribution-mode`. Other formats, other
     sessions and readers made before stay as they are. Again for an enabled session: no change.
     """
-    key = _session_id(spark)
+    key = _session_id(checked_session(spark))
     check_worker_python(spark)
     frame = spark.range(0)
     with _lock:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.api.arguments import shown
+from iceberg_spark.catalog.table_name import table_name
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.planner import plan
@@ -57,7 +60,7 @@ def files_to_add(metadata: TableMetadata, io: FileIO, paths: str | Sequence[str]
     Raises InvalidInputError, InvalidSchemaError (a file that does not fit the table),
     CorruptFileError, NoSuchFileError.
     """
-    given = (paths,) if isinstance(paths, str) else tuple(paths)
+    given = _locations(paths)
     single = [path for path in given if _is_file(path)]
     folders = [path for path in given if not _is_file(path)]
     files = import_files(io, [(path, _hive_root(path)) for path in single], metadata)
@@ -67,6 +70,15 @@ def files_to_add(metadata: TableMetadata, io: FileIO, paths: str | Sequence[str]
         raise InvalidInputError("No files to add: pass Parquet files or a folder of them")
     mapping = None if DEFAULT_NAME_MAPPING in metadata.properties else from_schema(metadata.schema)
     return ImportedFiles(files, mapping)
+
+
+def _locations(paths: object) -> tuple[str, ...]:
+    several = paths if isinstance(paths, list | tuple | set) else (paths,)
+    if not all(isinstance(path, str | os.PathLike) for path in several):
+        raise InvalidTypeError(
+            f"add_files takes locations of Parquet files or folders, not {shown(paths)}"
+        )
+    return tuple(table_name(path) for path in several)
 
 
 def _is_file(path: str) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.api.arguments import moment_ms, whole
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
@@ -24,8 +25,6 @@ from iceberg_spark.spark.procedures.unreachable_files import where_it_pays
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.expire_snapshots import Expiry
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Maintenance:
@@ -120,39 +119,23 @@ class Maintenance:
 
 
 def _ms(older_than: int | datetime | None) -> int | None:
-    match older_than:
-        case None:
-            return None
-        case datetime():
-            if older_than.tzinfo is None:
-                raise InvalidInputError(
-                    f"older_than {older_than} has no time zone; give one, as "
-                    "datetime(..., tzinfo=UTC), or ms since the epoch"
-                )
-            return (older_than - _EPOCH) // timedelta(milliseconds=1)
-        case int() if not isinstance(older_than, bool):
-            return older_than
-        case _:
-            raise InvalidTypeError(
-                f"older_than must be ms since the epoch or a datetime, not {older_than!r}"
-            )
+    return None if older_than is None else moment_ms(older_than, "older_than")
 
 
 def _count(retain_last: int | None) -> int | None:
     if retain_last is None:
         return None
-    if isinstance(retain_last, bool) or not isinstance(retain_last, int):
-        raise InvalidTypeError(f"retain_last must be an integer, not {retain_last!r}")
-    if retain_last < 1:
-        raise InvalidInputError(f"retain_last must be at least 1, not {retain_last}")
-    return retain_last
+    count = whole(retain_last, "retain_last")
+    if count < 1:
+        raise InvalidInputError(f"retain_last must be at least 1, not {count}")
+    return count
 
 
 def _ids(snapshot_ids: Iterable[int]) -> frozenset[int]:
     if isinstance(snapshot_ids, int | str):
         raise InvalidTypeError(f"snapshot_ids must be a list of ids, not {snapshot_ids!r}")
-    found = frozenset(snapshot_ids)
-    for each in found:
-        if isinstance(each, bool) or not isinstance(each, int):
-            raise InvalidTypeError(f"snapshot_ids must be integers, not {each!r}")
-    return found
+    try:
+        return frozenset(whole(each, "each") for each in snapshot_ids)
+    except InvalidTypeError as error:
+        said = str(error).replace("each must be an integer", "snapshot_ids must be integers", 1)
+        raise InvalidTypeError(said) from None

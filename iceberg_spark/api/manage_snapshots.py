@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from iceberg_spark.api.arguments import moment_ms, shown, whole
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.spec.snapshot import SnapshotRefType
 from iceberg_spark.transaction import manage_snapshots as change
@@ -44,14 +46,14 @@ class ManageSnapshots:
         kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
         if snapshot_id is None:
             return self._then(NewBranch(change.CreateRef(_BRANCH, _name(branch_name), None, kept)))
-        number = _number(snapshot_id, "snapshot_id")
+        number = whole(snapshot_id, "snapshot_id")
         return self._then(change.CreateRef(_BRANCH, _name(branch_name), number, kept))
 
     def create_tag(
         self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None
     ) -> Self:
         """Create a tag at a snapshot; None means the current one."""
-        number = None if snapshot_id is None else _number(snapshot_id, "snapshot_id")
+        number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
         kept = change.Retention(max_ref_age_ms)
         return self._then(change.CreateRef(_TAG, _name(tag_name), number, kept))
 
@@ -65,7 +67,7 @@ class ManageSnapshots:
     ) -> Self:
         """Point a branch to any snapshot; a retention that isn't given stays."""
         kept = change.Retention(max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep)
-        number = _number(snapshot_id, "snapshot_id")
+        number = whole(snapshot_id, "snapshot_id")
         return self._then(change.ReplaceRef(_BRANCH, _name(branch_name), number, kept))
 
     def replace_tag(
@@ -73,7 +75,7 @@ class ManageSnapshots:
     ) -> Self:
         """Point a tag to another snapshot; a retention that isn't given stays."""
         kept = change.Retention(max_ref_age_ms)
-        number = _number(snapshot_id, "snapshot_id")
+        number = whole(snapshot_id, "snapshot_id")
         return self._then(change.ReplaceRef(_TAG, _name(tag_name), number, kept))
 
     def remove_branch(self, branch_name: str) -> Self:
@@ -98,29 +100,29 @@ class ManageSnapshots:
     def set_min_snapshots_to_keep(self, branch_name: str, min_snapshots_to_keep: int) -> Self:
         """Set how many snapshots of a branch are kept at least."""
         kept = change.Retention(
-            min_snapshots_to_keep=_number(min_snapshots_to_keep, "min_snapshots_to_keep")
+            min_snapshots_to_keep=whole(min_snapshots_to_keep, "min_snapshots_to_keep")
         )
         return self._then(change.SetRetention(_name(branch_name), kept))
 
     def set_max_snapshot_age_ms(self, branch_name: str, max_snapshot_age_ms: int) -> Self:
         """Set how old snapshots of a branch get before they may expire."""
         kept = change.Retention(
-            max_snapshot_age_ms=_number(max_snapshot_age_ms, "max_snapshot_age_ms")
+            max_snapshot_age_ms=whole(max_snapshot_age_ms, "max_snapshot_age_ms")
         )
         return self._then(change.SetRetention(_name(branch_name), kept))
 
     def set_max_ref_age_ms(self, name: str, max_ref_age_ms: int) -> Self:
         """Set how old a branch or tag gets before it may expire."""
-        kept = change.Retention(_number(max_ref_age_ms, "max_ref_age_ms"))
+        kept = change.Retention(whole(max_ref_age_ms, "max_ref_age_ms"))
         return self._then(change.SetRetention(_name(name), kept))
 
     def rollback_to_snapshot(self, snapshot_id: int) -> Self:
         """Move main back to one of its own earlier snapshots."""
-        return self._then(change.RollbackToSnapshot(_number(snapshot_id, "snapshot_id")))
+        return self._then(change.RollbackToSnapshot(whole(snapshot_id, "snapshot_id")))
 
-    def rollback_to_timestamp(self, timestamp_ms: int) -> Self:
-        """Move main back to its newest snapshot before a time (ms since the epoch)."""
-        return self._then(change.RollbackToTimestamp(_number(timestamp_ms, "timestamp_ms")))
+    def rollback_to_timestamp(self, timestamp_ms: int | datetime) -> Self:
+        """Move main back to its newest snapshot before a time (ms, or a datetime)."""
+        return self._then(change.RollbackToTimestamp(moment_ms(timestamp_ms, "timestamp_ms")))
 
     def set_current_snapshot(
         self, snapshot_id: int | None = None, ref_name: str | None = None
@@ -130,14 +132,14 @@ class ManageSnapshots:
             raise InvalidInputError("set_current_snapshot takes either snapshot_id or ref_name")
         if ref_name is not None:
             return self._then(change.SetCurrentSnapshot(_name(ref_name)))
-        return self._then(change.SetCurrentSnapshot(_number(snapshot_id, "snapshot_id")))
+        return self._then(change.SetCurrentSnapshot(whole(snapshot_id, "snapshot_id")))
 
     def cherrypick(self, snapshot_id: int) -> Self:
         """Repeat an append or dynamic overwrite on main, or move main on to a snapshot after it.
 
         This publishes what was staged with `wap.id`.
         """
-        return self._then(CherryPick(_number(snapshot_id, "snapshot_id")))
+        return self._then(CherryPick(whole(snapshot_id, "snapshot_id")))
 
     def commit(self) -> None:
         """Commit the changes at once; in a transaction they wait for its commit."""
@@ -172,11 +174,5 @@ class ManageSnapshots:
 
 def _name(value: str) -> str:
     if not value or not isinstance(value, str):
-        raise InvalidTypeError(f"The name of a branch or tag must be text, not {value!r}")
-    return value
-
-
-def _number(value: int | None, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidTypeError(f"{name} must be an integer, not {value!r}")
+        raise InvalidTypeError(f"The name of a branch or tag must be text, not {shown(value)}")
     return value

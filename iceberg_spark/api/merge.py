@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from iceberg_spark.api.arguments import shown
 from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
@@ -25,7 +26,7 @@ class MergeKeywords(TypedDict, total=False):
     case_sensitive: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MergeRequest:
     """A merge as it was written."""
 
@@ -35,6 +36,14 @@ class MergeRequest:
     snapshot_properties: Mapping[str, str] | None = None
     case_sensitive: bool = True
     clauses: tuple[MergeClause, ...] = ()
+
+    def __post_init__(self) -> None:
+        said: object = self.on
+        if not isinstance(said, str) or not said.strip():
+            raise InvalidTypeError(
+                f"merge() takes its condition as text, as in 't.id = s.id' (t is the target, s the "
+                f"source), not {shown(self.on)}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

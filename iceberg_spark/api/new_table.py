@@ -8,6 +8,7 @@ from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.transaction.create_table import create_table
@@ -17,13 +18,13 @@ def create(
     catalog: Catalog,
     identifier: str,
     schema: SchemaInput,
-    partition_by: Sequence[str] | str,
-    sort_order: Sequence[str] | str,
-    properties: Mapping[str, str],
+    partition_by: Sequence[str] | str | None,
+    sort_order: Sequence[str] | str | None,
+    properties: Mapping[str, object],
 ) -> Table:
     """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError."""
     given = as_schema(schema)
-    texts = {key: str(value) for key, value in properties.items()}
+    texts = property_texts(properties)
     check_writable_version(texts)
     loaded = create_table(
         catalog,
@@ -38,6 +39,8 @@ def create(
 
 
 def _texts(argument: str, given: object) -> tuple[str, ...]:
+    if given is None:
+        return ()
     texts = (given,) if isinstance(given, str) else given
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise InvalidTypeError(

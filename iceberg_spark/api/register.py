@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
+from iceberg_spark.spark.native.session import checked_session
 
 
 def register(spark: SparkSession) -> None:
@@ -14,5 +15,6 @@ def register(spark: SparkSession) -> None:
     Not needed where the package is installed: Spark finds it by the module
     `pyspark_pyiceberg_lite`. It helps where the package is shipped to a running session.
     """
+    checked_session(spark)
     check_worker_python(spark)
     spark.dataSource.register(PyIcebergLiteSource)

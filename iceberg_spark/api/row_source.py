@@ -8,10 +8,11 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.api.arguments import one_of
+from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.native.arranged_frame import distribution, is_sortable
-from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.native.arranged_frame import DISTRIBUTIONS, distribution, is_sortable
+from iceberg_spark.spark.native.engine import ENGINES, Engine
 from iceberg_spark.spark.native.write_engine import write_engine
 from iceberg_spark.spark.native.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
@@ -22,6 +23,7 @@ from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.sorted_files import write_sorted_files
 
 RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
+"""Or a pandas DataFrame, or what else gives an Arrow stream (`given_rows`); none ships types."""
 
 
 def write_rows(
@@ -39,11 +41,13 @@ def write_rows(
     distribution as `write_frame` takes them. Raises InvalidSchemaError, InvalidInputError
     (values), InvalidTypeError, UnsupportedError (an engine that can't).
     """
+    one_of(engine, "engine", ENGINES)
     if isinstance(rows, DataFrame):
         return write_frame(
             rows, context, options, engine=engine, distribution_mode=distribution_mode
         )
-    schema, batches = arrow_batches(rows)
+    one_of(distribution_mode, "distribution_mode", DISTRIBUTIONS)
+    schema, batches = given_rows(rows)
     return _write_batches(schema, batches, context, io, options)
 
 
@@ -56,22 +60,6 @@ def write_plan(metadata: TableMetadata, engine: Engine | None, mode: str | None)
         f"engine: {chosen.engine}, because {chosen.reason}\n"
         f"distribution-mode: {distribution(context, mode)}, rows of a task {ordered}"
     )
-
-
-def arrow_batches(rows: object) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
-    """Return the schema and the batches of Arrow rows. Raises InvalidTypeError for others."""
-    match rows:
-        case pa.Table():
-            return rows.schema, rows.to_batches()
-        case pa.RecordBatch():
-            return rows.schema, [rows]
-        case pa.RecordBatchReader():
-            return rows.schema, rows
-        case _:
-            raise InvalidTypeError(
-                "Rows must be a Spark DataFrame, a pyarrow.Table, RecordBatch or "
-                f"RecordBatchReader, not {type(rows).__name__}"
-            )
 
 
 def _write_batches(

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.arguments import one_of, text, whole
 from iceberg_spark.api.changes import ChangeScan, identifiers, snapshot_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
@@ -26,7 +27,7 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import scan_request
 from iceberg_spark.scan.split import split_options
-from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.native.engine import ENGINES, Engine
 from iceberg_spark.spark.native.plan_frame import plan_frame, reading_lines
 from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
 
@@ -62,8 +63,11 @@ class TableScan:
     def __post_init__(self) -> None:
         for name in _NUMBERS:
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise InvalidTypeError(f"{name} must be an integer, not {value!r}")
+            if value is not None:
+                object.__setattr__(self, name, whole(value, name))
+        for name in ("branch", "tag", "time_zone"):
+            text(getattr(self, name), name)
+        one_of(self.engine, "engine", ENGINES)
         if self.limit is not None and self.limit < 0:
             raise InvalidInputError(f"limit must not be negative, but is {self.limit}")
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
+from iceberg_spark.spark.native.session import checked_session
 from iceberg_spark.spark.sql.query import QueriedTable, plan_query
 
 
@@ -23,16 +25,24 @@ def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | None = None) 
 
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
+    _check(spark, query)
     check_worker_python(spark)
     return plan_query(spark, query).frame(spark, args)
 
 
 def explain(spark: SparkSession, query: str) -> str:
     """Return, for a person, what a query reads of each table of ours, and what prunes it."""
+    _check(spark, query)
     tables = plan_query(spark, query).tables
     if not tables:
         return "The query names no table of this library."
     return "\n\n".join(_explained(table) for table in tables)
+
+
+def _check(spark: object, query: object) -> None:
+    checked_session(spark)
+    if not isinstance(query, str):
+        raise InvalidTypeError(f"The query must be text, not {type(query).__name__}")
 
 
 def _explained(table: QueriedTable) -> str:

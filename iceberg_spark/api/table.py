@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
+from iceberg_spark.api.arguments import moment_ms, shown
 from iceberg_spark.api.inspect import Inspect
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
@@ -19,6 +21,7 @@ from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
@@ -124,12 +127,12 @@ class Table:
     def scan(  # noqa: PLR0913 - each is a keyword of PyIceberg's scan, or of the contract
         self,
         row_filter: str | Predicate | Unbound | None = None,
-        selected_fields: Sequence[str] | str = ("*",),
+        selected_fields: Sequence[str] | str | None = ("*",),
         *,
         snapshot_id: int | None = None,
         branch: str | None = None,
         tag: str | None = None,
-        as_of_timestamp_ms: int | None = None,
+        as_of_timestamp_ms: int | datetime | None = None,
         start_snapshot_id: int | None = None,
         end_snapshot_id: int | None = None,
         metadata_columns: Sequence[str] | str = (),
@@ -142,22 +145,28 @@ class Table:
 
         `row_filter` is a SQL predicate or a tree made with `col`; `selected_fields` are names,
         nested ones as "a.b". `start_snapshot_id` (exclusive) and `end_snapshot_id` (inclusive)
-        read what was appended between two snapshots. `time_zone` is what a timestamp literal
+        read what was appended between two snapshots. `as_of_timestamp_ms` is ms since the epoch,
+        or a datetime with a zone. `time_zone` is what a timestamp literal
         without an offset means; the active session's when there is one. `engine` forces
         `to_df` to read with "native" or "arrow"; None chooses per group of files.
         """
+        at_ms = (
+            None
+            if as_of_timestamp_ms is None
+            else moment_ms(as_of_timestamp_ms, "as_of_timestamp_ms")
+        )
         return TableScan(
             self._loaded,
             self.io,
             row_filter=row_filter,
-            selected_fields=_names(selected_fields),
+            selected_fields=_names(selected_fields, "selected_fields"),
             snapshot_id=snapshot_id,
             branch=branch,
             tag=tag,
-            as_of_timestamp_ms=as_of_timestamp_ms,
+            as_of_timestamp_ms=at_ms,
             start_snapshot_id=start_snapshot_id,
             end_snapshot_id=end_snapshot_id,
-            metadata_columns=_names(metadata_columns),
+            metadata_columns=_names(metadata_columns, "metadata_columns"),
             case_sensitive=case_sensitive,
             time_zone=time_zone,
             limit=limit,
@@ -426,5 +435,10 @@ class Table:
         self._loaded = loaded
 
 
-def _names(given: Sequence[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(given: Sequence[str] | str | None, argument: str) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given
+    if names is None:
+        return ("*",) if argument == "selected_fields" else ()
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise InvalidTypeError(f"{argument} must be a list of names, not {shown(given)}")
+    return tuple(names)

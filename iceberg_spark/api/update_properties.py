@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from iceberg_spark.api.arguments import shown
 from iceberg_spark.api.transaction import TableTransaction
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 
 
 class UpdateProperties:
@@ -22,6 +23,11 @@ class UpdateProperties:
 
     def set(self, updates: Mapping[str, Any] | None = None, **more: Any) -> UpdateProperties:
         """Set properties, values as their text; reserved ones are refused at commit."""
+        if updates is not None and not isinstance(updates, Mapping):
+            raise InvalidTypeError(
+                f"set() takes a dict, as in set({{'write.format.default': 'orc'}}), not "
+                f"{shown(updates)}"
+            )
         for key, value in {**(updates or {}), **more}.items():
             if value is None:
                 raise InvalidInputError(f"Property '{key}' can't be None; use remove('{key}')")
@@ -32,6 +38,8 @@ class UpdateProperties:
     def remove(self, *keys: str) -> UpdateProperties:
         """Remove properties; those that aren't there are fine."""
         for key in keys:
+            if not isinstance(key, str):
+                raise InvalidTypeError(f"remove() takes names, as in remove('a', 'b'), not {key!r}")
             self._removals[key] = None
             self._updates.pop(key, None)
         return self

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.api.row_source import RowSource, arrow_batches
+from iceberg_spark.api.row_source import RowSource
+from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.row_level.upsert import plan_upsert, run_upsert
@@ -22,7 +23,7 @@ def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> Upsert
     """
     if isinstance(rows, DataFrame):
         return _write_frame(rows, context, io)
-    schema, batches = arrow_batches(rows)
+    schema, batches = given_rows(rows)
     CdcReader(context, schema)
     return write_upserts(context, io, batches, TaskId())
 

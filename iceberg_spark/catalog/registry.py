@@ -9,7 +9,8 @@ from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
 from iceberg_spark.catalog.memory import MemoryCatalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
-from iceberg_spark.errors import InvalidInputError, InvalidTypeError, UnsupportedError
+from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
 
 DEFAULT_CATALOG = "default"
@@ -24,14 +25,14 @@ _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
 _LATER = ("rest", "sql", "hive", "glue", "dynamodb", "bigquery", "in-memory")
 
 
-def load_catalog(name: str | None = None, **properties: str) -> Catalog:
+def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`) or `memory`. Raises
     InvalidInputError for an unknown type, UnsupportedError for PyIceberg's other ones.
     """
     called = name or DEFAULT_CATALOG
-    every = {**configured(called), **properties}
+    every = {**configured(called), **property_texts(properties)}
     kind = every.get(TYPE, "").lower() or _kind_by_properties(called, every)
     if kind in _LATER:
         raise UnsupportedError(
@@ -63,24 +64,21 @@ def _kind_by_properties(name: str, properties: Mapping[str, str]) -> str:
     )
 
 
-def resolve(table: str, properties: Mapping[str, str] | None = None) -> tuple[Catalog, str]:
+def resolve(
+    table: TableName, properties: Mapping[str, object] | None = None
+) -> tuple[Catalog, str]:
     """Return the catalog that has a table, and what that catalog calls it.
 
-    `table` is a location, a metadata file, or an identifier "catalog.namespace.table". A name
-    without dots and every text with a slash is a path.
+    `table` is a location (a Path, too), a metadata file, or an identifier
+    "catalog.namespace.table". A name without dots and every text with a slash is a path.
     """
-    given = dict(properties or {})
-    if not isinstance(table, str):
-        raise InvalidTypeError(
-            f"A table is named by text, a location or an identifier, not by {type(table).__name__}"
-        )
-    if not table.strip():
-        raise InvalidInputError("The table's name or location is empty")
-    if location.is_absolute(table):
-        return FileSystemCatalog(DEFAULT_CATALOG, given), table.rstrip("/")
-    if "/" in table or "." not in table.strip(".") or is_metadata_file(table):
-        return FileSystemCatalog(DEFAULT_CATALOG, given), location.absolute(table)
-    name, _, identifier = table.partition(".")
+    given = property_texts(properties or {})
+    text = table_name(table)
+    if location.is_absolute(text):
+        return FileSystemCatalog(DEFAULT_CATALOG, given), text.rstrip("/")
+    if "/" in text or "." not in text.strip(".") or is_metadata_file(text):
+        return FileSystemCatalog(DEFAULT_CATALOG, given), location.absolute(text)
+    name, _, identifier = text.partition(".")
     if not all(identifier.split(".")):
-        raise InvalidInputError(f"'{table}' is neither a location nor catalog.namespace.table")
+        raise InvalidInputError(f"'{text}' is neither a location nor catalog.namespace.table")
     return load_catalog(name, **given), identifier

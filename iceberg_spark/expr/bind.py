@@ -32,6 +32,7 @@ from iceberg_spark.expr.nodes import (
     Term,
     Unbound,
 )
+from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     PRIMITIVES,
@@ -118,7 +119,6 @@ class _Binder:
         return BoundReference(field_id, path[-1].field_type, required, name)
 
     def _field_id(self, term: Term) -> int:
-        known = ", ".join(self.schema.column_names)
         match term:
             case BoundReference(field_id=field_id, name=name):
                 found = field_id if self.schema.get(field_id) is not None else None
@@ -130,7 +130,11 @@ class _Binder:
             case _:
                 assert_never(term)
         if found is None:
-            raise InvalidExpressionError(f"No column '{name}' in the table, it has: {known}")
+            known = self.schema.column_names
+            raise InvalidExpressionError(
+                f"No column '{name}' in the table, it has: {listed(known)}"
+                f"{did_you_mean(str(name), known)}"
+            )
         return found
 
     def _comparable(self, term: Term) -> BoundReference:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.nearest import did_you_mean
 from iceberg_spark.spec.partition_type import union_partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
@@ -92,8 +93,11 @@ def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableM
     wanted = tuple(dict.fromkeys(names))
     for name in wanted:
         if name not in reserved.METADATA_COLUMN_NAMES:
-            known = ", ".join(reserved.METADATA_COLUMN_NAMES)
-            raise InvalidOptionError(f"'{name}' is no metadata column; there are: {known}")
+            known = reserved.METADATA_COLUMN_NAMES
+            raise InvalidOptionError(
+                f"'{name}' is no metadata column; there are: {', '.join(known)}"
+                f"{did_you_mean(name, known)}"
+            )
         if metadata.schema.find_id(name) is not None:  # Java: SparkSchemaUtil
             raise InvalidSchemaError(
                 f"Metadata column '{name}' can't be read: the table has a column of that name; "

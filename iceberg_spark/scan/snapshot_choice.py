@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from iceberg_spark.errors import InvalidOptionError, NoSuchSnapshotError
 from iceberg_spark.spec.ancestry import ancestors, snapshot_at
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.nearest import did_you_mean
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 
@@ -109,6 +110,7 @@ def _branch(metadata: TableMetadata, name: str) -> ChosenSnapshot:
     if ref is None and name != MAIN_BRANCH:
         raise NoSuchSnapshotError(
             f"No branch {name} in {metadata.location}; {_known_refs(metadata)}"
+            f"{did_you_mean(str(name), metadata.refs)}"
         )
     if ref is not None and not ref.is_branch:
         raise NoSuchSnapshotError(f"{name} is a tag of {metadata.location}, not a branch")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.types import (
     IcebergType,
     ListType,
@@ -124,8 +125,10 @@ class Schema:
         )
         found = None if field_id is None else self._by_id.get(field_id)
         if found is None:
-            known = ", ".join(self.column_names)
-            raise InvalidSchemaError(f"No column '{name_or_id}'; the table has: {known}")
+            close = did_you_mean(str(name_or_id), self.column_names)
+            raise InvalidSchemaError(
+                f"No column '{name_or_id}'; the table has: {listed(self.column_names)}{close}"
+            )
         return found
 
     def find_id(self, name: str, case_sensitive: bool = True) -> int | None:

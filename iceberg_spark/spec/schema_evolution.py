@@ -13,6 +13,7 @@ from typing import Any
 
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids
+from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.promotion import allowed_promotions, can_promote
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
@@ -333,9 +334,10 @@ class SchemaUpdate:
             return added
         field = self._find(name)
         if field is None:
-            known = ", ".join(self.schema.column_names)
+            known = self.schema.column_names
             raise InvalidSchemaError(
-                f"Can't move column '{move}': there is no '{name}'; the table has: {known}"
+                f"Can't move column '{move}': there is no '{name}'; the table has: "
+                f"{listed(known)}{did_you_mean(name, known)}"
             )
         return field.field_id
 
@@ -388,8 +390,11 @@ class SchemaUpdate:
     def _existing(self, name: str, verb: str) -> NestedField:
         field = self._find(name)
         if field is None:
-            known = ", ".join(self.schema.column_names)
-            raise InvalidSchemaError(f"Can't {verb} column '{name}': the table has: {known}")
+            known = self.schema.column_names
+            raise InvalidSchemaError(
+                f"Can't {verb} column '{name}': the table has: {listed(known)}"
+                f"{did_you_mean(name, known)}"
+            )
         return field
 
     def _not_deleted(self, field: NestedField, name: str, verb: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.compatibility import check_new_spec, check_order
+from iceberg_spark.spec.nearest import did_you_mean
 from iceberg_spark.spec.partition import (
     FIRST_PARTITION_FIELD_ID,
     PartitionField,
@@ -168,8 +169,11 @@ def _call(name: str, arguments: list[_Token], text: str) -> tuple[Transform, str
             raise InvalidSchemaError(f"'{text}': {name} takes a number and a column")
         return with_width(name, int(numbers[0].text)), columns[0].text
     if name not in _FUNCTIONS:
-        known = ", ".join((*_FUNCTIONS, *_WITH_ARGUMENT))
-        raise InvalidSchemaError(f"Unknown transform '{name}' in '{text}'; known: {known}")
+        known = (*_FUNCTIONS, *_WITH_ARGUMENT)
+        raise InvalidSchemaError(
+            f"Unknown transform '{name}' in '{text}'; known: {', '.join(known)}"
+            f"{did_you_mean(name, known)}"
+        )
     if len(arguments) != 1:
         raise InvalidSchemaError(f"'{text}': {name} takes one column")
     return _FUNCTIONS[name], arguments[0].text

@@ -79,6 +79,11 @@ class SnapshotProducer:
         self._creates_branch = creates_branch
         self.branch = branch or MAIN_BRANCH
         self.commit_uuid = str(uuid.uuid4())
+        if not isinstance(snapshot_properties, Mapping | None):
+            raise InvalidTypeError(
+                "snapshot_properties must be a dict of texts, not "
+                f"{type(snapshot_properties).__name__}"
+            )
         self._properties = dict(snapshot_properties or {})
         for key, value in self._properties.items():
             if not all(isinstance(text, str) for text in (key, value)):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.arrays import plain, with_offsets
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 from iceberg_spark.write.check_schema import AlignPlan, align
@@ -164,7 +165,8 @@ def _order_column(given: pa.Schema, name: str) -> int:
     at: int = given.get_field_index(name)
     if at < 0:
         raise InvalidInputError(
-            f"The data has no column '{name}' to order by; it has: {', '.join(given.names)}"
+            f"The data has no column '{name}' to order by; it has: "
+            f"{listed(given.names)}{did_you_mean(name, given.names)}"
         )
     kind = given.field(at).type
     if pa.types.is_nested(kind) or is_list(kind) or pa.types.is_interval(kind):

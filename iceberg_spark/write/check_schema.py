@@ -21,6 +21,7 @@ from iceberg_spark.arrow.arrays import (
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
 from iceberg_spark.arrow.values import to_scalar
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import ListType, MapType, NestedField, StructType
 from iceberg_spark.write.cast_columns import cast_step
@@ -126,12 +127,9 @@ def _sources(
     for field in fields:
         used[field.field_id] = _position(names, field.name, prefix, rules)
     taken = [source for source in used.values() if source is not None]
-    extra = [f"'{prefix}{name}'" for index, name in enumerate(names) if index not in taken]
+    extra = [name for index, name in enumerate(names) if index not in taken]
     if extra:
-        raise InvalidSchemaError(
-            f"The table has no columns {', '.join(extra)}; drop them from the data, or add "
-            "them to the table, by update_schema() or the option mergeSchema of df.write"
-        )
+        raise _unknown_columns(fields, extra, prefix)
     if rules.check_ordering and taken != sorted(taken):
         late = next(a for a, b in pairwise(taken) if a > b)
         raise InvalidSchemaError(
@@ -139,6 +137,26 @@ def _sources(
             "table's order, or write with option check-ordering off"
         )
     return used
+
+
+def _unknown_columns(
+    fields: Iterable[NestedField], extra: Sequence[str], prefix: str
+) -> InvalidSchemaError:
+    known = [field.name for field in fields]
+    cased = [(name, one) for name in extra for one in known if one.lower() == name.lower()]
+    named = listed([f"'{prefix}{name}'" for name in extra])
+    if cased:
+        pairs = ", ".join(f"'{prefix}{one}' is spelt '{prefix}{name}'" for name, one in cased)
+        return InvalidSchemaError(
+            f"The table has no columns {named}: in the data {pairs}. Rename the data's columns, "
+            "or write with case_sensitive=False"
+        )
+    close = did_you_mean(extra[0], known) if len(extra) == 1 else ""
+    return InvalidSchemaError(
+        f"The table has no columns {named}{close}{';' if not close else ' Else'} drop them from "
+        "the data, or add them to the table, by update_schema() or the option mergeSchema of "
+        "df.write"
+    )
 
 
 def _position(names: Sequence[str], name: str, prefix: str, rules: _Rules) -> int | None:

@@ -10,6 +10,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import VoidTransform
@@ -104,8 +105,11 @@ def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tup
     for key in keys:
         field_id = schema.find_id(key, case_sensitive)
         if field_id is None:
-            known = ", ".join(schema.column_names)
-            raise InvalidInputError(f"Key column '{key}' is not in the table; it has: {known}")
+            known = schema.column_names
+            raise InvalidInputError(
+                f"Key column '{key}' is not in the table; it has: {listed(known)}"
+                f"{did_you_mean(key, known)}"
+            )
         if field_id in found:
             raise InvalidInputError(f"Key column '{key}' is given twice")
         found.append(field_id)

@@ -20,6 +20,7 @@ from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.sorted_files import can_sort
 
 Distribution: TypeAlias = Literal["none", "hash", "range"]
+DISTRIBUTIONS: tuple[str, ...] = ("none", "hash", "range")
 """How rows are sent to tasks: as they lie, by partition, or by partition and sort key."""
 _MODES: Mapping[str, Distribution] = {"none": "none", "hash": "hash", "range": "range"}
 SourceOf: TypeAlias = Callable[[int], Column]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 Engine: TypeAlias = Literal["native", "arrow"]
 """`native`: Spark's own readers and writers. `arrow`: ours, in Spark's Python workers."""
+ENGINES: tuple[str, ...] = get_args(Engine)

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
 
 
 def needed_session(spark: SparkSession | None = None) -> SparkSession:
     """Return the given, or the active, session. Raises InvalidInputError when there is none."""
-    session = spark if spark is not None else active_session()
+    session = active_session() if spark is None else checked_session(spark)
     if session is None:
         raise InvalidInputError(
             "This runs on Spark, and there is no active SparkSession: start one with "
             "SparkSession.builder.getOrCreate(), or pass one where that can be done: to_df(spark)"
+        )
+    return session
+
+
+def checked_session(spark: object) -> SparkSession:
+    """Return a session that can be used, classic or Connect.
+
+    Raises InvalidTypeError for what is no session, InvalidInputError for a stopped one.
+    """
+    if not isinstance(spark, SparkSession) and not hasattr(spark, "session_id"):
+        raise InvalidTypeError(
+            f"A SparkSession is needed, not {type(spark).__name__}: start one with "
+            "SparkSession.builder.getOrCreate() and pass it first, as in sql(spark, query)"
+        )
+    session = cast("SparkSession", spark)
+    context = getattr(session, "_sc", None)
+    if (context is not None and context._jsc is None) or getattr(session, "is_stopped", False):
+        raise InvalidInputError(
+            "This SparkSession was stopped: start a new one with SparkSession.builder.getOrCreate()"
         )
     return session
 

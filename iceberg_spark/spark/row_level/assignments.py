@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
 from iceberg_spark.spark.row_level.target_frames import column
+from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 
@@ -101,8 +102,11 @@ def _one(
         return found[0]
     if found:
         raise InvalidSchemaError(f"{what}: column '{name}' is ambiguous, the case differs only")
-    known = ", ".join(field.name for field in fields)
-    raise InvalidSchemaError(f"{what}: no column '{name}' in the table; there are: {known}")
+    known = [field.name for field in fields]
+    raise InvalidSchemaError(
+        f"{what}: no column '{name}' in the table; there are: {listed(known)}"
+        f"{did_you_mean(part, known)}"
+    )
 
 
 def _same(one: str, other: str, case_sensitive: bool) -> bool:

@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
-from iceberg_spark.errors import InvalidSchemaError, InvalidTypeError
+from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.expr.condition import Equality, equalities
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,
@@ -61,20 +62,11 @@ class Source:
 
 def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
     """Return the source as a frame. Raises InvalidTypeError, InvalidSchemaError."""
-    match source:
-        case DataFrame():
-            frame = source
-        case pa.Table():
-            frame = spark.createDataFrame(source)
-        case pa.RecordBatch():
-            frame = spark.createDataFrame(pa.Table.from_batches([source]))
-        case pa.RecordBatchReader():
-            frame = spark.createDataFrame(source.read_all())
-        case _:
-            raise InvalidTypeError(
-                "The source of a merge must be a Spark DataFrame, a pyarrow.Table, RecordBatch or "
-                f"RecordBatchReader, not {type(source).__name__}"
-            )
+    if isinstance(source, DataFrame):
+        frame = source
+    else:
+        schema, batches = given_rows(source, "The source of a merge")
+        frame = spark.createDataFrame(pa.Table.from_batches(batches, schema))
     seen: set[str] = set()
     for name in frame.columns:
         if name in seen or name in (SOURCE_ROW, _RUN):

@@ -1,0 +1,70 @@
+"""Arguments as users give them: numbers of any library, times, names out of a few."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, SupportsIndex
+
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError, InvalidTypeError
+from iceberg_spark.spec.nearest import nearest
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def whole(value: object, name: str) -> int:
+    """Return a whole number, numpy's too. Raises InvalidTypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InvalidTypeError(f"{name} must be an integer, not {shown(value)}{_hint(value, name)}")
+    return operator.index(value)
+
+
+def moment_ms(value: object, name: str) -> int:
+    """Return ms since the epoch of a number of them or of a datetime with a zone.
+
+    Raises InvalidInputError for a datetime without one, InvalidTypeError for anything else.
+    """
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise InvalidInputError(
+                f"{name} {value} has no time zone; give one, as datetime(..., tzinfo=UTC) or "
+                "value.astimezone(), or ms since the epoch"
+            )
+        return (value - _EPOCH) // timedelta(milliseconds=1)
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InvalidTypeError(
+            f"{name} must be ms since the epoch or a datetime with a zone, not {shown(value)}"
+        )
+    return operator.index(value)
+
+
+def one_of(value: object, name: str, allowed: Sequence[str]) -> None:
+    """Refuse what is not one of a few names; None is fine. Raises InvalidOptionError."""
+    if value is None or (isinstance(value, str) and value.lower() in allowed):
+        return
+    close = nearest(value, allowed) if isinstance(value, str) else None
+    raise InvalidOptionError(
+        f"{name} must be one of {', '.join(allowed)}, not {shown(value)}"
+        + (f"; did you mean '{close}'?" if close else "")
+    )
+
+
+def text(value: object, name: str) -> None:
+    """Refuse what is neither text nor None. Raises InvalidTypeError."""
+    if value is not None and not isinstance(value, str):
+        raise InvalidTypeError(f"{name} must be text, not {shown(value)}")
+
+
+def shown(value: Any) -> str:
+    """Return a short text for a value in a message; large ones by their type."""
+    said = repr(value)
+    return said if len(said) <= 80 and "\n" not in said else f"a {type(value).__name__}"
+
+
+def _hint(value: object, name: str) -> str:
+    if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+        return f": write {name}={value.strip()} without quotes"
+    if hasattr(value, "snapshot_id"):
+        return ": pass its snapshot_id"
+    return ""

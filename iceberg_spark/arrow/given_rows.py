@@ -1,0 +1,77 @@
+"""Rows as users hand them over in one process, as Arrow: pyarrow's, pandas', polars', DuckDB's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+
+
+def given_rows(rows: Any, what: str = "Rows") -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+    """Return the schema and the batches of rows.
+
+    Beside pyarrow's tables, batches and readers whatever gives an Arrow stream is taken. Of a
+    pandas frame NaN becomes null as in Spark, a named index becomes columns, another one goes,
+    and times are microseconds. Raises InvalidTypeError, and InvalidInputError for a pandas column
+    that holds values of several types.
+    """
+    if isinstance(rows, pa.Table):
+        return rows.schema, rows.to_batches()
+    if isinstance(rows, pa.RecordBatch):
+        return rows.schema, [rows]
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows.schema, rows
+    if is_pandas(rows):
+        table = _from_pandas(rows)
+        return table.schema, table.to_batches()
+    if hasattr(rows, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(rows)
+        return reader.schema, reader
+    raise InvalidTypeError(
+        f"{what} must be a Spark DataFrame, a pyarrow.Table, RecordBatch or RecordBatchReader, or "
+        f"a pandas DataFrame, not {type(rows).__name__}{_way_out(rows)}"
+    )
+
+
+def is_pandas(rows: object) -> bool:
+    """Return whether rows are a pandas DataFrame, without importing pandas."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(rows, pandas.DataFrame)
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    try:
+        if any(name is not None for name in frame.index.names):
+            frame = frame.reset_index()
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        table = table.replace_schema_metadata()
+        return table.cast(pa.schema([_in_microseconds(field) for field in table.schema]))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        said = " ".join(str(each) for each in error.args)
+        raise InvalidInputError(
+            f"The pandas DataFrame can't be read as columns of one type each: {said}. Give each "
+            "column a type, with astype(...)"
+        ) from error
+
+
+def _in_microseconds(field: pa.Field) -> pa.Field:
+    """Pandas' times are ns; Iceberg's are µs, and what is finer than that is refused."""
+    if pa.types.is_timestamp(field.type):
+        return field.with_type(pa.timestamp("us", field.type.tz))
+    return field
+
+
+def _way_out(rows: object) -> str:
+    if isinstance(rows, list | tuple):
+        return ": make a table of dicts by pyarrow.Table.from_pylist(rows)"
+    if isinstance(rows, dict):
+        return ": make a table of columns by pyarrow.table(rows)"
+    if isinstance(rows, str):
+        return ": read files first, as spark.read or pyarrow.parquet.read_table do"
+    if hasattr(rows, "to_spark"):
+        return ": pass frame.to_spark()"
+    return ""

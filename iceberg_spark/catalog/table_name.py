@@ -1,0 +1,67 @@
+"""What users call a table, and storage properties as users write them, as plain texts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+
+TableName: TypeAlias = str | os.PathLike[str] | tuple[str, ...]
+
+_CUT_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*):/(?=[^/])")
+
+
+def table_name(given: object) -> str:
+    """Return the text of a location or identifier: a text, a Path, or an identifier's tuple.
+
+    `~/` is the user's home. Raises InvalidTypeError, InvalidInputError (empty, or a Path of a
+    store: a Path drops a slash of `s3://`).
+    """
+    match given:
+        case str():
+            text = given.strip()
+        case os.PathLike():
+            text = os.fsdecode(given)
+            cut = _CUT_SCHEME.match(text)
+            if cut is not None and cut.group(1).lower() != "file":
+                raise InvalidInputError(
+                    f"'{text}' came as a Path, which drops a slash of '{cut.group(1)}://': give "
+                    "locations of a store as text"
+                )
+        case tuple() if given and all(isinstance(part, str) for part in given):
+            text = ".".join(given)
+        case _:
+            raise InvalidTypeError(
+                "A table is named by text or a Path, a location or an identifier, not by "
+                f"{type(given).__name__}"
+            )
+    if not text:
+        raise InvalidInputError("The table's name or location is empty")
+    return os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
+
+
+def property_texts(given: Mapping[str, object]) -> dict[str, str]:
+    """Return properties as texts, as configuration files have them: 5 as "5", True as "true".
+
+    Raises InvalidTypeError for what is no mapping, or a value that has no such text.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidTypeError(f"Properties must be a dict of texts, not {type(given).__name__}")
+    return {str(name): _text(str(name), value) for name, value in given.items()}
+
+
+def _text(name: str, value: object) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case os.PathLike():
+            return os.fsdecode(value)
+        case _:
+            raise InvalidTypeError(f"Property '{name}' must be text, not {type(value).__name__}")
