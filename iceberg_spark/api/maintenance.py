@@ -49,6 +49,7 @@ class Maintenance:
         snapshot_ids: Iterable[int] = (),
         dry_run: bool = False,
         *,
+        delete_outside: bool = False,
         spark: SparkSession | None = None,
     ) -> ExpireResult:
         """Remove old snapshots and delete the files that nothing reaches any more.
@@ -57,6 +58,10 @@ class Maintenance:
         `history.expire.max-snapshot-age-ms` (5 days) counts, without `retain_last`
         `history.expire.min-snapshots-to-keep` (1). Branches and tags keep what their own
         retention says. `snapshot_ids` go besides. A dry run changes nothing and lists the files.
+
+        Deleted are only files below the table's location and its `write.*.path` properties, those
+        of earlier metadata included; others (files that `add_files` took from elsewhere, or of a
+        table in between) are named by `not_deleted` and go only with `delete_outside`.
 
         With a session that is given, or active and the table large, Spark compares the files; else
         this process does, holding some 200 bytes a file of the manifests that go.
@@ -73,6 +78,7 @@ class Maintenance:
                 self._loaded.identifier,
                 expiry,
                 dry_run=dry_run,
+                delete_outside=delete_outside,
                 find_files=where_it_pays(spark),
             )
         if not dry_run:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
+    is_metadata_file,
     number_of,
     version_of,
     versioned_names,
@@ -69,6 +70,23 @@ def write_hint(io: FileIO, table: str, version: int) -> None:
         io.replace(path, str(version).encode())
     except StorageError:
         return
+
+
+def holds_table(io: FileIO, folder: str) -> bool:
+    """Return whether a folder is a table's: its metadata folder has metadata files or a hint.
+
+    A folder that can't be listed may be one.
+    """
+    try:
+        infos = list(io.list(location.join(folder, METADATA_FOLDER)))
+    except StorageError:
+        return True
+    return any(is_pointer(info.path) for info in infos)
+
+
+def is_pointer(path: str) -> bool:
+    """Return whether a file says what a table is: a metadata file, or the hint to one."""
+    return is_metadata_file(path) or location.name(path) == VERSION_HINT
 
 
 def _read_hint(io: FileIO, folder: str) -> int | None:

@@ -1,12 +1,14 @@
 """Locations as table metadata spells them: split, joined, normalised and compared as text.
 
-A location is kept as it was written; it is never percent-decoded, as Java keeps it.
+A location is kept as it was written. It is never percent-decoded but for http, as Java keeps it:
+Hadoop's Path quotes a `%`, S3FileIO takes the key as it stands.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from urllib.parse import unquote
 
 LOCAL = "file"
 MEMORY = "memory"
@@ -42,15 +44,22 @@ def is_local(location: str) -> bool:
     return store_of(location) == LOCAL
 
 
+HADOOP = frozenset({"hdfs", "webhdfs", "viewfs"})
+"""Stores whose locations name a host, often left out, and a path that Hadoop normalises."""
+_ENCODED = frozenset({"http", "https"})
+_ODD = re.compile(r"//|/\.{1,2}(?:/|$)")
+
+
 def strip_scheme(location: str) -> str:
-    """Return a location without its scheme and, for a local one, without an empty authority."""
+    """Return a location without its scheme and, for a local one, without an empty authority.
+
+    A local path has its `..` resolved as text, as Java opens it (Hadoop's Path).
+    """
     found = _SCHEME.match(location)
-    if not found:
-        return location
-    rest = location[found.end() :]
     if store_of(location) == LOCAL:
-        return _local_rest(rest)
-    return rest.removeprefix("//")
+        rest = _local_rest(location[found.end() :]) if found else location
+        return _resolved(rest) if rest.startswith("/") and "/.." in rest else rest
+    return location[found.end() :].removeprefix("//") if found else location
 
 
 def _local_rest(rest: str) -> str:
@@ -62,14 +71,43 @@ def _local_rest(rest: str) -> str:
 
 
 def normalise(location: str) -> str:
-    """Return one spelling for all spellings of a location: no `//`, no slash at the end.
+    """Return one spelling for all that may spell one location; two files may share it.
 
-    `/a`, `file:/a` and `file:///a/` all give `file:/a`; `s3a://b//c` gives `s3://b/c`.
+    Without `//`, `.`, `..` and a slash at the end, with one name for each store: `/a`, `file:/a`,
+    `file:///a/` and `/b/../a` give `file:/a`; `s3a://b//c` gives `s3://b/c`, since Hadoop's S3A
+    opens the one by the other, though they are two objects of the store. Links are not followed
+    (`places` does).
     """
-    rest = re.sub(r"/{2,}", "/", strip_scheme(location)).rstrip("/")
-    if is_local(location):
-        return f"{LOCAL}:{rest or '/'}"
-    return f"{store_of(location)}://{rest.lstrip('/')}"
+    kind = store_of(location)
+    rest = strip_scheme(location)
+    if kind == LOCAL:
+        return f"{LOCAL}:{_resolved(rest)}"
+    if kind in HADOOP:
+        host, slash, path = rest.partition("/")
+        return f"{kind}://{host}{_resolved(slash + path)}"
+    bucket, _, path = (unquote(rest) if kind in _ENCODED else rest).lstrip("/").partition("/")
+    return f"{kind}://{bucket}{_resolved('/' + path)}".rstrip("/")
+
+
+def _resolved(path: str) -> str:
+    """Return a path as text without `//`, `.`, `..` and a slash at its end."""
+    if _ODD.search(path) is None:
+        return path.rstrip("/") or "/"
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return ("/" if path.startswith("/") else "") + "/".join(parts)
+
+
+def one_scheme(location: str) -> str:
+    """Return a location with one spelling of its scheme, and all else as it was written."""
+    found = _SCHEME.match(location)
+    if store_of(location) == LOCAL:
+        return f"{LOCAL}:{_local_rest(location[found.end() :]) if found else location}"
+    return f"{store_of(location)}:{location[found.end() :] if found else location}"
 
 
 def same_file(left: str, right: str) -> bool:

@@ -1,14 +1,15 @@
 """Which files only expired snapshots reach: a set difference over manifests, on columns.
 
-Source: Java's ReachableFileCleanup. A file is found by its path as metadata spells it, whatever
-manifest it moved to meanwhile, so nothing is concluded from counts or sequence numbers.
+Source: Java's ReachableFileCleanup. A file is found by its place (`io/places`), however metadata
+spells it and whatever manifest it moved to meanwhile, so nothing is concluded from counts or
+sequence numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import is_local
+from iceberg_spark.io.places import Places
 from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.manifest.live_files import live_files as decoded
 from iceberg_spark.manifest.manifest_list import read_manifest_list_columns, read_manifest_lists
@@ -34,8 +36,7 @@ MANIFESTS = pa.schema(
     ]
 )
 """What is kept of each manifest."""
-LOCAL_SPELLINGS = "file:/+"
-S3_SPELLINGS = "s3[an]://"
+KEY = "key"
 _THREADS = 8
 _READ_AT_A_TIME = 64
 """Manifests or lists that are held and decoded together: 8 MB each at most, as Java writes them."""
@@ -44,10 +45,14 @@ _PATHS_AT_A_TIME = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    """Distinct manifests (tables of MANIFESTS): those no kept snapshot has, and those kept."""
+    """Distinct manifests (tables of MANIFESTS): those no kept snapshot has, and those kept.
+
+    `others` (FILES) are files of other kinds that may go, where they could be data files as well.
+    """
 
     unreachable: Table
     kept: Table
+    others: Table = field(default_factory=FILES.empty_table)
 
     @property
     def most_files(self) -> int:
@@ -65,33 +70,34 @@ def manifests_of(
     that is gone already is left out; a missing one of a kept snapshot is a NoSuchFileError.
     """
     gone = _distinct(_lists(io, expired, before, missing_is_fine=True))
-    if not gone.num_rows:
-        return Manifests(gone, gone)
     kept = _distinct(_lists(io, tuple(after.snapshots.values()), after, missing_is_fine=False))
     listed = pc.is_in(gone.column("manifest_path"), value_set=_one(kept.column("manifest_path")))
     return Manifests(gone.filter(pc.invert(listed)), kept)
 
 
 def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
-    """Return the live files (FILES, each path once) that no kept manifest has live.
+    """Return the live files (FILES, each place once) that no kept manifest has live.
 
-    Memory: the paths of the unreachable manifests' live files (some 200 bytes each), and a
-    million paths of kept ones at a time.
+    `manifests.others` are among them where no kept manifest has them. Memory: the paths of the
+    unreachable manifests' live files (some 200 bytes each), and a million paths of kept ones at a
+    time.
     """
-    candidates = _distinct_files(live_files(io, manifests.unreachable))
-    keys = one_spelling(candidates.column("file_path"))
+    places = Places()
+    found = _distinct_files((manifests.others, *live_files(io, manifests.unreachable)))
+    candidates = with_keys(found, places)
+    candidates = _first_of_each(candidates, KEY, candidates.schema)
     for batch in _portions(live_files(io, manifests.kept) if candidates.num_rows else ()):
-        stay = pc.invert(pc.is_in(keys, value_set=one_spelling(batch)))
-        candidates, keys = candidates.filter(stay), keys.filter(stay)
+        stay = pc.invert(pc.is_in(candidates.column(KEY), value_set=places.keys(batch)))
+        candidates = candidates.filter(stay)
         if not candidates.num_rows:
             break
-    return candidates
+    return candidates.select(FILES.names)
 
 
-def one_spelling(paths: Any) -> Any:
-    """Return locations with one spelling of the scheme: a file may be added again by another."""
-    local = pc.replace_substring_regex(paths, f"^{LOCAL_SPELLINGS}", "/")
-    return pc.replace_substring_regex(local, f"^{S3_SPELLINGS}", "s3://")
+def with_keys(files: Table, places: Places) -> Table:
+    """Return files (FILES) with a column KEY: what tells their places apart."""
+    chunks = [places.keys(chunk) for chunk in files.column("file_path").chunks]
+    return files.append_column(KEY, pa.chunked_array(chunks, pa.string()))
 
 
 def live_files(io: FileIO, manifests: Table) -> Iterator[Table]:

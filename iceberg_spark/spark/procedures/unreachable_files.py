@@ -8,19 +8,20 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.maintenance.expire import FindFiles
+from iceberg_spark.io.places import Places
 from iceberg_spark.maintenance.reachable import (
-    LOCAL_SPELLINGS,
+    KEY,
     MANIFESTS,
-    S3_SPELLINGS,
     Manifests,
     live_files,
     unreachable_files,
+    with_keys,
 )
+from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
@@ -31,7 +32,7 @@ Table: TypeAlias = Any  # pyarrow ships no types
 MANY_FILES = 2_000_000
 """From here on an active session is used: the paths are some 400 MB then."""
 
-_FILES_DDL = "file_path string, content int"
+_FILES_DDL = "file_path string, content int, key string"
 _MANIFESTS_A_TASK = 32
 _ROWS_AT_A_TIME = 50_000
 
@@ -58,27 +59,24 @@ class _ReadLive:
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        io = FsspecIO(self.properties)
+        io, places = FsspecIO(self.properties), Places()
         for batch in batches:
             for files in live_files(io, pa.Table.from_batches([batch], MANIFESTS)):
-                yield from files.cast(FILES).to_batches()
+                yield from with_keys(files.cast(FILES), places).to_batches()
 
 
 def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) -> Iterator[Table]:
     """Yield the files that only unreachable manifests hold; the driver holds 50,000 at a time."""
     check_worker_python(spark)
-    gone = _live(spark, io, manifests.unreachable).dropDuplicates(["file_path"])
-    used = _live(spark, io, manifests.kept).select(_key().alias("key"))
-    left = gone.withColumn("key", _key()).join(used, "key", "left_anti")
+    gone = _live(spark, io, manifests.unreachable)
+    if manifests.others.num_rows:
+        gone = gone.union(spark.createDataFrame(with_keys(manifests.others, Places())))
+    used = _live(spark, io, manifests.kept).select(KEY)
+    left = gone.dropDuplicates([KEY]).join(used, KEY, "left_anti")
     rows = left.select("file_path", "content").toLocalIterator()
     while portion := tuple(islice(rows, _ROWS_AT_A_TIME)):
         paths, contents = zip(*portion, strict=True)
         yield pa.table([pa.array(paths, pa.string()), pa.array(contents, pa.int32())], FILES.names)
-
-
-def _key() -> Column:
-    local = functions.regexp_replace("file_path", f"^{LOCAL_SPELLINGS}", "/")
-    return functions.regexp_replace(local, f"^{S3_SPELLINGS}", "s3://")
 
 
 def _live(spark: SparkSession, io: FileIO, manifests: Table) -> DataFrame:

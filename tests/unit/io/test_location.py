@@ -50,3 +50,29 @@ def test_a_path_with_a_colon_later_on_is_local():
 @pytest.mark.parametrize("path", ["a/b", "db.t", "t"])
 def test_relative_names_are_not_absolute(path: str):
     assert not location.is_absolute(path)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "same"),
+    [
+        ("/x/../a/b", "/a/b"),
+        ("file:///a/./b/.", "/a/b"),
+        ("FILE:/a/b", "/a/b"),
+        ("/../a", "/a"),
+        ("s3://b/x/../k", "s3a://b/k"),
+        ("s3://b/../k", "s3://b/k"),
+        ("http://h/a%20b", "http://h/a b"),
+    ],
+)
+def test_dots_are_resolved_as_text(spelling: str, same: str):
+    assert location.normalise(spelling) == location.normalise(same)
+
+
+def test_a_local_path_is_opened_with_its_dots_resolved_as_java_does():
+    assert location.strip_scheme("file:/a/link/../b") == "/a/b"
+    assert location.strip_scheme("/a..b/c") == "/a..b/c"
+
+
+def test_one_scheme_leaves_all_but_the_scheme():
+    assert location.one_scheme("s3a://b//k") == "s3://b//k"
+    assert location.one_scheme("file:///a//b") == location.one_scheme("/a//b") == "file:/a//b"

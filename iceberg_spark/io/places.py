@@ -1,0 +1,90 @@
+"""Which locations are one place: one key for all spellings of a file, links followed.
+
+For saying that a file is still used, so whatever may be one file gets one key. What two keys
+name are surely two files; two files of an object store may share one (`location.normalise`).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.io import location
+
+Column: TypeAlias = Any  # pyarrow ships no types
+
+_NOT_NAMES = ("", ".", "..")
+
+
+class Places:
+    """Keys of locations; folders are resolved once each, so one serves one look at a table."""
+
+    __slots__ = ("_folders", "_links")
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+        self._links: dict[str, str] = {}  # keys of links that are files, and of what they lead to
+
+    def key(self, path: str) -> str:
+        """Return the key of one location."""
+        folder, slash, name = path.rpartition("/")
+        if not slash or name in _NOT_NAMES:
+            folder, _, name = location.normalise(path).rpartition("/")
+        found = f"{self.folder(folder)}/{name}"
+        return self._links.get(found, found)
+
+    def keys(self, paths: Column) -> Column:
+        """Return the keys of a column of locations: by folder, since files are many."""
+        folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "")
+        names = pc.replace_substring_regex(paths, "(?s)^.*/", "")
+        encoded = folders.dictionary_encode()
+        known = pa.array(
+            [self.folder(each) for each in encoded.dictionary.to_pylist()], pa.string()
+        )
+        found = pc.binary_join_element_wise(known.take(encoded.indices), names, "/")
+        odd = pc.or_(
+            pc.is_in(names, value_set=pa.array(_NOT_NAMES)),
+            pc.invert(pc.match_substring(paths, "/")),
+        )
+        if self._links:
+            links = pa.array(self._links, pa.string())
+            odd = pc.or_(odd, pc.is_in(found, value_set=links))
+        if not pc.any(odd).as_py():
+            return found
+        single = [self.key(path) for path in paths.filter(odd).to_pylist()]
+        return pc.replace_with_mask(found, odd, pa.array(single, pa.string()))
+
+    def folder(self, folder: str) -> str:
+        """Return the key of a folder."""
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._folders[folder] = self._resolved(folder)
+        return known
+
+    def _resolved(self, folder: str) -> str:
+        place = location.normalise(folder)
+        kind = location.store_of(folder)
+        if kind != location.LOCAL:
+            return _without_host(place) if kind in location.HADOOP else place
+        real = os.path.realpath(place.removeprefix("file:"))
+        for name, target in _linked_files(real).items():
+            self._links[f"file:{real.rstrip('/')}/{name}"] = f"file:{target}"
+        return f"file:{real.rstrip('/')}"
+
+
+def _without_host(place: str) -> str:
+    """Return a Hadoop location by its path alone: `hdfs:///a` and `hdfs://nn/a` may be one."""
+    kind, _, rest = place.partition("://")
+    return f"{kind}:///{rest.partition('/')[2]}"
+
+
+def _linked_files(folder: str) -> dict[str, str]:
+    """Return the names in a local folder that are links, and where they lead."""
+    try:
+        with os.scandir(folder) as entries:
+            return {e.name: os.path.realpath(e.path) for e in entries if e.is_symlink()}
+    except (OSError, ValueError):  # no such folder, or no name that could be one
+        return {}

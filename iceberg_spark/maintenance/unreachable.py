@@ -1,0 +1,138 @@
+"""What an expiry leaves behind, and which of it the table may delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.places import Places
+from iceberg_spark.maintenance.reachable import Manifests, manifests_of, statistics_paths
+from iceberg_spark.manifest.live_files import FILES
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Snapshot
+
+Table: TypeAlias = Any  # pyarrow ships no types
+Column: TypeAlias = Any
+FindFiles: TypeAlias = Callable[[FileIO, Manifests], Iterable[Table]]
+"""From manifests to the files (tables of FILES) that only the unreachable ones hold."""
+
+NONE = FILES.empty_table().rename_columns(["file_path", "kind"])
+"""The columns of found files: where they are and what (`FileKind`)."""
+
+
+class FileKind(IntEnum):
+    """Kinds of files in the order they are deleted; the first three are `DataFileContent`."""
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+    MANIFEST = 3
+    MANIFEST_LIST = 4
+    STATISTICS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Files that no snapshot reaches: the table's own, and those outside its folders."""
+
+    own: Table
+    outside: Table
+
+
+def left_behind(
+    io: FileIO, before: TableMetadata, after: LoadedTable, find: FindFiles
+) -> Iterator[Found]:
+    """Yield what `before` reached and `after` doesn't, files before what names them.
+
+    So a deletion that breaks off leaves a trail. Whatever the table has under any spelling, as
+    any kind of file, stays; so do metadata files.
+    """
+    gone = [
+        one for number, one in before.snapshots.items() if number not in after.metadata.snapshots
+    ]
+    if not gone:
+        return
+    manifests = manifests_of(io, gone, before, after.metadata)
+    parting = _Parting(io, after, _used(after, manifests))
+    named = _named(gone, before, manifests)
+    usual = parting.now.metadata_mask(_paths(named))
+    manifests = replace(manifests, others=_as(named.filter(pc.invert(usual)), FILES))
+    if manifests.unreachable.num_rows or manifests.others.num_rows:
+        for files in find(io, manifests):
+            yield parting.parted(_as(files, NONE.schema))
+    yield parting.parted(named.filter(usual))
+
+
+class _Parting:
+    """Tells the table's own files; earlier metadata is read when the newest doesn't own one."""
+
+    __slots__ = ("_ever", "_io", "_places", "_table", "_used", "now")
+
+    def __init__(self, io: FileIO, table: LoadedTable, used: Column) -> None:
+        self._io = io
+        self._table = table
+        self._places = Places()
+        self._used = self._places.keys(used)
+        self.now = OwnedFolders(io, table)
+        self._ever: OwnedFolders | None = None
+
+    def parted(self, files: Table) -> Found:
+        """Leave out what the table uses otherwise, and part its own from the others."""
+        paths = _paths(files)
+        used = pc.is_in(self._places.keys(paths), value_set=self._used)
+        stay = pc.or_(used, pc.match_substring_regex(paths, POINTERS))
+        files = files.filter(pc.invert(stay))
+        own = self._own(_paths(files))
+        return Found(files.filter(own), files.filter(pc.invert(own)))
+
+    def _own(self, paths: Column) -> Column:
+        own = self.now.mask(paths)
+        if pc.all(own).as_py() is not False:  # none at all counts as all
+            return own
+        if self._ever is None:
+            former = former_metadata(self._io, self._table)
+            self._ever = OwnedFolders(self._io, self._table, former)
+        return self._ever.mask(paths)
+
+
+def _named(gone: Sequence[Snapshot], before: TableMetadata, manifests: Manifests) -> Table:
+    """Return the files that may go besides data and delete files, used otherwise or not."""
+    lists = {one.manifest_list for one in gone if one.manifest_list}
+    return pa.concat_tables(
+        [
+            _of_kind(FileKind.MANIFEST, manifests.unreachable.column("manifest_path").to_pylist()),
+            _of_kind(FileKind.MANIFEST_LIST, sorted(lists)),
+            _of_kind(FileKind.STATISTICS, sorted(statistics_paths(before))),
+        ]
+    )
+
+
+def _used(after: LoadedTable, manifests: Manifests) -> Column:
+    """Return the locations of all that the table has, but for data and delete files."""
+    metadata = after.metadata
+    lists = [one.manifest_list for one in metadata.snapshots.values() if one.manifest_list]
+    log = [entry.metadata_file for entry in metadata.metadata_log]
+    others = [*lists, *statistics_paths(metadata), *log, after.metadata_location]
+    kept = manifests.kept.column("manifest_path").to_pylist()
+    return pa.array([*kept, *others], pa.string())
+
+
+def _of_kind(kind: FileKind, paths: list[str]) -> Table:
+    kinds = pa.repeat(pa.scalar(int(kind), pa.int32()), len(paths))
+    return pa.table([pa.array(paths, pa.string()), kinds], schema=NONE.schema)
+
+
+def _as(files: Table, schema: Any) -> Table:
+    return files.rename_columns(schema.names).cast(schema)
+
+
+def _paths(files: Table) -> Column:
+    return files.column(0).combine_chunks()
