@@ -8,6 +8,7 @@ from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
@@ -26,13 +27,15 @@ def create(
     given = as_schema(schema)
     texts = property_texts(properties)
     check_writable_version(texts)
+    location = catalog.location_of(identifier)
+    check_free(catalog.io(location), location, asked=True)
     loaded = create_table(
         catalog,
         identifier,
         given,
         parse_partition_spec(_texts("partition_by", partition_by), given),
         parse_sort_order(_texts("sort_order", sort_order), given),
-        location=catalog.location_of(identifier),
+        location=location,
         properties=texts,
     )
     return Table(catalog, loaded)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import MappingProxyType
 
 from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.foreign_folder import foreign_folder
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
     Codec,
@@ -118,6 +119,9 @@ class FileSystemCatalog:
                 return load_version(self._io, table, found.metadata_location)
             except NoSuchFileError:  # deleted after a later commit: look again
                 continue
+        other = foreign_folder(self._io, table)
+        if other is not None:
+            raise NoSuchTableError(f"No Iceberg table at {table}: {other}")
         raise NoSuchTableError(
             f"No table at {table}: there is no metadata file in its folder '{METADATA_FOLDER}'; "
             "give the location that holds that folder, or create the table"

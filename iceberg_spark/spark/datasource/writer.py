@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import NoSuchTableError
@@ -141,6 +142,7 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
     except NoSuchTableError:
         location = catalog.location_of(identifier)
+        check_free(catalog.io(location), location, asked=False)
         creation = new_table_updates(
             given,
             parse_partition_spec(options.partition_by, given, case_sensitive=False),

@@ -1,0 +1,165 @@
+"""What a folder without a table holds instead, told from a few short listings.
+
+Asked only where a table was not found, or is about to be made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
+from iceberg_spark.catalog.versions import newest_version
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+
+_OWN = (METADATA_FOLDER, "data")
+_MARKS = {"_delta_log": "a Delta table", ".hoodie": "a Hudi table"}
+_KINDS = {
+    ".parquet": "Parquet", ".parq": "Parquet", ".orc": "ORC", ".avro": "Avro", ".csv": "CSV",
+    ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON",
+}  # fmt: skip
+_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
+_DEPTH = 4
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignFolder:
+    """What is at a location, and what to do about it, each as part of a sentence.
+
+    `is_data` says that it holds rows of others, `is_owned` that a table, an Iceberg table or one
+    of another format, takes every file in it for its own.
+    """
+
+    what: str
+    advice: str
+    is_data: bool = False
+    is_owned: bool = False
+
+    def __str__(self) -> str:
+        return f"it is {self.what}: {self.advice}"
+
+
+def foreign_folder(io: FileIO, folder: str) -> ForeignFolder | None:
+    """Return what a location without a table is, None where nothing is known to be there.
+
+    A store that can't be listed gives None: this never fails.
+    """
+    try:
+        return _inside(io, folder) or _look(io, folder)
+    except Exception:  # noqa: BLE001 - a driver's own errors too: this adds to a message only
+        return None
+
+
+def check_free(io: FileIO, folder: str, *, asked: bool) -> None:
+    """Refuse to make a table where others keep theirs: its files would be taken for theirs.
+
+    `asked` says that somebody called for the new table; a save that would make one by the way
+    is refused beside plain data files as well, whose rows it would not show. Raises
+    InvalidInputError.
+    """
+    found = foreign_folder(io, folder)
+    if found is not None and (found.is_owned or (found.is_data and not asked)):
+        raise InvalidInputError(
+            f"No Iceberg table is at {folder}, and none is made there, for it is {found.what}. "
+            f"Choose another location, or {found.advice}"
+        )
+
+
+def _inside(io: FileIO, folder: str) -> ForeignFolder | None:
+    """Tell a table's own `data` or `metadata`, or a folder below."""
+    parts = folder.rstrip("/").split("/")
+    for at in range(len(parts) - 1, 0, -1):
+        table = "/".join(parts[:at])
+        if parts[at] in _OWN and table and newest_version(io, table) is not None:
+            what = f"in the folder '{parts[at]}' of the table {table}"
+            return ForeignFolder(what, "give that table's location", is_owned=True)
+    name, hash_mark, shown = folder.rpartition("#")
+    if hash_mark and name and newest_version(io, name) is not None:
+        advice = f"load {name}, then t.inspect.{shown}(), or use spark.read...load(...)"
+        return ForeignFolder(f"the metadata table '{shown}' of {name}", advice)
+    return None
+
+
+def _look(io: FileIO, folder: str) -> ForeignFolder | None:
+    files, at = io.arrow(folder)
+    here = _entries(files, at)
+    if here is None:
+        return _one_file(files.get_file_info(at))
+    for mark, what in _MARKS.items():
+        if any(one.base_name == mark for one in here):
+            advice = f"read it with Spark's {what.split()[1]} package, and write its rows here"
+            return ForeignFolder(what, advice, is_data=True, is_owned=True)
+    tables = _tables(io, files, folder, here)
+    if tables:
+        advice = f"give one of them: {', '.join(tables)}"
+        return ForeignFolder("a folder of tables", advice)
+    return _files_below(files, here)
+
+
+def _entries(files: pafs.FileSystem, at: str) -> list[Any] | None:
+    """Return what lies right in a folder, None for a file."""
+    if files.get_file_info(at).type == pafs.FileType.File:
+        return None
+    found = files.get_file_info(pafs.FileSelector(at, allow_not_found=True))
+    return sorted(found, key=lambda one: str(one.path))
+
+
+def _one_file(info: Any) -> ForeignFolder | None:
+    kind = _kind(info.base_name)
+    if kind is None:
+        return ForeignFolder("a file", "give the location of a table, which is a folder")
+    return ForeignFolder(f"one {kind} file", _advice(kind, "its rows"), is_data=True)
+
+
+def _tables(io: FileIO, files: pafs.FileSystem, folder: str, here: list[Any]) -> list[str]:
+    """Return names of tables that lie right in a folder; few of its folders are looked at."""
+    folders = [one for one in here if one.type == pafs.FileType.Directory]
+    found = []
+    for one in folders[:_NAMED]:
+        metadata = files.get_file_info(f"{one.path.rstrip('/')}/{METADATA_FOLDER}")
+        below = location.join(folder, one.base_name)
+        if metadata.type == pafs.FileType.Directory and newest_version(io, below) is not None:
+            found.append(below)
+    return found
+
+
+def _files_below(files: pafs.FileSystem, here: list[Any]) -> ForeignFolder | None:
+    """Tell data files by their names, right here or in the first Hive-style folders."""
+    columns: list[str] = []
+    for _ in range(_DEPTH):
+        kinds = Counter(kind for one in here if (kind := _kind(one.base_name)) is not None)
+        if kinds:
+            kind = kinds.most_common(1)[0][0]
+            what = f"a folder of {kind} files"
+            if columns:
+                what += f" in Hive-style folders of {', '.join(columns)}"
+            return ForeignFolder(what, _advice(kind, "their rows"), is_data=True)
+        parts = [one for one in here if "=" in one.base_name and _kind(one.base_name) is None]
+        if not parts:
+            return None
+        columns.append(str(parts[0].base_name).partition("=")[0])
+        here = _entries(files, parts[0].path) or []
+    return None
+
+
+def _kind(name: str) -> str | None:
+    lower = name.lower()
+    if lower.startswith(("_", ".")):
+        return None
+    for packed in _PACKED:
+        lower = lower.removesuffix(packed)
+    return next((kind for ending, kind in _KINDS.items() if lower.endswith(ending)), None)
+
+
+def _advice(kind: str, what: str) -> str:
+    read = f"read it with spark.read.{kind.lower()}"
+    if kind == "Parquet":
+        made = "or make a table with ice.create_table(...)"
+        return f"{read}, {made} and take it in by t.add_files(...), which copies nothing"
+    return f"{read}, and append {what} to a table"
