@@ -9,7 +9,7 @@ from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.registry import load_catalog as load
-from iceberg_spark.catalog.table_name import TableName, table_name
+from iceberg_spark.maintenance.drop import drop_table
 
 
 class TableCatalog:
@@ -28,33 +28,37 @@ class TableCatalog:
         """The catalog's name."""
         return self._catalog.name
 
-    def load_table(self, identifier: TableName) -> Table:
+    def load_table(self, identifier: str) -> Table:
         """Load a table. Raises NoSuchTableError."""
-        return Table(self._catalog, self._catalog.load(table_name(identifier)))
+        return Table(self._catalog, self._catalog.load(identifier))
 
     def create_table(
         self,
-        identifier: TableName,
+        identifier: str,
         schema: SchemaInput,
         *,
-        partition_by: Sequence[str] | str | None = (),
-        sort_order: Sequence[str] | str | None = (),
-        properties: Mapping[str, object] | None = None,
+        partition_by: Sequence[str] | str = (),
+        sort_order: Sequence[str] | str = (),
+        properties: Mapping[str, str] | None = None,
     ) -> Table:
         """Create an empty table, as `iceberg_spark.create_table` does."""
         made = properties or {}
-        return create(self._catalog, table_name(identifier), schema, partition_by, sort_order, made)
+        return create(self._catalog, identifier, schema, partition_by, sort_order, made)
 
-    def table_exists(self, identifier: TableName) -> bool:
+    def table_exists(self, identifier: str) -> bool:
         """Return whether there is a table of that name."""
-        return self._catalog.table_exists(table_name(identifier))
+        return self._catalog.table_exists(identifier)
 
-    def drop_table(self, identifier: TableName, purge: bool = False) -> None:
-        """Remove a table; with `purge` its files too."""
-        self._catalog.drop_table(table_name(identifier), purge)
+    def drop_table(self, identifier: str, purge: bool = False) -> None:
+        """Remove a table; with `purge` its files too, those in its own folders.
+
+        Tables below its location and files that `add_files` took from elsewhere stay. Raises
+        NoSuchTableError, and ValidationException for a purge where `gc.enabled` is false.
+        """
+        drop_table(self._catalog, identifier, purge=purge)
 
 
-def load_catalog(name: str | None = None, **properties: object) -> TableCatalog:
+def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`) or `memory`; configuration is

@@ -27,6 +27,7 @@ from iceberg_spark.catalog.metadata_file import (
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.new_version import another_came_first, create_version, unknown
+from iceberg_spark.catalog.purge import files_to_purge
 from iceberg_spark.catalog.versions import (
     VERSION_HINT,
     FoundVersion,
@@ -176,7 +177,7 @@ class FileSystemCatalog:
         codec_of(metadata.properties)
         committed = self._put(table, (found.version or 0) + 1, metadata, codec, newest)
         with suppress(Exception):  # it has landed: no failure from here on is the commit's
-            delete_dropped(self._io, newest.metadata, metadata)
+            delete_dropped(self._io, newest, committed)
         return committed
 
     def _committable(self, table: str) -> FoundVersion:
@@ -293,15 +294,15 @@ class FileSystemCatalog:
             raise CommitFailedException(f"Others came first: {table} is at {versions[-1][1]} now")
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
-        """Remove the table's metadata files, oldest first; with `purge` everything in its folder.
+        """Remove the table's metadata files, oldest first; with `purge` its data and metadata too.
 
-        Files outside the table's location stay.
+        Files outside the table's folders stay (`purge.files_to_purge`).
         """
         table = self.location_of(identifier)
         if is_metadata_file(table) or not self.table_exists(identifier):
             raise NoSuchTableError(f"No table at {table} to drop")
         self._committable(table)
-        rest = [info.path for info in self._io.list(table)] if purge else []
+        rest = files_to_purge(self._io, self.load(identifier), table) if purge else ()
         versions = [path for _, path in version_files(self._io, table)]
         hint = location.join(table, METADATA_FOLDER, VERSION_HINT)
         self._io.delete_many([*versions, hint])

@@ -22,6 +22,7 @@ from iceberg_spark.catalog.metadata_file import (
     numbered_name,
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
+from iceberg_spark.catalog.purge import check_purge, files_to_purge
 from iceberg_spark.errors import CommitFailedException, NoSuchTableError, TableAlreadyExistsError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
@@ -110,7 +111,7 @@ class MemoryCatalog:
             _tables[self._name, identifier] = committed
         if newest is not None:
             with suppress(Exception):  # it has landed: no failure from here on is the commit's
-                delete_dropped(self._io, newest.metadata, committed.metadata)
+                delete_dropped(self._io, newest, committed)
         return committed
 
     def _write(
@@ -130,10 +131,13 @@ class MemoryCatalog:
         return LoadedTable(identifier, metadata, path)
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
-        """Forget the table; with `purge` remove everything below its location."""
+        """Forget the table; with `purge` remove its data and metadata (`files_to_purge`)."""
         with _swap:
-            found = _tables.pop((self._name, identifier), None)
-        if found is None:
-            raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}' to drop")
+            found = _tables.get((self._name, identifier))
+            if found is None:
+                raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}' to drop")
+            if purge:
+                check_purge(found)
+            del _tables[self._name, identifier]
         if purge:
-            self._io.delete_many([info.path for info in self._io.list(found.metadata.location)])
+            self._io.delete_many(files_to_purge(self._io, found, found.metadata.location))

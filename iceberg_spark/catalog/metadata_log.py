@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import StorageError
+from iceberg_spark.catalog.metadata_file import is_metadata_file, read_metadata, version_of
+from iceberg_spark.catalog.owned import OwnedFolders, is_folder
+from iceberg_spark.errors import CorruptFileError, StorageError, UnsupportedError
+from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.places import Places
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_log import add_metadata_log_entry
 from iceberg_spark.spec.properties import (
@@ -26,16 +30,35 @@ def with_log(metadata: TableMetadata, base: LoadedTable) -> TableMetadata:
     return logged
 
 
-def delete_dropped(io: FileIO, base: TableMetadata, committed: TableMetadata) -> None:
+def delete_dropped(io: FileIO, base: LoadedTable, committed: LoadedTable) -> None:
     """Delete the files that fell out of the log, where the table asks for that.
 
-    Called after the commit: a file that can't be deleted is left to orphan removal.
+    Only the table's own metadata files: a log can name any file. Called after the commit: a file
+    that can't be deleted is left to orphan removal.
     """
-    if not bool_property(committed.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED):
+    if not bool_property(committed.metadata.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED):
         return
-    kept = {entry.metadata_file for entry in committed.metadata_log}
-    dropped = [e.metadata_file for e in base.metadata_log if e.metadata_file not in kept]
+    places = Places()
+    log = [entry.metadata_file for entry in committed.metadata.metadata_log]
+    used = {places.key(path) for path in (*log, committed.metadata_location)}
+    named = [entry.metadata_file for entry in base.metadata.metadata_log]
+    dropped = [path for path in named if places.key(path) not in used]
+    if not dropped:
+        return
+    owned = OwnedFolders(io, committed)
     try:
-        io.delete_many(dropped)
+        io.delete_many([path for path in dropped if _is_own(io, path, committed, owned)])
     except StorageError:
         return
+
+
+def _is_own(io: FileIO, path: str, table: LoadedTable, owned: OwnedFolders) -> bool:
+    """Return whether a file is former metadata of a table: by name and folder, or by its uuid."""
+    if not is_metadata_file(path) or not owned.in_metadata(path):
+        return False
+    if is_folder(table) and version_of(location.name(path)) is not None:
+        return True
+    try:
+        return read_metadata(io, path).table_uuid == table.metadata.table_uuid
+    except (StorageError, CorruptFileError, UnsupportedError):
+        return False

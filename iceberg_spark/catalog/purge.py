@@ -1,0 +1,69 @@
+"""Which files go with a table that is dropped: its own folders without the tables in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
+from iceberg_spark.catalog.owned import own_folders
+from iceberg_spark.catalog.versions import is_pointer
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.places import Places
+from iceberg_spark.spec.properties import GC_ENABLED, bool_property
+
+DATA_FOLDER = "data"
+
+
+def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
+    """Return the files below a table's location that are surely its own.
+
+    Those in its folders of data and metadata, whether a snapshot has them or not. Tables below
+    the location and other files there are not among them, nor is what links lead to. Raises
+    ValidationException where `gc.enabled` is false.
+    """
+    check_purge(table)
+    listed = [info.path for info in io.list(home)]
+    places = Places()
+    root = places.folder(home)
+    own = {places.folder(each) for each in own_folders(table.metadata)} - {root}
+    own |= {f"{root}/{DATA_FOLDER}", f"{root}/{METADATA_FOLDER}"}
+    others = set(_tables(listed, places)) - {root}
+    return tuple(path for path in listed if _is_in(path, places, own, others))
+
+
+def check_purge(table: LoadedTable) -> None:
+    """Refuse to delete the files of a table that shares them (Java: Spark's DROP TABLE PURGE)."""
+    if not bool_property(table.metadata.properties, GC_ENABLED):
+        raise ValidationException(
+            f"Can't purge {table.identifier}: '{GC_ENABLED}' is false, other tables may use its "
+            f"files; drop it without purge, or set '{GC_ENABLED}' to true if none does"
+        )
+
+
+def _tables(listed: Sequence[str], places: Places) -> Iterator[str]:
+    """Yield the folders of tables, known by their metadata files."""
+    for path in listed:
+        folder = location.parent(path)
+        if is_pointer(path) and location.name(folder) == METADATA_FOLDER:
+            yield places.folder(location.parent(folder))
+
+
+def _is_in(path: str, places: Places, own: set[str], others: set[str]) -> bool:
+    """Return whether the nearest folder above a file that belongs to someone is the table's own."""
+    at = places.folder(location.parent(path))
+    while at not in others:
+        if at in own and not _is_table_in(at, others):
+            return True
+        above = location.parent(at)
+        if len(above) >= len(at):
+            return False
+        at = above
+    return False
+
+
+def _is_table_in(folder: str, others: set[str]) -> bool:
+    """Return whether a folder named as the table's own is a part of another table."""
+    return location.parent(folder) in others

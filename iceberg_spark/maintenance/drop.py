@@ -1,0 +1,63 @@
+"""Drop a table, and with `purge` the files of its own that are anywhere."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
+from iceberg_spark.catalog.purge import check_purge
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
+
+
+def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
+    """Remove a table from its catalog; with `purge` its files as well.
+
+    The catalog removes the folders of data and metadata at the table's location. What the table's
+    snapshots have besides goes where it lies in another folder of the table's own; files that
+    `add_files` took from elsewhere, and other tables, stay. Raises NoSuchTableError,
+    ValidationException (`gc.enabled`).
+    """
+    if not purge:
+        catalog.drop_table(identifier, purge=False)
+        return
+    table = catalog.load(identifier)
+    check_purge(table)
+    io = catalog.io(table.metadata.location)
+    own: list[str] = []
+    with suppress(IcebergError):  # of a broken table what lies at its location goes
+        own = _own_files(io, table)
+    catalog.drop_table(identifier, purge=True)
+    io.delete_many(own)
+
+
+def _own_files(io: FileIO, table: LoadedTable) -> list[str]:
+    """Return the files that the table's snapshots reach, in the table's own folders.
+
+    Memory: some 200 bytes a file.
+    """
+    metadata = table.metadata
+    snapshots = tuple(metadata.snapshots.values())
+    manifests = manifests_of(io, snapshots, metadata, metadata).kept
+    lists = [one.manifest_list for one in snapshots if one.manifest_list]
+    named = pa.array([*lists, *sorted(statistics_paths(metadata))], pa.string())
+    owned = OwnedFolders(io, table, former_metadata(io, table))
+    columns = chain(
+        (chunk for files in live_files(io, manifests) for chunk in files.column(0).chunks),
+        manifests.column("manifest_path").chunks,
+        (named,),
+    )
+    return [path for column in columns for path in _owned(owned, column)]
+
+
+def _owned(owned: OwnedFolders, paths: Any) -> list[str]:
+    mask = pc.and_(owned.mask(paths), pc.invert(pc.match_substring_regex(paths, POINTERS)))
+    found: list[str] = paths.filter(mask).to_pylist()
+    return found
