@@ -54,7 +54,8 @@ class Evolution:
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with exactly `schema`; columns that are right already are shared."""
         rows = batch.num_rows
-        columns = [_column(source, batch.columns, rows) for source in self.sources]
+        given = batch.columns  # makes all of them each time it is asked
+        columns = [_column(source, given, rows) for source in self.sources]
         return batch_of(rows, columns, self.schema)
 
 
@@ -84,11 +85,12 @@ def needed_leaves(
     A struct of which only children that the file lacks are wanted still needs one of its old
     children: without it, a null struct can't be told from a struct of nulls.
     """
+    finder = _finder(fields, constants)
     found: set[int] = set()
     for field in wanted:
-        source = _find(fields, field, constants)
-        if isinstance(source, FileField):
-            found |= _leaves_for(source, field.field_type, constants)
+        source = finder.find(field)
+        if isinstance(source, int):
+            found |= _leaves_for(fields[source], field.field_type, constants)
     return frozenset(found)
 
 
@@ -144,21 +146,37 @@ def _with_id(field: t.NestedField, child: FileField) -> t.NestedField:
     return field
 
 
-def _find(
-    fields: tuple[FileField, ...], wanted: t.NestedField, constants: Constants
-) -> FileField | pa.Scalar | None:
-    """Return what gives a wanted field's values, None for its default."""
-    if isinstance(wanted.field_type, t.UnknownType):
-        return None
-    for field in fields:
-        if field.own_id == wanted.field_id:
-            return field
-    if wanted.field_id in constants:
-        return constants[wanted.field_id]
-    for field in fields:
-        if field.own_id is None and (field.mapped_id or -1) == wanted.field_id:
-            return field
-    return None
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds fields among some of a file's, each without a look at all the others."""
+
+    own: Mapping[int, int]
+    mapped: Mapping[int, int]
+    constants: Constants
+
+    def find(self, wanted: t.NestedField) -> int | pa.Scalar | None:
+        """Return the place of the field with a wanted one's values, or its constant.
+
+        None: neither is there, its default counts.
+        """
+        if isinstance(wanted.field_type, t.UnknownType):
+            return None
+        at = self.own.get(wanted.field_id)
+        if at is None and wanted.field_id in self.constants:
+            return self.constants[wanted.field_id]
+        return self.mapped.get(wanted.field_id) if at is None else at
+
+
+def _finder(fields: Sequence[FileField], constants: Constants) -> _Finder:
+    """Index fields by their ids; of several with one id the first counts."""
+    own: dict[int, int] = {}
+    mapped: dict[int, int] = {}
+    for at, field in enumerate(fields):
+        if field.own_id is None:
+            mapped.setdefault(field.mapped_id or -1, at)
+        else:
+            own.setdefault(field.own_id, at)
+    return _Finder(own, mapped, constants)
 
 
 def _column(source: _Source, columns: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -179,12 +197,26 @@ class _Compiler:
     def sources(
         self, fields: tuple[FileField, ...], wanted: Sequence[t.NestedField], parent: str
     ) -> list[_Source]:
-        return [self._source(fields, field, f"{parent}{field.name}") for field in wanted]
+        return self._sources_at(fields, wanted, [f"{parent}{field.name}" for field in wanted])
 
-    def _source(self, fields: tuple[FileField, ...], wanted: t.NestedField, path: str) -> _Source:
-        found = _find(fields, wanted, self.constants)
-        if isinstance(found, FileField):
-            return _Read(fields.index(found), self._step(found, wanted.field_type, path))
+    def _sources_at(
+        self,
+        fields: tuple[FileField, ...],
+        wanted: Sequence[t.NestedField],
+        paths: Sequence[str],
+    ) -> list[_Source]:
+        finder = _finder(fields, self.constants)
+        return [
+            self._source(fields, finder, field, path)
+            for field, path in zip(wanted, paths, strict=True)
+        ]
+
+    def _source(
+        self, fields: tuple[FileField, ...], finder: _Finder, wanted: t.NestedField, path: str
+    ) -> _Source:
+        found = finder.find(wanted)
+        if isinstance(found, int):
+            return _Read(found, self._step(fields[found], wanted.field_type, path))
         if found is not None:
             return _constant(found.cast(to_arrow_type(wanted.field_type, path)))
         return self._default(wanted, path)
@@ -250,7 +282,7 @@ class _Compiler:
                 step = self._step(child, field.field_type, where)
                 steps.append(step or _same)
             else:
-                source = self._source((child,), field, where)
+                (source,) = self._sources_at((child,), (field,), (where,))
                 steps.append(_from_one(source))
         return steps
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,7 +51,8 @@ class AlignPlan:
         Raises InvalidInputError naming the column for a null in a required one and for a value
         that the table's type can't hold.
         """
-        made = [_make(column, batch.columns, batch.num_rows) for column in self.columns]
+        given = batch.columns  # makes all of them each time it is asked
+        made = [_make(column, given, batch.num_rows) for column in self.columns]
         for column, array in zip(self.columns, made, strict=True):
             if column.field.required and array.null_count:
                 raise null_error(column.path)
@@ -123,11 +125,15 @@ def _sources(
 ) -> dict[int, int | None]:
     """Return the input's position for each field id, None where it has no such column."""
     names = [field.name for field in given]
+    exact = _places_by_name(names)
+    folded = {} if rules.case_sensitive else _places_by_name([name.lower() for name in names])
     used: dict[int, int | None] = {}
     for field in fields:
-        used[field.field_id] = _position(names, field.name, prefix, rules)
+        found = exact.get(field.name) or folded.get(field.name.lower(), [])
+        used[field.field_id] = _only(found, names, f"{prefix}{field.name}", prefix)
     taken = [source for source in used.values() if source is not None]
-    extra = [name for index, name in enumerate(names) if index not in taken]
+    known = set(taken)
+    extra = [name for index, name in enumerate(names) if index not in known]
     if extra:
         raise _unknown_columns(fields, extra, prefix)
     if rules.check_ordering and taken != sorted(taken):
@@ -159,16 +165,21 @@ def _unknown_columns(
     )
 
 
-def _position(names: Sequence[str], name: str, prefix: str, rules: _Rules) -> int | None:
-    exact = [index for index, other in enumerate(names) if other == name]
-    if not exact and not rules.case_sensitive:
-        exact = [index for index, other in enumerate(names) if other.lower() == name.lower()]
-    if len(exact) > 1:
-        found = ", ".join(f"'{prefix}{names[index]}'" for index in exact)
+def _places_by_name(names: Iterable[str]) -> dict[str, list[int]]:
+    """Return where each name is, so that many columns are found without a search for each."""
+    found = defaultdict[str, list[int]](list)
+    for index, name in enumerate(names):
+        found[name].append(index)
+    return dict(found)
+
+
+def _only(found: Sequence[int], names: Sequence[str], path: str, prefix: str) -> int | None:
+    if len(found) > 1:
+        shown = ", ".join(f"'{prefix}{names[index]}'" for index in found)
         raise InvalidSchemaError(
-            f"Column '{prefix}{name}' is ambiguous: the data has {found}; rename all but one"
+            f"Column '{path}' is ambiguous: the data has {shown}; rename all but one"
         )
-    return exact[0] if exact else None
+    return found[0] if found else None
 
 
 def _make(column: _Column, sources: Sequence[pa.Array], rows: int) -> pa.Array:
