@@ -7,6 +7,7 @@ sqlglot parses; this turns its tree into Iceberg types. Beyond Spark's own names
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 import sqlglot
@@ -15,6 +16,7 @@ from sqlglot.errors import SqlglotError
 
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec import types as t
+from iceberg_spark.spec.nearest import nearest
 from iceberg_spark.spec.schema import Schema
 
 _KIND = e.DType
@@ -38,6 +40,24 @@ _SIMPLE: dict[e.DType, t.PrimitiveType] = {
     _KIND.UUID: t.UUIDType(),
 }
 
+_SHOWN_NAMES = (
+    "boolean", "int", "bigint", "float", "double", "decimal(p, s)", "date", "timestamp",
+    "timestamp_ntz", "string", "binary", "struct<...>", "array<...>", "map<...>", "uuid", "time",
+)  # fmt: skip
+_NAMES = frozenset((
+    *(name.partition("(")[0].partition("<")[0] for name in _SHOWN_NAMES), "bool", "byte",
+    "tinyint", "short", "smallint", "integer", "long", "real", "dec", "numeric", "timestamp_ltz",
+    "timestamptz", "varchar", "char", "character", "text", "variant", "void", "interval",
+))  # fmt: skip
+_COMMENTS = re.compile(r"'(?:[^'\\]|\\.)*'")
+_TYPE_WORDS = re.compile(
+    r"\barray\s*<\s*([A-Za-z_]\w*)"
+    r"|\bmap\s*<\s*([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)"
+    r"|(?:^|[,<])\s*(?:`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(?::|\s)\s*(?=([A-Za-z_]\w*))",
+    re.IGNORECASE,
+)
+"""The words where types belong: in arrays and maps, and after names of columns and fields."""
+
 
 def schema_from_ddl(text: str) -> Schema:
     """Return a schema with provisional ids for "name type [not null] [comment '...'], ...".
@@ -47,7 +67,9 @@ def schema_from_ddl(text: str) -> Schema:
     try:
         statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="spark")
     except SqlglotError as error:
-        raise InvalidSchemaError(f"Schema '{text}' is no Spark DDL: {_first_line(error)}") from None
+        raise InvalidSchemaError(
+            _unknown_type(text) or f"Schema '{text}' is no Spark DDL: {_first_line(error)}"
+        ) from None
     columns = getattr(statement.this, "expressions", [])
     ids = itertools.count(1)
     return Schema(*(_field(column, text, ids) for column in columns))
@@ -97,6 +119,19 @@ def _type(kind: e.DataType, text: str, ids: Iterator[int]) -> t.IcebergType:
             raise InvalidSchemaError(
                 f"Type '{kind.sql('spark')}' in '{text}' is none that a table column can have"
             )
+
+
+def _unknown_type(text: str) -> str | None:
+    """Name the first word where a type belongs that is none, None where all are types."""
+    unquoted = _COMMENTS.sub("", text)
+    words = [word for found in _TYPE_WORDS.finditer(unquoted) for word in found.groups() if word]
+    for word in words:
+        if word.lower() not in _NAMES:
+            close = nearest(word, sorted(_NAMES))
+            meant = f"; did you mean '{close}'?" if close else "."
+            known = ", ".join(_SHOWN_NAMES)
+            return f"Unknown type '{word}' in '{text}'{meant} Types are {known}"
+    return None
 
 
 def _first_line(error: SqlglotError) -> str:

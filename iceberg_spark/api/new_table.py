@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 from iceberg_spark.api.format_version import check_writable_version
@@ -11,6 +12,7 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.spec.known_properties import misspelt
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.transaction.create_table import create_table
 
@@ -27,6 +29,8 @@ def create(
     given = as_schema(schema)
     texts = property_texts(properties)
     check_writable_version(texts)
+    for told in misspelt(texts):
+        warnings.warn(told, stacklevel=3)
     location = catalog.location_of(identifier)
     check_free(catalog.io(location), location, asked=True)
     loaded = create_table(

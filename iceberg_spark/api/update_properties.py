@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -9,6 +10,7 @@ from typing import Any, Self
 from iceberg_spark.api.arguments import shown
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.spec.known_properties import misspelt
 
 
 class UpdateProperties:
@@ -46,6 +48,8 @@ class UpdateProperties:
 
     def commit(self) -> None:
         """Commit the changes at once."""
+        for told in misspelt(self._updates):
+            warnings.warn(told, stacklevel=2)
         with self._transaction as tx:
             tx.set_properties(self._updates, tuple(self._removals))
 

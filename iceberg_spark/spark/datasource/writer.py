@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,9 +24,11 @@ from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import WriteOptions
 from iceberg_spark.spark.adapt.task import task_id, was_tried_before
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.datasource.creation import check_creation_options
 from iceberg_spark.spark.datasource.messages import FilesWritten
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.known_properties import misspelt
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
@@ -137,12 +140,15 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
     try:
         loaded = catalog.load(identifier)
         metadata = loaded.metadata
+        check_creation_options(options, metadata)
         if options.merge_schema:
             metadata = _merged(metadata, given)
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
     except NoSuchTableError:
         location = catalog.location_of(identifier)
         check_free(catalog.io(location), location, asked=False)
+        for told in misspelt(options.table_properties):
+            warnings.warn(told, stacklevel=2)
         creation = new_table_updates(
             given,
             parse_partition_spec(options.partition_by, given, case_sensitive=False),

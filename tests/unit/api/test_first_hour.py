@@ -14,7 +14,11 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.errors import IcebergError
+from iceberg_spark.errors import IcebergError, InvalidOptionError
+from iceberg_spark.spark.adapt.options import write_options
+from iceberg_spark.spark.datasource.creation import check_creation_options
+from iceberg_spark.spec import properties
+from iceberg_spark.spec.known_properties import misspelt
 from tests.unit.api.tables import ids, make, new_location, rows
 
 COLUMNS = "id bigint, name string, ts timestamp"
@@ -46,6 +50,22 @@ MISTAKES: dict[str, tuple[Use, str]] = {
     "a misspelt transform": (
         lambda _: ice.create_table(new_location(), COLUMNS, partition_by="dayz(ts)"),
         "did you mean 'day'",
+    ),
+    "a misspelt type": (
+        lambda _: ice.create_table(new_location(), "id integr"),
+        "Unknown type 'integr'.*did you mean 'integer'.*bigint",
+    ),
+    "a misspelt type in a struct": (
+        lambda _: ice.create_table(new_location(), "id int comment 'a b', s struct<a: strng>"),
+        "Unknown type 'strng'",
+    ),
+    "a misspelt type in a map": (
+        lambda _: ice.create_table(new_location(), "m map<string, intt>"),
+        "Unknown type 'intt'",
+    ),
+    "a misspelt type of a new column": (
+        lambda t: t.update_schema().add_column("x", "strng"),
+        "did you mean 'string'",
     ),
     "a partition column in other case": (
         lambda _: ice.create_table(new_location(), COLUMNS, partition_by="NAME"),
@@ -235,3 +255,66 @@ def test_pandas_is_not_needed(monkeypatch: pytest.MonkeyPatch):
     table.append(rows(id=[1], k=["a"]))
     with pytest.raises(IcebergError, match="not list"):
         table.append([1])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("write.fromat.default", "write.format.default"),
+        ("write.target-file-size", "write.target-file-size-bytes"),
+        ("read.split.targetsize", "read.split.target-size"),
+        ("commit.retry.num-retry", "commit.retry.num-retries"),
+        ("history.expire.max-snapshot-age", "history.expire.max-snapshot-age-ms"),
+    ],
+)
+def test_a_property_that_nobody_knows_is_told_and_kept(name: str, meant: str, table: Table):
+    told = f"'{name}' is none that Iceberg knows.*did you mean '{meant}'"
+    with pytest.warns(UserWarning, match=told):
+        made = ice.create_table(new_location(), COLUMNS, properties={name: "1"})
+    assert made.properties[name] == "1"
+    with pytest.warns(UserWarning, match=told):
+        table.update_properties().set({name: "1"}).commit()
+
+
+def test_known_properties_and_those_of_others_are_not_told(table: Table):
+    table.update_properties().set(
+        {
+            "write.parquet.bloom-filter-enabled.column.id": "true",
+            "write.metadata.metrics.column.name": "full",
+            "write.upsert.enabled": "true",
+            "owner": "me",
+            "my.write.mode": "x",
+        }
+    ).commit()
+    javas = (Path(__file__).parents[2] / "java_table_properties.txt").read_text().split()
+    ours = [one for one in vars(properties).values() if isinstance(one, str) and "." in one]
+    assert misspelt([*javas, *(one for one in ours if " " not in one)]) == []
+
+
+def check(table: Table, **options: str) -> None:
+    given = {key.replace("_", "-"): value for key, value in options.items()}
+    check_creation_options(write_options({"path": "x", **given}), table.metadata)
+
+
+def test_the_layout_of_a_save_is_the_tables_own_or_refused():
+    table = make(schema=COLUMNS, partition_by=["days(ts)", "bucket(4, id)", "name"])
+    check(table)
+    check(table, partition_by="day(ts), bucket(4, ID), Name", format_version="2")
+    for other in ("days(ts)", "days(ts), bucket(8, id), name", "months(ts), bucket(4, id), name"):
+        with pytest.raises(
+            InvalidOptionError, match=r"day\(ts\), bucket\[4\]\(id\), name.*update_spec"
+        ):
+            check(table, partition_by=other)
+    with pytest.raises(InvalidOptionError, match=r"sorted by nothing.*leave the option out"):
+        check(table, sort_order="id")
+    with pytest.raises(InvalidOptionError, match=r"the table has 2.*update_properties"):
+        check(table, format_version="1")
+    with pytest.raises(InvalidOptionError, match="partitioned by nothing"):
+        check(make(schema=COLUMNS), partition_by="name")
+
+
+def test_another_value_of_a_property_is_told():
+    table = make(schema=COLUMNS, **{"write.format.default": "orc"})
+    check(table, **{"table-property.write.format.default": "orc"})
+    with pytest.warns(UserWarning, match="this table has 'orc'"):
+        check(table, **{"table-property.write.format.default": "avro"})
