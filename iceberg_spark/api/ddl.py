@@ -70,6 +70,8 @@ def schema_from_ddl(text: str) -> Schema:
         raise InvalidSchemaError(
             _unknown_type(text) or f"Schema '{text}' is no Spark DDL: {_first_line(error)}"
         ) from None
+    except RecursionError:
+        raise InvalidSchemaError("The schema's text is nested too deeply") from None
     columns = getattr(statement.this, "expressions", [])
     ids = itertools.count(1)
     return Schema(*(_field(column, text, ids) for column in columns))

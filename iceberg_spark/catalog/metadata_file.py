@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-import zlib
 from collections.abc import Mapping
 from enum import StrEnum
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import CorruptFileError, InvalidOptionError, UnsupportedError
+from iceberg_spark.errors import CorruptFileError, InvalidOptionError
 from iceberg_spark.io import location
+from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.inflate import BROKEN, GZIP, inflated
+from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_json
 from iceberg_spark.spec.properties import (
@@ -94,7 +96,7 @@ def read_metadata(io: FileIO, path: str) -> TableMetadata:
     Raises NoSuchFileError, CorruptFileError naming the file, UnsupportedError for a format
     version that we don't know.
     """
-    return decode_metadata(path, io.read_bytes(path))
+    return decode_metadata(path, io.read_bytes(path), limits_of(io.properties))
 
 
 def load_version(
@@ -109,7 +111,7 @@ def load_version(
     digest = digest_of(data)
     if known is not None and known.digest == digest:
         return LoadedTable(table, known.metadata, path, digest)
-    return LoadedTable(table, decode_metadata(path, data), path, digest)
+    return LoadedTable(table, decode_metadata(path, data, limits_of(io.properties)), path, digest)
 
 
 def digest_of(data: bytes) -> bytes:
@@ -117,21 +119,17 @@ def digest_of(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-def decode_metadata(path: str, data: bytes) -> TableMetadata:
+def decode_metadata(path: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
     """Return the metadata that the bytes of the file `path` hold."""
     if data.startswith(_GZIP_MAGIC):
         try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
+            data = inflated(data, GZIP, limits, f"Metadata file {path}")
+        except BROKEN as error:
             raise CorruptFileError(
                 f"Metadata file {path} is truncated or not gzip: {error}"
             ) from error
-    try:
-        return metadata_from_json(data)
-    except CorruptFileError as error:
-        raise CorruptFileError(f"Metadata file {path}: {error}") from error
-    except UnsupportedError as error:
-        raise UnsupportedError(f"Metadata file {path}: {error}") from error
+    with decoding(f"Metadata file {path}"):
+        return metadata_from_json(data, f"Metadata file {path}")
 
 
 def encode_metadata(metadata: TableMetadata, codec: Codec) -> bytes:

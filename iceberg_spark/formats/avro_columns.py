@@ -10,7 +10,10 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import os
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -25,8 +28,11 @@ from iceberg_spark.formats.avro_container import (
     parse_container,
     uncompressed_file,
 )
-from iceberg_spark.formats.avro_rows import rows_to_table
+from iceberg_spark.formats.avro_counts import check_counts
+from iceberg_spark.formats.avro_rows import row_batches
 from iceberg_spark.formats.avro_types import AvroField, AvroType, inline_records, parse_record
+from iceberg_spark.io.decoding import decoding
+from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, too_many_bytes
 from iceberg_spark.lazy import LazyModule
 
 pl = LazyModule("polars")
@@ -37,7 +43,25 @@ _SEGMENT_BYTES = 32 * 1024 * 1024  # decompressed blocks are decoded in portions
 
 
 class _NotColumnarError(Exception):
-    """The column reader can't read such a type; the row reader can."""
+    """The column reader can't read such a type, or not here; the row reader can."""
+
+
+@dataclass(slots=True)
+class _Polars:
+    """Whether polars' threads are there: a fork copies its memory, and none of its threads.
+
+    A child of a process that had loaded polars waits for them for ever.
+    """
+
+    lost: bool = False
+
+    def after_fork(self) -> None:
+        """Note what the child was given."""
+        self.lost = "polars" in sys.modules
+
+
+_POLARS = _Polars()
+os.register_at_fork(after_in_child=_POLARS.after_fork)
 
 
 def read_avro_columns(
@@ -46,6 +70,7 @@ def read_avro_columns(
     location: str = "<bytes>",
     columns: Collection[int] | None = None,
     inline: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Table:
     """Return the records of an Avro file as an Arrow table.
 
@@ -55,24 +80,29 @@ def read_avro_columns(
     `PARQUET:field_id`, the file's key-value metadata is the schema's. Logical types become
     Arrow's; maps of both forms become Arrow maps, uuid stays 16 bytes.
 
-    Raises CorruptFileError naming `location` for a truncated or malformed file,
-    UnsupportedError for an unknown codec or a type that Iceberg's files don't have.
+    Raises CorruptFileError naming `location` for a truncated or malformed file or one that asks
+    for more than the limits allow, UnsupportedError for an unknown codec or a type that
+    Iceberg's files don't have.
     """
-    container = parse_container(data, location)
+    container = parse_container(data, location, limits)
     fields = _fields(container, tuple(inline))
     wanted = [one for one in fields if columns is None or one.field_id in columns]
     return container_columns(container, fields, wanted)
 
 
 def read_avro_files(
-    files: Iterable[tuple[str, bytes]], *, columns: Collection[int], inline: Collection[int] = ()
+    files: Iterable[tuple[str, bytes]],
+    *,
+    columns: Collection[int],
+    inline: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Table]:
     """Yield the records of files given as (location, bytes); see `read_avro_columns`.
 
     Neighbouring files of one schema are decoded together: for many small files the cost of a
     decoder's start is most of the time. Key-value metadata is that of the first of them.
     """
-    containers = (parse_container(data, location) for location, data in files)
+    containers = (parse_container(data, location, limits) for location, data in files)
     refused: tuple[type[BaseException], ...] = (CorruptFileError, *_refused())
     for _, same in itertools.groupby(containers, key=lambda one: one.metadata[SCHEMA_KEY]):
         group = list(same)
@@ -87,15 +117,16 @@ def read_avro_files(
 
 def _fields(container: AvroContainer, inline: tuple[int, ...]) -> tuple[AvroField, ...]:
     """Return a file's fields; manifests of one table have few schemas, each is parsed once."""
+    limits = container.limits
     try:
-        return _parsed(container.metadata[SCHEMA_KEY], inline)
+        return _parsed(container.metadata[SCHEMA_KEY], inline, limits)
     except IcebergError:  # again, so that it names this file
-        return inline_records(parse_record(container.schema, container.location), inline)
+        return inline_records(parse_record(container.schema, container.location, limits), inline)
 
 
 @lru_cache(maxsize=64)
-def _parsed(schema: str, inline: tuple[int, ...]) -> tuple[AvroField, ...]:
-    return inline_records(parse_record(json.loads(schema), "a file"), inline)
+def _parsed(schema: str, inline: tuple[int, ...], limits: Limits) -> tuple[AvroField, ...]:
+    return inline_records(parse_record(json.loads(schema), "a file", limits), inline)
 
 
 def container_columns(
@@ -105,53 +136,73 @@ def container_columns(
 
     Raises what `read_avro_columns` raises.
     """
-    try:
-        return _joined([container], fields, wanted)
-    except _refused():
-        # Malformed records are an OSError or a panic of polars, or a type it does not know: the
-        # row reader says what is wrong, or reads it.
-        return rows_to_table(container, wanted)
+    with decoding(container.location):
+        batches = [*container_batches(container, fields, wanted)]
+        return pa.Table.from_batches(batches, _schema(container, wanted))
+
+
+def container_batches(
+    container: AvroContainer,
+    fields: tuple[AvroField, ...],
+    wanted: list[AvroField],
+    *,
+    whole: bool = True,
+) -> Iterator[Any]:
+    """Yield what `container_columns` returns, some blocks at a time, as they are decoded.
+
+    A `whole` file is bounded in what all its blocks decompress to, others block by block.
+    """
+    for rows, records in _segments([container], whole=whole):
+        check_counts(fields, rows, records, container)
+        try:
+            yield _decode(fields, rows, records, wanted)
+        except _refused():
+            # Malformed records are an OSError or a panic of polars, or a type it does not know:
+            # the row reader says what is wrong, or reads it.
+            yield from row_batches(container, rows, records, wanted)
 
 
 def _refused() -> tuple[type[BaseException], ...]:
     """Return the errors by which the column decoder says that it can't read something."""
+    if _POLARS.lost:
+        return (_NotColumnarError,)
     return _NotColumnarError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException
 
 
 def _joined(
     containers: Sequence[AvroContainer], fields: tuple[AvroField, ...], wanted: list[AvroField]
 ) -> Table:
-    plain_schema, names = _plain_schema(fields)
-    tables = list(_decode(containers, plain_schema, names, wanted))
-    metadata = {k: v for k, v in containers[0].metadata.items() if not k.startswith("avro.")}
-    schema = pa.schema([arrow_field(one) for one in wanted], metadata)
-    return pa.Table.from_batches(tables, schema)
-
-
-def _decode(
-    containers: Sequence[AvroContainer],
-    plain_schema: Any,
-    names: dict[str, str],
-    wanted: list[AvroField],
-) -> Iterator[Any]:
-    schema = pa.schema([arrow_field(one) for one in wanted])
-    needed = [names[".".join(one.path)] for one in wanted if one.type.kind != "null"]
+    batches = []
     for rows, records in _segments(containers):
-        if not rows:
-            continue
-        frame = _read_plain(plain_schema, rows, records, needed)
-        arrays = [
-            pa.nulls(rows)
-            if one.type.kind == "null"
-            else from_plain(frame[names[".".join(one.path)]], one.type)
-            for one in wanted
-        ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        check_counts(fields, rows, records, containers[0])
+        batches.append(_decode(fields, rows, records, wanted))
+    return pa.Table.from_batches(batches, _schema(containers[0], wanted))
+
+
+def _schema(container: AvroContainer, wanted: list[AvroField]) -> Any:
+    metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
+    return pa.schema([arrow_field(one) for one in wanted], metadata)
+
+
+def _decode(fields: tuple[AvroField, ...], rows: int, records: Any, wanted: list[AvroField]) -> Any:
+    schema = pa.schema([arrow_field(one) for one in wanted])
+    plain_schema, names = _plain_schema(fields)
+    needed = [names[".".join(one.path)] for one in wanted if one.type.kind != "null"]
+    frame = _read_plain(plain_schema, rows, records, needed)
+    arrays = [
+        pa.nulls(rows)
+        if one.type.kind == "null"
+        else from_plain(frame[names[".".join(one.path)]], one.type)
+        for one in wanted
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _read_plain(plain_schema: Any, rows: int, records: Any, needed: list[str]) -> dict[str, Any]:
     if not needed:
         return {}
+    if _POLARS.lost:
+        raise _NotColumnarError
     file = io.BytesIO(uncompressed_file(plain_schema, rows, records))
     frame = pl.read_avro(file, columns=needed)
     if frame.height != rows:
@@ -164,16 +215,25 @@ def _one_array(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _segments(containers: Sequence[AvroContainer]) -> Iterator[tuple[int, bytearray]]:
+def _segments(
+    containers: Sequence[AvroContainer], *, whole: bool = True
+) -> Iterator[tuple[int, bytearray]]:
     """Join blocks, so that polars makes one chunk of many (a third of the time is saved)."""
     rows, records = 0, bytearray()
-    for count, block in itertools.chain.from_iterable(map(decompressed, containers)):
-        rows += count
-        records += block
-        if len(records) >= _SEGMENT_BYTES:
-            yield rows, records
-            rows, records = 0, bytearray()
-    yield rows, records
+    for container in containers:
+        allowed = container.limits.bytes_for(len(container.data))
+        left = allowed
+        for count, block in decompressed(container):
+            left -= len(block)
+            if whole and left < 0:
+                raise too_many_bytes(container.location, allowed)
+            rows += count
+            records += block
+            if len(records) >= _SEGMENT_BYTES:
+                yield rows, records
+                rows, records = 0, bytearray()
+    if rows:
+        yield rows, records
 
 
 @lru_cache(maxsize=64)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import cramjam
-
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.io.inflate import BROKEN, RAW_DEFLATE, inflated, unsnapped, unzstd
+from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits
 
 MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
@@ -41,6 +41,7 @@ class AvroContainer:
     metadata: Mapping[str, str]
     codec: str
     blocks: tuple[AvroBlock, ...]
+    limits: Limits = DEFAULT_LIMITS
 
     @property
     def row_count(self) -> int:
@@ -48,7 +49,7 @@ class AvroContainer:
         return sum(block.rows for block in self.blocks)
 
 
-def parse_container(data: bytes, location: str) -> AvroContainer:
+def parse_container(data: bytes, location: str, limits: Limits = DEFAULT_LIMITS) -> AvroContainer:
     """Take an Avro file apart without decompressing it.
 
     Raises CorruptFileError, naming `location`, for a file that is truncated or not Avro.
@@ -62,11 +63,12 @@ def parse_container(data: bytes, location: str) -> AvroContainer:
     metadata = {key: value.decode("utf-8", "replace") for key, value in pairs.items()}
     try:
         schema = json.loads(metadata[SCHEMA_KEY])
-    except (KeyError, ValueError) as broken:
+    except (KeyError, ValueError, RecursionError) as broken:
         raise CorruptFileError(f"{location} has no readable Avro schema: {broken}") from broken
     sync = data[position : position + _SYNC_BYTES]
     blocks = tuple(_blocks(data, position + _SYNC_BYTES, sync, location))
-    return AvroContainer(location, data, schema, metadata, metadata.get(CODEC_KEY, "null"), blocks)
+    codec = metadata.get(CODEC_KEY, "null")
+    return AvroContainer(location, data, schema, metadata, codec, blocks, limits)
 
 
 def decompressed(container: AvroContainer) -> Iterator[tuple[int, bytes | memoryview]]:
@@ -85,8 +87,9 @@ def decompressed(container: AvroContainer) -> Iterator[tuple[int, bytes | memory
     view = memoryview(container.data)
     for block in container.blocks:
         try:
-            yield block.rows, decompress(view[block.start : block.end])
-        except (zlib.error, cramjam.DecompressionError, ValueError) as broken:
+            where = f"{container.location}: the block at byte {block.start}"
+            yield block.rows, decompress(view[block.start : block.end], container.limits, where)
+        except BROKEN as broken:
             raise CorruptFileError(
                 f"{container.location} has a block that does not decompress "
                 f"({container.codec}, bytes {block.start} to {block.end}): {broken}"
@@ -122,14 +125,14 @@ def zigzag(number: int) -> bytes:
 
 def _read_header(data: bytes) -> tuple[dict[str, bytes], int]:
     pairs: dict[str, bytes] = {}
-    count, position = _read_long(data, len(MAGIC))
+    count, position = read_long(data, len(MAGIC))
     while count:
         if count < 0:  # a negative count is followed by the size of the block in bytes
-            _, position = _read_long(data, position)
+            _, position = read_long(data, position)
         for _ in range(abs(count)):
             key, position = _read_bytes(data, position)
             pairs[key.decode()], position = _read_bytes(data, position)
-        count, position = _read_long(data, position)
+        count, position = read_long(data, position)
     if position + _SYNC_BYTES > len(data):
         raise ValueError("the file ends before the sync marker")
     return pairs, position
@@ -139,8 +142,8 @@ def _blocks(data: bytes, position: int, sync: bytes, location: str) -> Iterator[
     while position < len(data):
         begin = position
         try:
-            rows, position = _read_long(data, position)
-            size, position = _read_long(data, position)
+            rows, position = read_long(data, position)
+            size, position = read_long(data, position)
         except (IndexError, ValueError) as broken:
             raise CorruptFileError(f"{location} is cut off at byte {begin}") from broken
         end = position + size
@@ -151,11 +154,13 @@ def _blocks(data: bytes, position: int, sync: bytes, location: str) -> Iterator[
             )
         if data[end : end + _SYNC_BYTES] != sync:
             raise CorruptFileError(f"{location} is damaged: no sync marker at byte {end}")
-        yield AvroBlock(rows, position, end)
+        if rows:
+            yield AvroBlock(rows, position, end)
         position = end + _SYNC_BYTES
 
 
-def _read_long(data: bytes, position: int) -> tuple[int, int]:
+def read_long(data: bytes, position: int) -> tuple[int, int]:
+    """Return an int or long and where it ends. Raises IndexError or ValueError."""
     number = 0
     for index in range(_VARINT_BYTES):
         byte = data[position + index]
@@ -166,23 +171,31 @@ def _read_long(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
-    length, position = _read_long(data, position)
+    length, position = read_long(data, position)
     if length < 0 or position + length > len(data):
         raise ValueError(f"a text of {length} bytes at byte {position} does not fit")
     return data[position : position + length], position + length
 
 
-def _snappy(block: memoryview) -> memoryview:
+def _plain(block: memoryview, _limits: Limits, _where: str) -> memoryview:
+    return block
+
+
+def _deflate(block: memoryview, limits: Limits, where: str) -> bytes:
+    return inflated(block, RAW_DEFLATE, limits, where)
+
+
+def _snappy(block: memoryview, limits: Limits, where: str) -> memoryview:
     """Undo Avro's snappy: raw snappy followed by the big-endian CRC32 of the plain bytes."""
-    plain = memoryview(cramjam.snappy.decompress_raw(block[:-4]))
+    plain = unsnapped(block[:-4], limits, where)
     if zlib.crc32(plain) != int.from_bytes(block[-4:], "big"):
         raise ValueError("wrong checksum")
     return plain
 
 
-_DECOMPRESS: dict[str, Callable[[memoryview], bytes | memoryview]] = {
-    "null": lambda block: block,
-    "deflate": lambda block: zlib.decompress(block, -zlib.MAX_WBITS),
+_DECOMPRESS: dict[str, Callable[[memoryview, Limits, str], bytes | memoryview]] = {
+    "null": _plain,
+    "deflate": _deflate,
     "snappy": _snappy,
-    "zstandard": lambda block: memoryview(cramjam.zstd.decompress(block)),
+    "zstandard": unzstd,
 }

@@ -10,11 +10,13 @@ import pyarrow as pa
 from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.formats.avro_arrow import arrow_field
-from iceberg_spark.formats.avro_columns import container_columns
+from iceberg_spark.formats.avro_columns import container_batches
 from iceberg_spark.formats.avro_container import AvroBlock, AvroContainer, parse_container
 from iceberg_spark.formats.avro_types import AvroField, parse_record
-from iceberg_spark.formats.data_file import FileBatch, Wanted, reading, sliced
+from iceberg_spark.formats.data_file import FileBatch, Wanted, sliced
+from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.limits import limits_of
 
 _PORTION_BYTES = 16 * 1024 * 1024  # compressed; bounds what is decoded at once
 
@@ -52,9 +54,12 @@ class AvroReader:
             yield first_row, batch_of(sum(block.rows for block in blocks), (), pa.schema([]))
             return
         part = replace(self.container, blocks=tuple(blocks))
-        with reading(self.path):
-            table = container_columns(part, self.fields, columns)
-        for rows in table.to_batches():
+        found = container_batches(part, self.fields, columns, whole=False)
+        while True:
+            with decoding(self.path):
+                rows = next(found, None)
+            if rows is None:
+                return
             yield first_row, rows
             first_row += rows.num_rows
 
@@ -68,9 +73,10 @@ class AvroReader:
 
 def open_avro(io: FileIO, path: str) -> AvroReader:
     """Read an Avro file. Raises CorruptFileError, NoSuchFileError or StorageError naming it."""
-    container = parse_container(io.read_bytes(path), path)
-    fields = parse_record(container.schema, path)
-    schema = pa.schema([arrow_field(field) for field in fields])
+    container = parse_container(io.read_bytes(path), path, limits_of(io.properties))
+    fields = parse_record(container.schema, path, container.limits)
+    with decoding(path):
+        schema = pa.schema([arrow_field(field) for field in fields])
     return AvroReader(path, container, fields, schema)
 
 

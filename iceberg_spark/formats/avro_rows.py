@@ -6,14 +6,15 @@ It reads what the column reader can't: enums, lists of nulls, records without fi
 from __future__ import annotations
 
 import io
-import struct
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
 import fastavro
 import pyarrow as pa
 
+from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.avro_arrow import arrow_field, arrow_type
 from iceberg_spark.formats.avro_container import (
@@ -22,10 +23,13 @@ from iceberg_spark.formats.avro_container import (
     parse_container,
     uncompressed_file,
 )
+from iceberg_spark.formats.avro_counts import check_counts
 from iceberg_spark.formats.avro_types import AvroField, AvroType, inline_records, parse_record
+from iceberg_spark.io.decoding import MALFORMED
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
+_ROWS_AT_ONCE = 10_000  # as Python values, which take some twenty times their bytes
 _WIDE = Context(prec=76)  # scaling must not round
 
 
@@ -40,28 +44,30 @@ def read_avro_rows(
     container = parse_container(data, location)
     fields = inline_records(parse_record(container.schema, location), inline)
     wanted = [one for one in fields if columns is None or one.field_id in columns]
-    return rows_to_table(container, wanted)
+    metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
+    schema = pa.schema([arrow_field(one) for one in wanted], metadata)
+    batches: list[Any] = []
+    for rows, block in decompressed(container):
+        check_counts(fields, rows, block, container)
+        batches += row_batches(container, rows, block, wanted)
+    return pa.Table.from_batches(batches, schema=schema)
 
 
-def rows_to_table(container: AvroContainer, wanted: Sequence[AvroField]) -> Table:
-    """Return those fields of all records. Raises CorruptFileError for malformed records."""
-    plain = _without_logical(container.schema)
-    rows: list[Any] = []
+def row_batches(
+    container: AvroContainer, count: int, records: Any, wanted: Sequence[AvroField]
+) -> Iterator[Any]:
+    """Yield those fields of decompressed records. Raises CorruptFileError for malformed ones."""
+    schema = pa.schema([arrow_field(one) for one in wanted])
+    file = io.BytesIO(uncompressed_file(_without_logical(container.schema), count, records))
     try:
-        for count, block in decompressed(container):
-            file = io.BytesIO(uncompressed_file(plain, count, bytes(block)))
-            rows.extend(fastavro.reader(file))
-        columns = [_column(rows, one) for one in wanted]
-    except (
-        EOFError, ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError,
-        struct.error, pa.ArrowInvalid, fastavro.schema.SchemaParseException,
-    ) as broken:  # fmt: skip
+        found = iter(fastavro.reader(file))
+        while rows := list(itertools.islice(found, _ROWS_AT_ONCE)):
+            columns = [_column(rows, one) for one in wanted]
+            yield batch_of(len(rows), columns, schema)
+    except (*MALFORMED, fastavro.schema.SchemaParseException) as broken:
         raise CorruptFileError(
             f"{container.location} has malformed Avro records: {type(broken).__name__} {broken}"
         ) from broken
-    metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
-    schema = pa.schema([arrow_field(one) for one in wanted], metadata)
-    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _column(rows: list[Any], one: AvroField) -> Any:

@@ -7,13 +7,20 @@ fields of the inner record.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.io.limits import DEFAULT_LIMITS, MAX_AVRO_TYPES, Limits
+from iceberg_spark.spec.json_node import MAX_NESTING
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
+_LEAST = {"null": 0, "float": 4, "double": 8}
+_LARGEST_SIZE = (1 << 31) - 1
+_MOST_DIGITS = 38
+_MOST_LEVELS = 3 * MAX_NESTING  # an optional record in a union is three of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +61,34 @@ class AvroField:
         return self.iceberg_name or self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Names:
-    """Named types that were seen, and those that are being read (for recursion)."""
+    """Named types that were seen, and those that are being read (for recursion).
+
+    `left` is how many more types there may be, `depth` how deep we are in the present one.
+    """
 
     location: str
+    left: int
+    depth: int = 0
     known: dict[str, Any] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
 
-def parse_record(schema: Any, location: str) -> tuple[AvroField, ...]:
+def parse_record(
+    schema: Any, location: str, limits: Limits = DEFAULT_LIMITS
+) -> tuple[AvroField, ...]:
     """Return the top-level fields of an Avro schema in JSON.
 
-    Raises CorruptFileError where it is not a legal record schema, UnsupportedError for a union
-    of several types or a recursive type, which no Iceberg file has.
+    Raises CorruptFileError where it is not a legal record schema, or has more types than the
+    limits allow; UnsupportedError for a union of several types or a recursive type, which no
+    Iceberg file has.
     """
     try:
-        top = _parse(schema, _Names(location))
-    except (KeyError, TypeError, ValueError, AttributeError) as broken:
+        top = _parse(schema, _Names(location, limits.avro_types))
+    except (
+        KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
+    ) as broken:  # fmt: skip
         raise CorruptFileError(f"{location} has a malformed Avro schema: {broken!r}") from broken
     if top.kind != "record":
         raise CorruptFileError(f"{location} holds no Avro records but '{top.kind}'")
@@ -95,7 +112,39 @@ def inline_records(
     return tuple(out)
 
 
+def least_bytes(one: AvroType) -> int:
+    """Return how many bytes a value of the type takes at least."""
+    if one.optional:
+        return 1
+    match one.kind:
+        case "null":
+            return 0
+        case "fixed":
+            return one.size
+        case "record":
+            return sum(least_bytes(child.type) for child in one.fields)
+        case kind:
+            return _LEAST.get(kind, 1)
+
+
 def _parse(schema: Any, names: _Names) -> AvroType:
+    names.left -= 1
+    if names.left < 0:
+        raise CorruptFileError(
+            f"{names.location} has an Avro schema of too many types, repeated ones counted each "
+            f"time; if that is as it should be, set the storage property {MAX_AVRO_TYPES} to more"
+        )
+    names.depth += 1
+    if names.depth > _MOST_LEVELS:
+        raise CorruptFileError(
+            f"{names.location} has an Avro schema that nests deeper than {MAX_NESTING} levels"
+        )
+    parsed = _parse_kind(schema, names)
+    names.depth -= 1
+    return parsed
+
+
+def _parse_kind(schema: Any, names: _Names) -> AvroType:
     match schema:
         case str():
             return AvroType(schema) if schema in PRIMITIVES else _parse_name(schema, names)
@@ -106,12 +155,13 @@ def _parse(schema: Any, names: _Names) -> AvroType:
         case {"type": "array"}:
             return _parse_array(schema, names)
         case {"type": "map"}:
-            key = AvroField("key", AvroType("string"), schema.get("key-id"))
-            value = AvroField("value", _parse(schema["values"], names), schema.get("value-id"))
+            key = AvroField("key", AvroType("string"), _id(schema, "key-id"))
+            value = AvroField("value", _parse(schema["values"], names), _id(schema, "value-id"))
             return AvroType("map", fields=(key, value))
         case {"type": "fixed"}:
             _remember(schema, names)
-            return _with_logical(schema, AvroType("fixed", size=int(schema["size"])))
+            size = _whole(schema["size"], "size", 1, _LARGEST_SIZE)
+            return _with_logical(schema, AvroType("fixed", size=size))
         case {"type": "enum"}:
             _remember(schema, names)
             return AvroType("enum")
@@ -146,13 +196,16 @@ def _parse_record(schema: Mapping[str, Any], names: _Names) -> AvroType:
     names.open.update(known)
     fields = tuple(
         AvroField(
-            str(one["name"]),
+            _text(one["name"]),
             _parse(one["type"], names),
-            one.get("field-id"),
-            iceberg_name=one.get("iceberg-field-name"),
+            _id(one, "field-id"),
+            iceberg_name=None if (label := one.get("iceberg-field-name")) is None else _text(label),
         )
         for one in schema["fields"]
     )
+    twice = [name for name, times in Counter(one.name for one in fields).items() if times > 1]
+    if twice:
+        raise ValueError(f"two fields have the name '{twice[0]}'")
     names.open.difference_update(known)
     return AvroType("record", logical=schema.get("logicalType"), fields=fields)
 
@@ -161,18 +214,36 @@ def _parse_array(schema: Mapping[str, Any], names: _Names) -> AvroType:
     item = _parse(schema["items"], names)
     if schema.get("logicalType") == "map" and item.kind == "record" and len(item.fields) == 2:
         return AvroType("map", logical="map", fields=item.fields)
-    element = AvroField("element", item, schema.get("element-id"))
+    element = AvroField("element", item, _id(schema, "element-id"))
     return AvroType("array", fields=(element,))
 
 
 def _with_logical(schema: Mapping[str, Any], plain: AvroType) -> AvroType:
-    return replace(
-        plain,
-        logical=schema.get("logicalType"),
-        precision=int(schema.get("precision", 0)),
-        scale=int(schema.get("scale", 0)),
-        utc=bool(schema.get("adjust-to-utc", False)),
-    )
+    logical = schema.get("logicalType")
+    if not isinstance(logical, str | None):
+        raise TypeError(f"logicalType {logical!r}")
+    if logical == "decimal":
+        precision = _whole(schema.get("precision"), "precision", 1, _MOST_DIGITS)
+        scale = _whole(schema.get("scale", 0), "scale", 0, precision)
+        return replace(plain, logical=logical, precision=precision, scale=scale)
+    return replace(plain, logical=logical, utc=bool(schema.get("adjust-to-utc", False)))
+
+
+def _id(node: Mapping[str, Any], key: str) -> int | None:
+    value = node.get(key)
+    return None if value is None else _whole(value, key, -_LARGEST_SIZE - 1, _LARGEST_SIZE)
+
+
+def _whole(value: Any, what: str, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{what} is {value!r}")
+    return value
+
+
+def _text(value: Any) -> str:
+    text = str(value)
+    text.encode()  # half a surrogate is no name
+    return text
 
 
 def _remember(schema: Mapping[str, Any], names: _Names) -> set[str]:

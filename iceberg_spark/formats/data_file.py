@@ -12,12 +12,14 @@ import pyarrow as pa
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.errors import (
     CorruptFileError,
+    IcebergError,
     NoSuchFileError,
     StorageError,
     StoragePermissionError,
     UnsupportedError,
 )
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.io.decoding import MALFORMED
 
 WHOLE_FILE = 2**63 - 1
 
@@ -102,7 +104,9 @@ def reading(path: str) -> Iterator[None]:
         raise StorageError(f"Can't read {path}: {cause}") from cause
     except pa.ArrowNotImplementedError as cause:
         raise UnsupportedError(f"Can't read {path}: {cause}") from cause
-    except (pa.ArrowException, OSError, EOFError) as cause:
+    except IcebergError:
+        raise
+    except (OSError, *MALFORMED) as cause:
         raise CorruptFileError(f"{path} is truncated or malformed: {cause}") from cause
 
 

@@ -12,6 +12,7 @@ from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.arrow.file_fields import FileField, pruned
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.formats.data_file import FileBatch, Wanted, holds, reading, row_range
+from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.formats.parquet_stats import may_match_groups
 from iceberg_spark.io.file_io import FileIO
 
@@ -113,7 +114,12 @@ def open_parquet(io: FileIO, path: str) -> ParquetReader:
     with reading(path):
         source = files.open_input_file(at)
         try:
-            file = pq.ParquetFile(source, pre_buffer=True, coerce_int96_timestamp_unit="us")
+            file = pq.ParquetFile(
+                source,
+                metadata=read_footer(source, path),
+                pre_buffer=True,
+                coerce_int96_timestamp_unit="us",
+            )
             return ParquetReader(path, file, file.schema_arrow)
         except BaseException:
             source.close()

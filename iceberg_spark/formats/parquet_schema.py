@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from iceberg_spark.formats.data_file import reading
+from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.io.file_io import FileIO
 
 
@@ -16,4 +16,4 @@ def parquet_schema(io: FileIO, path: str) -> pa.Schema:
     """
     files, at = io.arrow(path)
     with reading(path), files.open_input_file(at) as source:
-        return pq.read_schema(source)
+        return read_footer(source, path).schema.to_arrow_schema()

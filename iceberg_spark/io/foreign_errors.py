@@ -134,6 +134,8 @@ def _by_builtin(error: BaseException) -> type[IcebergError] | None:
             return StorageError
         case OSError():  # TimeoutError and ConnectionError too
             return TransientStorageError
+        case ValueError() | EOFError() | MemoryError() | NotImplementedError():
+            return StorageError  # a NUL in a path, a driver that can't do this, a file too large
         case _:
             return None
 

@@ -58,13 +58,14 @@ class FsspecIO:
         """Open for seekable reading."""
         if location.is_local(path):
             with self._errors("open", path):
-                return open(location.strip_scheme(path), "rb")
+                return local_files.opened(location.strip_scheme(path))
         return cast(BinaryIO, self._ask("open", path, lambda files, at: files.open(at, "rb")))
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
         if location.is_local(path):
-            with self._errors("read", path), open(location.strip_scheme(path), "rb") as file:
+            at = location.strip_scheme(path)
+            with self._errors("read", path), local_files.opened(at) as file:
                 return file.read()
         return self._ask("read", path, remote_files.read)
 
@@ -140,7 +141,9 @@ class FsspecIO:
         """Return an Arrow file system and the path on it, for native readers."""
         with self._errors("open", path):
             if location.is_local(path):
-                return pafs.LocalFileSystem(), location.strip_scheme(path)
+                at = location.strip_scheme(path)
+                local_files.check_regular(at)
+                return pafs.LocalFileSystem(), at
             files, at = self._files(path)
             return pafs.PyFileSystem(pafs.FSSpecHandler(files)), at
 

@@ -7,12 +7,14 @@ file whose checksum is another file's, so whoever changes a file removes its che
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from iceberg_spark.io.file_io import FileInfo
 
@@ -51,6 +53,27 @@ class DurableWriter(io.BufferedWriter):
             return
         super().close()
         remove(self._path)
+
+
+def opened(path: str) -> BinaryIO:
+    """Open a file for reading. Raises OSError for what is no regular file."""
+    check_regular(path)
+    return open(path, "rb")
+
+
+def check_regular(path: str) -> None:
+    """Raise OSError for a pipe, a device or a folder: reading one may wait or go on for ever.
+
+    A missing file is left to whoever opens it.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
+    if not stat.S_ISREG(mode):
+        raise IsADirectoryError(errno.EINVAL, "it is no regular file but a pipe or device", path)
 
 
 def make_parents(path: str) -> None:

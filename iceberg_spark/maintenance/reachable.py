@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.limits import limits_of
 from iceberg_spark.io.location import is_local
 from iceberg_spark.io.places import Places
 from iceberg_spark.manifest.live_files import FILES
@@ -129,7 +130,7 @@ def _lists(
         contents = _contents(io, paths, missing_is_fine=missing_is_fine)
         yield _distinct(
             [
-                *read_manifest_lists(contents, MANIFESTS.names),
+                *read_manifest_lists(contents, MANIFESTS.names, limits_of(io.properties)),
                 *(read_manifest_list_columns(io, one, metadata, MANIFESTS.names) for one in inline),
             ]
         )

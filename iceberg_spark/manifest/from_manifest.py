@@ -10,7 +10,9 @@ from dataclasses import replace
 
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.avro_container import parse_container
+from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.limits import limits_of
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.manifest.writer import manifest_file_of
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
@@ -30,8 +32,10 @@ def manifest_file_from_manifest(
     Entries without a snapshot id inherit the snapshot's. Raises NoSuchFileError,
     CorruptFileError for a spec id that the table doesn't have.
     """
-    text = parse_container(io.read_bytes(path), path).metadata.get("partition-spec-id", "0")
-    spec = metadata.partition_specs.get(int(text)) if text.isdecimal() else None
+    container = parse_container(io.read_bytes(path), path, limits_of(io.properties))
+    text = container.metadata.get("partition-spec-id", "0")
+    with decoding(path):
+        spec = metadata.partition_specs.get(int(text)) if text.isdecimal() else None
     if spec is None:
         raise CorruptFileError(f"Manifest {path} has partition spec '{text}', the table has not")
     bare = ManifestFile(

@@ -14,7 +14,9 @@ from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.formats.avro_columns import read_avro_columns, read_avro_files
 from iceberg_spark.formats.avro_schema import avro_record
 from iceberg_spark.formats.avro_writer import write_avro
+from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of
 from iceberg_spark.manifest.from_manifest import manifest_file_from_manifest
 from iceberg_spark.manifest.schemas import MANIFEST_FILE_NAME, manifest_file_struct
 from iceberg_spark.spec.manifest_file import FieldSummary, ManifestContent, ManifestFile
@@ -49,8 +51,9 @@ def read_manifest_list(
 
 def manifest_files(table: Table, location: str) -> tuple[ManifestFile, ...]:
     """Return rows of a table of LIST_SCHEMA as values; `location` is the list's, for messages."""
-    rows = table.to_pylist()  # one row per manifest: thousands at most
-    return tuple(_manifest_file(row, location) for row in rows)
+    with decoding(location):
+        rows = table.to_pylist()  # one row per manifest: thousands at most
+        return tuple(_manifest_file(row, location) for row in rows)
 
 
 def read_manifest_list_columns(
@@ -66,13 +69,13 @@ def read_manifest_list_columns(
 
 
 def read_manifest_lists(
-    lists: Iterable[tuple[str, bytes]], columns: Sequence[str]
+    lists: Iterable[tuple[str, bytes]], columns: Sequence[str], limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[Table]:
     """Yield the manifests of lists given as (location, bytes): some columns of LIST_SCHEMA."""
     held = list(lists)
     where = held[0][0] if held else ""
     wanted = frozenset(_LIST_IDS[name] for name in columns)
-    for found in read_avro_files(held, columns=wanted):
+    for found in read_avro_files(held, columns=wanted, limits=limits):
         yield _typed(found, where, columns)
 
 
@@ -159,11 +162,17 @@ def _read(io: FileIO, location: str, columns: Sequence[str] = tuple(LIST_SCHEMA.
         io.read_bytes(location),
         location=location,
         columns=frozenset(_LIST_IDS[name] for name in columns),
+        limits=limits_of(io.properties),
     )
     return _typed(found, location, columns)
 
 
 def _typed(found: Table, location: str, columns: Sequence[str]) -> Table:
+    with decoding(location):
+        return _columns(found, location, columns)
+
+
+def _columns(found: Table, location: str, columns: Sequence[str]) -> Table:
     by_id = {field_id(one): at for at, one in enumerate(found.schema)}
     arrays = []
     schema = pa.schema([LIST_SCHEMA.field(name) for name in columns])

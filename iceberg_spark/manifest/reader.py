@@ -12,7 +12,9 @@ from iceberg_spark.arrow.arrays import concat, map_entries, struct_of, validity
 from iceberg_spark.arrow.schema import field_id
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.formats.avro_columns import read_avro_columns
+from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.limits import Limits, limits_of
 from iceberg_spark.manifest.cache import MANIFEST_CACHE, ManifestCache
 from iceberg_spark.manifest.columns import (
     DATA_FILE_ID,
@@ -66,16 +68,17 @@ def read_manifest(
     held = _decoded(
         io, manifest, partition_type, needed, MANIFEST_CACHE if cache is None else cache
     )
-    rows = len(held[_ROWS])
-    arrays = {
-        name: _partition(held, rows, partition_type, manifest)
-        if name == PARTITION
-        else _given(held, name, rows)
-        for name in needed
-    }
-    _inherit(arrays, manifest)
-    schema = entry_schema(partition_type, wanted)
-    return pa.Table.from_arrays([arrays[name] for name in schema.names], schema=schema)
+    with decoding(manifest.manifest_path):
+        rows = len(held[_ROWS])
+        arrays = {
+            name: _partition(held, rows, partition_type, manifest)
+            if name == PARTITION
+            else _given(held, name, rows)
+            for name in needed
+        }
+        _inherit(arrays, manifest)
+        schema = entry_schema(partition_type, wanted)
+        return pa.Table.from_arrays([arrays[name] for name in schema.names], schema=schema)
 
 
 def _checked(columns: Collection[str] | None) -> Collection[str]:
@@ -104,17 +107,20 @@ def _decoded(
     missing = {name: number for name, number in ids.items() if name not in held}
     if not missing:
         return held
-    found = _decode(io.read_bytes(manifest.manifest_path), manifest.manifest_path, missing)
+    path = manifest.manifest_path
+    with decoding(path):
+        found = _decode(io.read_bytes(path), path, missing, limits_of(io.properties))
     cache.put(key, found)
     return {**held, **found}
 
 
-def _decode(data: bytes, location: str, ids: Mapping[str, int]) -> dict[str, Array]:
+def _decode(data: bytes, location: str, ids: Mapping[str, int], limits: Limits) -> dict[str, Array]:
     table = read_avro_columns(
         data,
         location=location,
         columns=frozenset(ids.values()),
         inline=(DATA_FILE_ID, PARTITION_ID),
+        limits=limits,
     )
     at = {field_id(one): index for index, one in enumerate(table.schema)}
     found: dict[str, Array] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from iceberg_spark.errors import CorruptFileError, IcebergError
@@ -10,6 +11,9 @@ from iceberg_spark.errors import CorruptFileError, IcebergError
 T = TypeVar("T")
 MAX_INT = (1 << 31) - 1
 MAX_LONG = (1 << 63) - 1
+MAX_NESTING = 64
+"""Levels of structs, lists and maps in a schema: Arrow's streams carry no more."""
+_MOST_LEVELS = 200  # of JSON; Python's recursion ends near 1,000 calls
 
 
 def as_object(node: Any, what: str) -> Mapping[str, Any]:
@@ -106,5 +110,46 @@ def located(where: str, read: Callable[[Any], T], node: Any) -> T:
 
 
 def unknown_members(node: Mapping[str, Any], known: Collection[str]) -> dict[str, Any] | None:
-    """Return the members that we don't know, None when there are none."""
-    return {key: value for key, value in node.items() if key not in known} or None
+    """Return the members that we don't know, None when there are none.
+
+    Raises CorruptFileError for one that is nested too deeply to be written again.
+    """
+    found = {key: value for key, value in node.items() if key not in known} or None
+    if found is not None:
+        check_depth(found)
+    return found
+
+
+def check_depth(node: Any) -> None:
+    """Raise CorruptFileError for JSON that is nested too deeply for what reads it."""
+    level = [node]
+    for _ in range(_MOST_LEVELS):
+        below = [child for one in level for child in _children(one)]
+        level = [child for child in below if isinstance(child, dict | list)]
+        if not level:
+            return
+    raise CorruptFileError(f"It is nested more than {_MOST_LEVELS} levels deep")
+
+
+def _children(node: Any) -> Iterable[Any]:
+    match node:
+        case dict():
+            return node.values()
+        case list():
+            return node
+        case _:
+            return ()
+
+
+def parse_json(text: str | bytes, what: str) -> Any:
+    """Return parsed JSON. Raises CorruptFileError starting with `what`."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as cause:
+        raise CorruptFileError(
+            f"{what} is not JSON, or cut off: {cause.msg} at line {cause.lineno}, column {cause.colno}"
+        ) from cause
+    except UnicodeDecodeError as cause:
+        raise CorruptFileError(f"{what} is not UTF-8 text; is it compressed?") from cause
+    except (ValueError, RecursionError) as cause:  # a number of thousands of digits, or nesting
+        raise CorruptFileError(f"{what} can't be read as JSON: {cause}") from cause

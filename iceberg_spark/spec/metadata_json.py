@@ -16,6 +16,7 @@ from iceberg_spark.spec.json_node import (
     each,
     located,
     optional,
+    parse_json,
     required,
     text_map,
     unknown_members,
@@ -66,25 +67,11 @@ def metadata_from_json(text: str | bytes, source: str = "") -> TableMetadata:
     breaks a rule.
     """
     try:
-        return metadata_from_dict(_parse(text))
+        return metadata_from_dict(parse_json(text, "The table metadata"))
     except IcebergError as cause:
         if not source:
             raise
         raise type(cause)(f"{source}: {cause}") from cause
-
-
-def _parse(text: str | bytes) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as cause:
-        raise CorruptFileError(
-            f"The table metadata is not complete JSON: {cause.msg} at line {cause.lineno}, "
-            f"column {cause.colno}"
-        ) from cause
-    except UnicodeDecodeError as cause:
-        raise CorruptFileError("The table metadata is not UTF-8 text; is it compressed?") from cause
-    except (ValueError, RecursionError) as cause:  # a number of thousands of digits, or nesting
-        raise CorruptFileError(f"The table metadata can't be read as JSON: {cause}") from cause
 
 
 def metadata_from_dict(node: Any) -> TableMetadata:

@@ -14,9 +14,11 @@ from iceberg_spark.spec.json_node import (
     as_list,
     as_object,
     as_text,
+    check_depth,
     each,
     located,
     optional,
+    parse_json,
     required,
 )
 from iceberg_spark.spec.schema import Schema
@@ -73,10 +75,8 @@ def parse(text: str) -> NameMapping:
     Raises CorruptFileError for text that is no such JSON, a name that stands for two fields of
     one level, or an id that is used twice.
     """
-    try:
-        node = json.loads(text)
-    except json.JSONDecodeError as cause:
-        raise CorruptFileError(f"{_SOURCE} is not JSON: {cause}") from cause
+    node = parse_json(text, _SOURCE)
+    located(_SOURCE, check_depth, node)
     mapping = NameMapping(located(_SOURCE, _fields, node))
     ids = [one.field_id for one in _flat(mapping.fields) if one.field_id is not None]
     twice = _repeated(ids)

@@ -7,10 +7,12 @@ and map types are not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec.json_node import (
+    MAX_NESTING,
     as_bool,
     as_int,
     as_list,
@@ -57,7 +59,7 @@ def schema_from_dict(node: Any) -> Schema:
     members = as_object(node, "A schema")
     if (kind := required(members, "type", as_text)) != "struct":
         raise CorruptFileError(f"A schema must have the type 'struct', not '{kind}'")
-    fields = _fields_from_json(required(members, "fields", as_list))
+    fields = _fields_from_json(required(members, "fields", as_list), 1)
     schema = Schema(
         *fields,
         schema_id=optional(members, "schema-id", as_int) or 0,
@@ -95,46 +97,50 @@ def type_to_json(kind: IcebergType) -> Any:
             return str(kind)
 
 
-def type_from_json(node: Any) -> IcebergType:
-    """Return the type of its JSON form.
+def type_from_json(node: Any, level: int = 0) -> IcebergType:
+    """Return the type of its JSON form, which stands `level` levels deep.
 
     Raises CorruptFileError, InvalidSchemaError or UnsupportedError as `schema_from_dict`.
     """
     if isinstance(node, str):
         return parse_type(node)
     members = as_object(node, "A type that is not a name")
+    if level > MAX_NESTING:
+        raise CorruptFileError(f"Types are nested more than {MAX_NESTING} levels deep")
+    below = partial(type_from_json, level=level + 1)
     match members.get("type"):
         case "struct":
-            return StructType(*_fields_from_json(required(members, "fields", as_list)))
+            return StructType(*_fields_from_json(required(members, "fields", as_list), level + 1))
         case "list":
             return ListType(
                 required(members, "element-id", as_int),
-                located("element", type_from_json, members.get("element")),
+                located("element", below, members.get("element")),
                 required(members, "element-required", as_bool),
             )
         case "map":
             return MapType(
                 required(members, "key-id", as_int),
-                located("key", type_from_json, members.get("key")),
+                located("key", below, members.get("key")),
                 required(members, "value-id", as_int),
-                located("value", type_from_json, members.get("value")),
+                located("value", below, members.get("value")),
                 required(members, "value-required", as_bool),
             )
         case other:
             raise CorruptFileError(f"A nested type must be struct, list or map, not {other!r}")
 
 
-def _fields_from_json(nodes: list[Any]) -> tuple[NestedField, ...]:
-    return tuple(located(_place(node), _field_from_dict, node) for node in nodes)
+def _fields_from_json(nodes: list[Any], level: int) -> tuple[NestedField, ...]:
+    read = partial(_field_from_dict, level=level)
+    return tuple(located(_place(node), read, node) for node in nodes)
 
 
 def _place(node: Any) -> str:
     return f"Column '{node.get('name')}'" if isinstance(node, dict) else "A column"
 
 
-def _field_from_dict(node: Any) -> NestedField:
+def _field_from_dict(node: Any, level: int) -> NestedField:
     members = as_object(node, "A field")
-    kind = type_from_json(members.get("type"))
+    kind = type_from_json(members.get("type"), level)
     return NestedField(
         required(members, "id", as_int),
         required(members, "name", as_text),

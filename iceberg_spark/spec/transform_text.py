@@ -46,7 +46,7 @@ SIMPLE_TRANSFORMS: dict[str, Transform] = {
         VoidTransform(),
     )
 }  # fmt: skip
-_WITH_WIDTH = re.compile(r"(\w+)\s*\[\s*(\d+)\s*\]")
+_WITH_WIDTH = re.compile(r"(\w+)\s*\[\s*(\d{1,19})\s*\]")
 MAX_WIDTH = (1 << 31) - 1
 
 

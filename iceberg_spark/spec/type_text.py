@@ -38,8 +38,8 @@ _SIMPLE: dict[str, PrimitiveType | VariantType] = {
         VariantType(),
     )
 }  # fmt: skip
-_FIXED = re.compile(r"fixed\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
-_DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.IGNORECASE)
+_FIXED = re.compile(r"fixed\s*\[\s*(\d{1,19})\s*\]", re.IGNORECASE)
+_DECIMAL = re.compile(r"decimal\s*\(\s*(\d{1,19})\s*,\s*(\d{1,19})\s*\)", re.IGNORECASE)
 _GEOMETRY = re.compile(r"geometry\s*(?:\(\s*([^),]*?)\s*\))?", re.IGNORECASE)
 _GEOGRAPHY = re.compile(r"geography\s*(?:\(\s*([^),]*?)\s*(?:,\s*(\w*)\s*)?\))?", re.IGNORECASE)
 _ALGORITHMS = ("spherical", "vincenty", "thomas", "andoyer", "karney")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 from iceberg_spark.errors import InvalidSchemaError
 
 MAX_DECIMAL_PRECISION = 38
+MAX_FIXED_LENGTH = (1 << 31) - 1
 DEFAULT_CRS = "OGC:CRS84"
 
 
@@ -69,6 +70,8 @@ class DecimalType:
     def __post_init__(self) -> None:
         if not 1 <= self.precision <= MAX_DECIMAL_PRECISION:
             raise InvalidSchemaError(f"{self}: the precision must be 1 to {MAX_DECIMAL_PRECISION}")
+        if abs(self.scale) > MAX_DECIMAL_PRECISION:
+            raise InvalidSchemaError(f"{self}: the scale must be at most {MAX_DECIMAL_PRECISION}")
 
     def __str__(self) -> str:
         return f"decimal({self.precision}, {self.scale})"
@@ -140,9 +143,13 @@ class UUIDType:
 
 @dataclass(frozen=True, slots=True)
 class FixedType:
-    """Byte array of a fixed length."""
+    """Byte array of a fixed length. Raises InvalidSchemaError for one below 1 or over 2^31-1."""
 
     length: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.length <= MAX_FIXED_LENGTH:
+            raise InvalidSchemaError(f"{self}: the length must be 1 to {MAX_FIXED_LENGTH}")
 
     def __str__(self) -> str:
         return f"fixed[{self.length}]"

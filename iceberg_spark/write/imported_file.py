@@ -27,7 +27,9 @@ from iceberg_spark.formats.footer_metrics import (
     single_leaves,
 )
 from iceberg_spark.formats.metrics_modes import metrics_modes
+from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.formats.parquet_writer import row_group_offsets
+from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 from iceberg_spark.spec.metadata import TableMetadata
@@ -61,14 +63,16 @@ def data_file_from_parquet(
         files, at = io.arrow(path)
         with files.open_input_file(at) as source:
             size = source.size()
-            file = pq.ParquetFile(source)
-            footer, arrow_schema = file.metadata, file.schema_arrow
+            footer = read_footer(source, path)
+            arrow_schema = footer.schema.to_arrow_schema()
     fields = file_fields(arrow_schema, _mapped_ids(metadata))
     schema = metadata.schema
     given = {part.source_id for part in spec.fields} if partition is not None else set()
     _check_fits(path, fields, schema, given)
-    found = _partition(path, footer, fields, schema, spec, partition)
-    metrics = footer_metrics(footer, fields, schema, metrics_modes(schema, metadata.properties))
+    modes = metrics_modes(schema, metadata.properties)
+    with decoding(path):
+        found = _partition(path, footer, fields, schema, spec, partition)
+        metrics = footer_metrics(footer, fields, schema, modes)
     return file_entry(
         metrics,
         content=DataFileContent.DATA,

@@ -31,6 +31,7 @@ from iceberg_spark.formats.metrics import Metrics, MetricsCollector
 from iceberg_spark.formats.metrics_modes import COUNTS, MetricsMode, metrics_modes
 from iceberg_spark.formats.parquet_reader import ParquetReader, open_parquet
 from iceberg_spark.formats.parquet_writer import row_group_offsets
+from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 from iceberg_spark.spec.partition import PartitionField
@@ -121,7 +122,8 @@ def _describe(
         _check(path, footer, fields, shape.context.schema)
         if not footer.num_rows:
             return None
-        metrics = _metrics(reader, fields, shape)
+        with decoding(path):
+            metrics = _metrics(reader, fields, shape)
         return file_entry(
             metrics,
             content=DataFileContent.DATA,

@@ -1,6 +1,9 @@
 """The column reader reads what fastavro reads, and says which file is broken."""
 
 import json
+import os
+import signal
+import time
 import uuid
 from typing import Any
 
@@ -26,7 +29,7 @@ def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("the column reader gave up")
 
-    monkeypatch.setattr(avro_columns, "rows_to_table", refuse)
+    monkeypatch.setattr(avro_columns, "row_batches", refuse)
 
 
 @pytest.mark.usefixtures("no_rows")
@@ -236,3 +239,25 @@ def test_any_damage_inside_records_is_corrupt_or_other_values_but_no_other_error
         except CorruptFileError as error:
             message = str(error)
             assert "here.avro" in message  # some damage just makes other values
+
+
+@pytest.mark.timeout(60)
+def test_a_child_made_by_fork_reads_what_its_parent_reads():
+    """The threads of polars don't come along, and whoever waits for them waits for ever."""
+    data = avro_file(one_column("long"), [{"c": at} for at in range(100)])
+    expected = read_avro_columns(data)
+    child = os.fork()
+    if not child:
+        try:
+            os._exit(0 if read_avro_columns(data).equals(expected) else 1)
+        finally:
+            os._exit(2)
+    for _ in range(200):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            assert status == 0
+            return
+        time.sleep(0.1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    pytest.fail("the child hangs")

@@ -1,0 +1,68 @@
+"""Decompression that stops at a number of bytes."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import cramjam
+
+from iceberg_spark.io.limits import Limits, too_many_bytes
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+BROKEN = (zlib.error, cramjam.DecompressionError, zstd.ZstdError, EOFError, ValueError)
+"""What these raise for bytes that don't decompress."""
+GZIP = 16 + zlib.MAX_WBITS
+RAW_DEFLATE = -zlib.MAX_WBITS
+
+
+_MOST_PARTS = 1_000
+"""Members or frames one after another; each takes a decompressor, and may hold nothing."""
+
+
+def inflated(data: bytes | memoryview, form: int, limits: Limits, where: str) -> bytes:
+    """Return gzip or deflate data decompressed; gzip may have several members.
+
+    Raises an error of BROKEN for what is malformed or cut off, CorruptFileError naming `where`
+    for more than the limits allow.
+    """
+    return _joined(lambda: zlib.decompressobj(form), data, limits, where, many=form == GZIP)
+
+
+def unzstd(data: bytes | memoryview, limits: Limits, where: str) -> bytes:
+    """Return zstd data decompressed; it may have several frames. Raises as `inflated` does."""
+    return _joined(zstd.ZstdDecompressor, data, limits, where, many=True)
+
+
+def unsnapped(data: bytes | memoryview, limits: Limits, where: str) -> memoryview:
+    """Return raw snappy data decompressed, which starts with its length. Raises as `inflated`."""
+    allowed = limits.bytes_for(len(data))
+    if cramjam.snappy.decompress_raw_len(data) > allowed:
+        raise too_many_bytes(where, allowed)
+    return memoryview(cramjam.snappy.decompress_raw(data))
+
+
+def _joined(
+    start: Callable[[], Any], data: bytes | memoryview, limits: Limits, where: str, *, many: bool
+) -> bytes:
+    left = allowed = limits.bytes_for(len(data))
+    parts: list[bytes] = []
+    rest: bytes | memoryview = data
+    while len(parts) < _MOST_PARTS:
+        stream = start()
+        parts.append(stream.decompress(rest, left + 1))
+        left -= len(parts[-1])
+        if left < 0:
+            raise too_many_bytes(where, allowed)
+        if not stream.eof:
+            raise EOFError("it ends before its end mark")
+        rest = stream.unused_data
+        if not (many and bytes(rest).strip(b"\0")):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+    raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
