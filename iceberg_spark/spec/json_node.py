@@ -147,7 +147,8 @@ def parse_json(text: str | bytes, what: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as cause:
         raise CorruptFileError(
-            f"{what} is not JSON, or cut off: {cause.msg} at line {cause.lineno}, column {cause.colno}"
+            f"{what} is not JSON, or not complete JSON: {cause.msg} at line {cause.lineno}, "
+            f"column {cause.colno}"
         ) from cause
     except UnicodeDecodeError as cause:
         raise CorruptFileError(f"{what} is not UTF-8 text; is it compressed?") from cause
