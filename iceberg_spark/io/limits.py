@@ -16,8 +16,11 @@ MAX_AVRO_TYPES = "io.max-avro-types"
 MAX_EMPTY_RECORDS = "io.max-empty-records"
 
 _LEAST_BYTES = 16 * 1024 * 1024
+_BYTES_OF_EQUAL_ENTRIES = 256 * 1024 * 1024
+_MOST_GROWTH_OF_EQUAL_ENTRIES = 1_000
 _MOST_GROWTH = 200
-"""Times its size that a file may grow: manifests of equal entries reach 60 (see the tests)."""
+"""Times its size that a file may grow. Manifests whose entries differ by a number only grow 120
+times with statistics of 10 columns, and more with more columns: a few, and not large ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +28,9 @@ class Limits:
     """What one file may ask for.
 
     `decompressed_bytes` bounds a metadata file, a manifest list, a manifest, a block of an Avro
-    data file; None: 16 MB or 200 times the stored size, whichever is more. `avro_types` bounds
-    the types of an Avro schema, repeated ones counted each time; `empty_records` the records
-    of a block that take no bytes, since nothing else bounds their number.
+    data file; None: 200 times the stored size, and always 16 MB, and up to 256 MB 1,000 times
+    the size. `avro_types` bounds the types of an Avro schema, repeated ones counted each time;
+    `empty_records` the records of a block that take no bytes, since nothing else bounds them.
     """
 
     decompressed_bytes: int | None = None
@@ -38,7 +41,8 @@ class Limits:
         """Return how many bytes may come of `stored` ones."""
         if self.decompressed_bytes is not None:
             return self.decompressed_bytes
-        return max(_LEAST_BYTES, stored * _MOST_GROWTH)
+        of_equals = min(stored * _MOST_GROWTH_OF_EQUAL_ENTRIES, _BYTES_OF_EQUAL_ENTRIES)
+        return max(_LEAST_BYTES, of_equals, stored * _MOST_GROWTH)
 
 
 DEFAULT_LIMITS = Limits()
