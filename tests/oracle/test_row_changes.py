@@ -74,6 +74,45 @@ def test_every_engine_reads_our_changes(
     assert_all_agree(java, name, path)
 
 
+NESTED = """
+    (1, cast(null as struct<a: int, b: string, n: struct<x: int, y: string>>)),
+    (2, named_struct('a', null, 'b', null, 'n', null)),
+    (3, named_struct('a', 3, 'b', 'b3', 'n', null)),
+    (4, named_struct('a', 4, 'b', 'b4', 'n', named_struct('x', 4, 'y', 'y4'))),
+    (5, null), (6, null), (7, named_struct('a', 7, 'b', null, 'n', null)), (8, null)
+"""
+
+
+def test_fields_of_null_structs_are_set_as_java_sets_them(java: SparkSession) -> None:
+    twin = "null_structs_twin"
+    source = java.sql("SELECT * FROM VALUES (1, 'u'), (6, 'v') q(id, u)")
+    source.createOrReplaceTempView("null_structs_source")
+    rows = java.sql(f"SELECT * FROM VALUES {NESTED} t(id, s)")
+    rows.writeTo(identifier(twin)).using("iceberg").createOrReplace()
+    java.sql(f"UPDATE {identifier(twin)} SET s.a = 70 + id WHERE id < 3")
+    java.sql(f"UPDATE {identifier(twin)} SET s.n.x = id, s.b = 'set' WHERE id in (3, 5)")
+    java.sql(
+        f"MERGE INTO {identifier(twin)} t USING null_structs_source q ON t.id = q.id "
+        "WHEN MATCHED THEN UPDATE SET t.s.n.y = q.u, t.s.n.x = t.s.a "
+        "WHEN NOT MATCHED BY SOURCE AND t.id > 6 THEN UPDATE SET t.s.n.x = t.s.a + 1"
+    )
+    expected = java.table(identifier(twin)).toArrow()
+    for mode in ("copy-on-write", "merge-on-read"):
+        path = location(java, f"null_structs_{mode}".replace("-", "_"))
+        properties = {f"write.{verb}.mode": mode for verb in ("update", "merge")}
+        table = ice.create_table(path, rows.schema, properties=properties)
+        table.append(rows)
+        table.update({"s.a": "70 + id"}, where="id < 3")
+        table.update({"s.n.x": "id", "s.b": "'set'"}, where="id in (3, 5)")
+        (
+            table.merge(source, "t.id = s.id")
+            .when_matched_update({"s.n.y": "s.u", "s.n.x": "t.s.a"})
+            .when_not_matched_by_source_update({"s.n.x": "t.s.a + 1"}, "t.id > 6")
+            .execute()
+        )
+        assert_same_rows(expected, read_both(java, path), what=mode)
+
+
 def assert_all_agree(java: SparkSession, name: str, path: str) -> None:
     expected = java.table(identifier(f"{name}_twin")).toArrow()
     assert_same_rows(expected, read_both(java, path), what="ours")

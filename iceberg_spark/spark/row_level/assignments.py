@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
@@ -14,28 +15,68 @@ from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 
+Path: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NestedValues:
+    """Values of fields inside a struct of this type, by their path in it."""
+
+    kind: StructType
+    by_path: Mapping[Path, str]
+
+    def rewritten(self, rewrite: Callable[[str], str]) -> NestedValues:
+        """Return the same fields with other texts."""
+        return NestedValues(self.kind, {path: rewrite(text) for path, text in self.by_path.items()})
+
+    def of(self, old: Column) -> Column:
+        """Return the struct with the new values, the old ones in its other fields.
+
+        A NULL struct becomes one of NULLs beside the new values (Java: AssignmentUtils).
+        """
+        return self._struct(self.kind, old, ())
+
+    def _struct(self, kind: StructType, old: Column, above: Path) -> Column:
+        fields = [
+            self._field(field, old.getField(field.name), (*above, field.name)).alias(field.name)
+            for field in kind.fields
+        ]
+        return sf.struct(*fields)
+
+    def _field(self, field: NestedField, old: Column, path: Path) -> Column:
+        text = self.by_path.get(path)
+        if text is not None:
+            return sf.expr(text)
+        kind = field.field_type
+        if not isinstance(kind, StructType) or not any(
+            _starts(each, path) for each in self.by_path
+        ):
+            return old
+        return self._struct(kind, old, path)
+
+
+def _starts(path: Path, start: Path) -> bool:
+    return path[: len(start)] == start
+
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
-    """Values by top-level column: an expression, or fields inside of it by their path."""
+    """Values by top-level column: an expression, or fields inside of a struct by their path."""
 
     whole: Mapping[str, str]
-    nested: Mapping[str, tuple[tuple[str, str], ...]]
+    nested: Mapping[str, NestedValues]
 
     @property
     def texts(self) -> tuple[str, ...]:
         """All expressions."""
-        inner = (text for fields in self.nested.values() for _, text in fields)
+        inner = (text for each in self.nested.values() for text in each.by_path.values())
         return (*self.whole.values(), *inner)
 
     def rewritten(self, rewrite: Callable[[str], str]) -> Assignments:
         """Return the same assignments with other texts."""
         return Assignments(
             {name: rewrite(text) for name, text in self.whole.items()},
-            {
-                name: tuple((path, rewrite(text)) for path, text in fields)
-                for name, fields in self.nested.items()
-            },
+            {name: each.rewritten(rewrite) for name, each in self.nested.items()},
         )
 
     @property
@@ -47,10 +88,8 @@ class Assignments:
         """Return a top-level column's new value, its old one where nothing is assigned."""
         if name in self.whole:
             return sf.expr(self.whole[name])
-        made = column(name, alias)
-        for path, text in self.nested.get(name, ()):
-            made = made.withField(path, sf.expr(text))
-        return made
+        old = column(name, alias)
+        return self.nested[name].of(old) if name in self.nested else old
 
 
 def assignments(
@@ -64,20 +103,24 @@ def assignments(
     if not given:
         raise InvalidInputError(f"{what} needs columns to set, like {{'v': 'v + 1'}}")
     whole: dict[str, str] = {}
-    nested: dict[str, list[tuple[str, str]]] = {}
+    nested: dict[str, dict[Path, str]] = {}
     for name, text in given.items():
         if not isinstance(text, str):
             raise InvalidTypeError(f"{what} of '{name}' must be SQL text, like '5'; got {text!r}")
         first, *rest = _path(schema, name, what, case_sensitive)
-        inner = ".".join(rest)
-        others = [other for other, _ in nested.get(first, [])]
-        if first in whole or inner in others or (others and not inner):
+        inner = tuple(rest)
+        others = nested.get(first, {})
+        if first in whole or any(_starts(one, inner) or _starts(inner, one) for one in others):
             raise InvalidSchemaError(f"{what}: column '{name}' gets a value twice")
         if rest:
-            nested.setdefault(first, []).append((inner, text))
+            nested.setdefault(first, {})[inner] = text
         else:
             whole[first] = text
-    return Assignments(whole, {name: tuple(fields) for name, fields in nested.items()})
+    kinds = {field.name: field.field_type for field in schema.fields}
+    structs = {name: kind for name, kind in kinds.items() if isinstance(kind, StructType)}
+    return Assignments(
+        whole, {name: NestedValues(structs[name], fields) for name, fields in nested.items()}
+    )
 
 
 def _path(schema: Schema, name: str, what: str, case_sensitive: bool) -> list[str]:
