@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - what every PySpark progra
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.native.dirty_files import DirtyFiles, KeyDeletes
 from iceberg_spark.spark.native.file_values import (
     FILE_OF_ROW,
@@ -220,7 +221,7 @@ def _without_keys(
         mean = table.nbytes / len(table)
         keys = spark_keys(plan.context, known, spark, mean)
         return _without_joined(rows, known, number, keys, _size(known, mean))
-    return _without_joined(rows, known, number, spark.createDataFrame(table), table.nbytes)
+    return _without_joined(rows, known, number, frame_of(spark, table), table.nbytes)
 
 
 def _is_countable(deletes: KeyDeletes) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -18,6 +16,7 @@ from pyspark.storagelevel import StorageLevel
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.expr.condition import Equality, equalities
+from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,
     And,
@@ -28,6 +27,7 @@ from iceberg_spark.expr.nodes import (
     Reference,
     Unbound,
 )
+from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
@@ -66,7 +66,7 @@ def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
         frame = source
     else:
         schema, batches = given_rows(source, "The source of a merge")
-        frame = spark.createDataFrame(pa.Table.from_batches(batches, schema))
+        frame = frame_of(spark, pa.Table.from_batches(batches, schema))
     seen: set[str] = set()
     for name in frame.columns:
         if name in seen or name in (SOURCE_ROW, _RUN):
@@ -114,7 +114,7 @@ def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Sour
         if not _compares(low.type, kind):
             continue
         with_nulls = key.null_safe and found.column(f"nulls{place}")[0].as_py() > 0
-        part = _range(key.column, low[0].as_py(), high[0].as_py(), with_nulls=with_nulls)
+        part = _range(key.column, _literal(low[0]), _literal(high[0]), with_nulls=with_nulls)
         if part is not None:
             parts.append(part)
     if not parts:
@@ -127,12 +127,23 @@ def _range(column: str, low: Any, high: Any, *, with_nulls: bool) -> Unbound | N
     nulls = IsNull(reference)
     if low is None:
         return nulls if with_nulls else ALWAYS_FALSE
-    if not all(isinstance(value, int | str | Decimal | dt.date) for value in (low, high)):
-        return None
     if isinstance(high, str) and max(len(low), len(high)) > _LONGEST_TEXT:
         return None
     within = And((Comparison(Op.GE, reference, low), Comparison(Op.LE, reference, high)))
     return Or((within, nulls)) if with_nulls else within
+
+
+def _literal(value: pa.Scalar) -> Any:
+    """Return a key as a literal: dates and times by their numbers, which no calendar bounds."""
+    kind = value.type
+    if not value.is_valid:
+        return None
+    if pa.types.is_date(kind):
+        return DateLiteral(value.cast(pa.int32()).as_py())
+    if pa.types.is_timestamp(kind):
+        micros = value.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py()
+        return TimestampLiteral(micros * 1000, None if kind.tz is None else "UTC")
+    return value.as_py()
 
 
 def _range_type(schema: Schema, column: str) -> IcebergType | None:
