@@ -68,3 +68,13 @@ def _hint(value: object, name: str) -> str:
     if hasattr(value, "snapshot_id"):
         return ": pass its snapshot_id"
     return ""
+
+
+def names(given: Sequence[str] | str | None, argument: str) -> tuple[str, ...]:
+    """Return names that may be given as one text. Raises InvalidTypeError for anything else."""
+    every = (given,) if isinstance(given, str) else given
+    if every is None:
+        return ("*",) if argument == "selected_fields" else ()
+    if not isinstance(every, list | tuple) or not all(isinstance(name, str) for name in every):
+        raise InvalidTypeError(f"{argument} must be a list of names, not {shown(given)}")
+    return tuple(every)

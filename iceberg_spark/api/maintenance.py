@@ -112,6 +112,7 @@ class Maintenance:
         io = self._catalog.io(loaded.metadata.location)
         planned = planner(loaded.metadata, io, branch)
         if not planned.removed:
+            self._take(loaded)
             return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             files = tuple(runner(spark)(planned.work, planned.tasks, io))

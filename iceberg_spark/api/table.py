@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from iceberg_spark.api.arguments import moment_ms, shown
+from iceberg_spark.api.arguments import moment_ms, names
 from iceberg_spark.api.inspect import Inspect
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
@@ -20,8 +21,8 @@ from iceberg_spark.api.update_properties import UpdateProperties
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
+from iceberg_spark.api.verb import newest, verb
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
@@ -42,7 +43,8 @@ from iceberg_spark.write.upsert_result import UpsertResult
 class Table:
     """An Iceberg table as loaded; `refresh` loads the newest version.
 
-    Verbs commit and leave the table at the version they made. Names follow PyIceberg.
+    Verbs are planned on the newest version, whichever is shown, and leave the table at the one
+    they made. Scans and transactions stay with the version shown. Names follow PyIceberg.
     """
 
     __slots__ = ("_catalog", "_loaded")
@@ -159,14 +161,14 @@ class Table:
             self._loaded,
             self.io,
             row_filter=row_filter,
-            selected_fields=_names(selected_fields, "selected_fields"),
+            selected_fields=names(selected_fields, "selected_fields"),
             snapshot_id=snapshot_id,
             branch=branch,
             tag=tag,
             as_of_timestamp_ms=at_ms,
             start_snapshot_id=start_snapshot_id,
             end_snapshot_id=end_snapshot_id,
-            metadata_columns=_names(metadata_columns, "metadata_columns"),
+            metadata_columns=names(metadata_columns, "metadata_columns"),
             case_sensitive=case_sensitive,
             time_zone=time_zone,
             limit=limit,
@@ -193,7 +195,7 @@ class Table:
         the Python workers; `engine` ("native" or "arrow") forces one. `distribution_mode`
         ("none", "hash", "range") stands in for the table's `write.distribution-mode`.
         """
-        with self.transaction() as tx:
+        with self._verb() as tx:
             tx.append(
                 df,
                 branch=branch,
@@ -226,7 +228,7 @@ class Table:
         Files that match in part are rewritten without the matching rows; with
         `allow_rewrite=False` they raise a ValidationException that names the file.
         """
-        with self.transaction() as tx:
+        with self._verb() as tx:
             tx.overwrite(
                 df,
                 overwrite_filter,
@@ -253,7 +255,7 @@ class Table:
         Spark expression will do, without one those of `scan`. A ValidationException when rows
         that concern it were committed meanwhile.
         """
-        with self.transaction() as tx:
+        with self._verb() as tx:
             counts = tx.delete(
                 delete_filter,
                 branch=branch,
@@ -276,7 +278,7 @@ class Table:
         Runs on Spark. Values are stored as Spark's ANSI assignment says (an overflow is an
         InvalidInputError); a row whose partition changes moves. `write.update.mode` says how.
         """
-        with self.transaction() as tx:
+        with self._verb() as tx:
             counts = tx.update(
                 updates,
                 where,
@@ -305,7 +307,7 @@ class Table:
         an InvalidInputError), or in input order, where a frame was not shuffled. No keys means
         the identifier fields. Keys must give the partition, unless `global_delete`.
         """
-        with self.transaction() as tx:
+        with self._verb() as tx:
             return tx.upsert(
                 df,
                 keys,
@@ -340,7 +342,7 @@ class Table:
         return MergeBuilder(request, self._merge, self.refresh)
 
     def _merge(self, request: MergeRequest) -> ChangedRows:
-        with self.transaction() as tx:
+        with self._verb() as tx:
             counts = tx.run_merge(request)
         return self._with_metrics(counts, request.branch)
 
@@ -355,7 +357,7 @@ class Table:
         distribution_mode: Distribution | None = None,
     ) -> None:
         """Replace the partitions that get rows; the others stay."""
-        with self.transaction() as tx:
+        with self._verb() as tx:
             tx.dynamic_partition_overwrite(
                 df,
                 branch=branch,
@@ -379,7 +381,7 @@ class Table:
         A file that the table has already is an InvalidInputError, unless
         `check_duplicate_files` is off.
         """
-        with self.transaction() as tx:
+        with self._verb() as tx:
             tx.add_files(
                 paths,
                 branch=branch,
@@ -389,7 +391,7 @@ class Table:
 
     def update_properties(self) -> UpdateProperties:
         """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""
-        return UpdateProperties(self.transaction())
+        return UpdateProperties(self._each_alone())
 
     def manage_snapshots(self) -> ManageSnapshots:
         """Return a builder of branches, tags and the current snapshot: `.create_tag(...)`, ..."""
@@ -401,7 +403,7 @@ class Table:
         return Maintenance(self._catalog, self._loaded, self._take)
 
     def _land(self, actions: Sequence[Action]) -> None:
-        self._take(commit(self._catalog, self.identifier, actions, self._loaded))
+        self._take(commit(self._catalog, self.identifier, actions, self._newest()))
 
     def _with_metrics(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
         changed = counts.inserted or counts.updated or counts.deleted
@@ -429,16 +431,13 @@ class Table:
         return self._each_alone().update_sort_order(case_sensitive)
 
     def _each_alone(self) -> TableTransaction:
-        return TableTransaction(self._catalog, self._loaded, self._take, autocommit=True)
+        return TableTransaction(self._catalog, self._newest(), self._take, autocommit=True)
+
+    def _newest(self) -> LoadedTable:
+        return newest(self._catalog, self._loaded)
+
+    def _verb(self) -> AbstractContextManager[TableTransaction]:
+        return verb(self._catalog, self._loaded, self._take)
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded
-
-
-def _names(given: Sequence[str] | str | None, argument: str) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else given
-    if names is None:
-        return ("*",) if argument == "selected_fields" else ()
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise InvalidTypeError(f"{argument} must be a list of names, not {shown(given)}")
-    return tuple(names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,7 +24,10 @@ class UpdateProperties:
         self._removals: dict[str, None] = {}
 
     def set(self, updates: Mapping[str, Any] | None = None, **more: Any) -> UpdateProperties:
-        """Set properties, values as their text; reserved ones are refused at commit."""
+        """Set properties, values as their text; reserved ones are refused at commit.
+
+        Raises InvalidInputError for one that is to be removed as well (Java: PropertiesUpdate).
+        """
         if updates is not None and not isinstance(updates, Mapping):
             raise InvalidTypeError(
                 f"set() takes a dict, as in set({{'write.format.default': 'orc'}}), not "
@@ -33,18 +36,22 @@ class UpdateProperties:
         for key, value in {**(updates or {}), **more}.items():
             if value is None:
                 raise InvalidInputError(f"Property '{key}' can't be None; use remove('{key}')")
+            self._refuse_both(key, self._removals)
             self._updates[key] = str(value)
-            self._removals.pop(key, None)
         return self
 
     def remove(self, *keys: str) -> UpdateProperties:
-        """Remove properties; those that aren't there are fine."""
+        """Remove properties; those that aren't there are fine. Raises as `set`."""
         for key in keys:
             if not isinstance(key, str):
                 raise InvalidTypeError(f"remove() takes names, as in remove('a', 'b'), not {key!r}")
+            self._refuse_both(key, self._updates)
             self._removals[key] = None
-            self._updates.pop(key, None)
         return self
+
+    def _refuse_both(self, key: str, others: Collection[str]) -> None:
+        if key in others:
+            raise InvalidInputError(f"Property '{key}' is to be set and removed at once")
 
     def commit(self) -> None:
         """Commit the changes at once."""

@@ -4,7 +4,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.errors import IcebergError
+from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.spec.properties import RESERVED
 from tests.unit.api.tables import ids, make, new_location, rows
 
@@ -63,3 +63,11 @@ def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
         table.update_properties().set({"gc.enabled": "maybe"}).commit()
     with pytest.raises(IcebergError, match=r"history\.expire\.min-snapshots-to-keep"):
         table.update_properties().set({"history.expire.min-snapshots-to-keep": "few"}).commit()
+
+
+def test_a_property_is_not_set_and_removed_in_one_update():
+    table = make()
+    with pytest.raises(InvalidInputError, match="'k' is to be set and removed at once"):
+        table.update_properties().set({"k": "v"}).remove("k")
+    with pytest.raises(InvalidInputError, match="'k' is to be set and removed at once"):
+        table.update_properties().remove("k").set({"k": "v"})

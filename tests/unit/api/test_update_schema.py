@@ -168,9 +168,10 @@ def test_the_case_of_names_counts_unless_it_is_not_to():
 def test_a_change_of_the_schema_made_meanwhile_is_a_conflict():
     table = make()
     other = ice.load_table(table.location())
+    begun = table.update_schema()
     other.update_schema().add_column("theirs", "int").commit()
     with pytest.raises(ValidationException, match="was changed by another commit"):
-        table.update_schema().add_column("ours", "int").commit()
+        begun.add_column("ours", "int").commit()
     assert table.refresh().schema().column_names == ("id", "k", "theirs")
 
 

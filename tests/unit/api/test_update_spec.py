@@ -97,9 +97,10 @@ def test_a_refused_field_leaves_everything_as_it_was(tmp_path: Path, field: str,
 
 def test_a_change_of_the_partitioning_made_meanwhile_is_a_conflict():
     table = make()
+    begun = table.update_spec()
     ice.load_table(table.location()).update_spec().add_field("k").commit()
     with pytest.raises(ValidationException, match=r"partitioning of .* changed by another"):
-        table.update_spec().add_field("bucket(4, id)").commit()
+        begun.add_field("bucket(4, id)").commit()
 
 
 def test_rows_and_columns_added_meanwhile_are_no_conflict():

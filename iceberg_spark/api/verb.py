@@ -1,0 +1,40 @@
+"""Verbs of one call: planned on the table's newest version, not on the one that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.errors import CommitFailedException
+
+
+def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:
+    """Load the newest version of a table. Raises CommitFailedException where it is another."""
+    loaded = catalog.load(shown.identifier)
+    if loaded.metadata.table_uuid != shown.metadata.table_uuid:
+        raise CommitFailedException(
+            f"{shown.identifier} is another table by now, it was dropped and created again: load "
+            "it to change it"
+        )
+    return loaded
+
+
+@contextmanager
+def verb(
+    catalog: Catalog, shown: LoadedTable, take: Callable[[LoadedTable], None]
+) -> Iterator[TableTransaction]:
+    """Yield the transaction of one verb, and hand over the version that it leaves.
+
+    That is the newest one where nothing had to be changed; none when it fails.
+    """
+    outcome = newest(catalog, shown)
+
+    def note(committed: LoadedTable) -> None:
+        nonlocal outcome
+        outcome = committed
+
+    with TableTransaction(catalog, outcome, note) as tx:
+        yield tx
+    take(outcome)
