@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.errors import ValidationException
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound, Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
@@ -64,7 +65,8 @@ def target_files(
 
     With `prove` the files whose partition or metrics prove that all their rows match are set
     apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere). The files come
-    with all their deletes, for the rows that don't match may be written anew.
+    with all their deletes, for the rows that don't match may be written anew. Raises
+    ValidationException naming a file that is listed twice and would not go as a whole.
     """
     context = scan_request(
         metadata,
@@ -79,11 +81,29 @@ def target_files(
     planned = plan(metadata, io, context, whole_files=True)
     proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
     if proved is None or not len(proved):
+        _refuse_repeated(planned)
         return Target(metadata, planned)
     mask = pc.is_in(planned.files.column("file_path"), value_set=proved)
     whole = replace(planned, files=planned.files.filter(mask))
     rest = replace(planned, files=planned.files.filter(pc.invert(mask)))
+    _refuse_repeated(rest)
     return Target(metadata, rest, tuple(whole))
+
+
+def _refuse_repeated(planned: ScanPlan) -> None:
+    """Refuse a file that is listed more than once: its rows can't be told from their copies.
+
+    A change would drop, or keep, all copies of a file together with the one that it is about.
+    """
+    counted = pc.value_counts(planned.files.column("file_path"))
+    several = counted.filter(pc.greater(counted.field("counts"), 1))
+    if len(several):
+        path, times = several[0]["values"].as_py(), several[0]["counts"].as_py()
+        raise ValidationException(
+            f"Data file {path} is listed {times} times in the snapshot, so that its rows can't be "
+            "changed: have it listed once before, as by overwrite_files(add=[file], delete=[file]) "
+            "of a transaction, or delete all of its rows by a filter"
+        )
 
 
 def only_files(planned: ScanPlan, paths: Collection[str]) -> ScanPlan:
