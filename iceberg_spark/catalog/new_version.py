@@ -46,42 +46,36 @@ def create_version(
     """
     local = location.is_local(path)
     for number, pause in enumerate((*_PAUSES_S, 0.0)):
-        answer = _create(io, path, data, first=number == 0)
+        answer = _create(io, path, data)
         if answer is None:
             return
-        exists = isinstance(answer, FileAlreadyExistsError)
+        exists, first = isinstance(answer, FileAlreadyExistsError), number == 0
         match _whose(io, path, data):
             case _Whose.OURS:
                 return
             case _Whose.ANOTHERS:
                 raise another_came_first(path) from answer
-            case _ if local and exists and number == 0:  # a link that was refused is no lost one
+            case _ if local and exists and first:  # a link that was refused is no lost one
                 raise another_came_first(path) from answer
-            case _Whose.NOBODYS if local and not exists:
+            case _Whose.NOBODYS if not exists and (local or (first and _refuses(answer))):
                 raise answer  # nothing is on its way that could still arrive
             case _:
                 sleep(pause)
     raise unknown(path, answer) from answer
 
 
-def _create(io: FileIO, path: str, data: bytes, *, first: bool) -> IcebergError | None:
-    """Return None if the store says that it created the file, else its error.
-
-    A refusal of the first try is raised; after a try that is open it settles nothing.
-    """
+def _create(io: FileIO, path: str, data: bytes) -> IcebergError | None:
+    """Return None if the store says that it created the file, else its error."""
     try:
         io.create_if_absent(path, data)
-    except FileAlreadyExistsError as error:
-        return error
-    except StorageError as error:
-        if first and isinstance(error, StoragePermissionError):
-            raise
-        return error
     except IcebergError as error:
-        if first:
-            raise
         return error
     return None
+
+
+def _refuses(error: IcebergError) -> bool:
+    """Return whether a store says that it won't, rather than that it failed."""
+    return not isinstance(error, StorageError) or isinstance(error, StoragePermissionError)
 
 
 def _whose(io: FileIO, path: str, data: bytes) -> _Whose:

@@ -80,7 +80,7 @@ class FsspecIO:
     def create_if_absent(self, path: str, data: bytes) -> None:
         """Write a whole file atomically and durably, or raise FileAlreadyExistsError.
 
-        Sent once, by the driver too: after a failure that isn't FileAlreadyExistsError or a
+        Not retried, by the driver neither: after a failure that isn't FileAlreadyExistsError or a
         refusal the file may be there, and it takes a look at it to know whose it is.
         """
         with self._errors("create", path):

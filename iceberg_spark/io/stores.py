@@ -34,7 +34,7 @@ def file_system(
 ) -> Any:
     """Return the fsspec file system of a location (fsspec keeps one for equal arguments).
 
-    With `once` the S3 driver sends nothing a second time by itself.
+    With `once` the retries of S3's driver are off (aiohttp still repeats after a dead line).
 
     Raises ImportError for a driver that is not installed, UnsupportedError for a scheme that
     fsspec does not know.
