@@ -1,0 +1,131 @@
+"""Every verb that needs no Spark, on a small table, and what a table looks like to a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+import iceberg_spark as ice
+from iceberg_spark import Table
+from iceberg_spark.errors import NoSuchTableError
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.transaction.new_manifests import read_entries
+
+FIRST = "metadata/v1.metadata.json"
+Verb = Callable[[str], object]
+State = Any
+
+QUICK = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"}
+OLD = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "2",
+}
+
+
+def rows(*ids: int, k: str = "a") -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64()), "k": [k] * len(ids)})
+
+
+def make(where: str) -> None:
+    """A table of two partitions, two snapshots and one file of deletes, made again in place."""
+    table = ice.create_table(
+        where, "id bigint, k string", partition_by=["k"], properties={**QUICK, **OLD}
+    )
+    table.append(pa.concat_tables([rows(1, 2, 3), rows(4, 5, k="b")]))
+    table.upsert(rows(5, 6, k="b"), ["id", "k"])
+
+
+def load(where: str) -> Table:
+    return ice.load_table(where)
+
+
+def create(where: str) -> None:
+    ice.create_table(f"{where}/new", "id bigint", properties=QUICK)
+
+
+def dynamic(where: str) -> None:
+    load(where).dynamic_partition_overwrite(rows(40, k="b"))
+
+
+def delete_merge_on_read(where: str) -> None:
+    load(where).delete("id = 2")
+
+
+def delete_copy_on_write(where: str) -> None:
+    table = load(where)
+    with table.transaction() as tx:
+        tx.set_properties({"write.delete.mode": "copy-on-write"})
+        tx.delete("id = 2")
+
+
+def transaction(where: str) -> None:
+    with load(where).transaction() as tx:
+        tx.append(rows(7, 8))
+        tx.delete("id = 1")
+        tx.set_properties({"owner": "me"})
+        tx.update_schema().add_column("note", "string").commit()
+        tx.overwrite(rows(9, k="c"), "k = 'b'")
+
+
+def add_column(where: str) -> None:
+    load(where).update_schema().add_column("note", "string").commit()
+
+
+def stale_append(where: str) -> None:
+    """Another commit lands first: the swap is refused once and made again."""
+    table = load(where)
+    load(where).append(rows(100))
+    table.append(rows(7))
+
+
+VERBS: dict[str, Verb] = {
+    "create": create,
+    "append": lambda where: load(where).append(rows(7, 8, k="c")),
+    "append_after_another": stale_append,
+    "overwrite": lambda where: load(where).overwrite(rows(9)),
+    "overwrite_filter": lambda where: load(where).overwrite(rows(9), "id > 2"),
+    "dynamic_overwrite": dynamic,
+    "delete": delete_merge_on_read,
+    "delete_copy_on_write": delete_copy_on_write,
+    "delete_whole_partition": lambda where: load(where).delete("k = 'b'"),
+    "upsert": lambda where: load(where).upsert(rows(1, 7), ["id", "k"]),
+    "transaction": transaction,
+    "add_column": add_column,
+    "partition_by": lambda where: load(where).update_spec().add_field("id", "bucket[4]").commit(),
+    "properties": lambda where: load(where).update_properties().set({"owner": "me"}).commit(),
+    "tag": lambda where: load(where).manage_snapshots().create_tag(None, "kept").commit(),
+    "expire": lambda where: load(where).maintenance.expire_snapshots(older_than=1 << 60),
+    "convert_deletes": lambda where: load(where).maintenance.convert_equality_deletes(),
+}
+
+
+def state(where: str) -> State:
+    """What a fresh reader sees; raises if anything that the table names is missing."""
+    try:
+        table = ice.load_table(where)
+    except NoSuchTableError:
+        return None
+    metadata, storage = table.metadata, FsspecIO()
+    for snapshot in metadata.snapshots.values():
+        for manifest in read_manifest_list(storage, snapshot, metadata):
+            for path in read_entries(storage, metadata, manifest).column("file_path").to_pylist():
+                storage.size(path)
+    found = table.scan().to_arrow().to_pylist()
+    return (
+        sorted(tuple(row.items()) for row in found),
+        [str(field.name) for field in metadata.schema.fields],
+        [field.name for field in metadata.spec.fields],
+        sorted(metadata.properties.items()),
+        sorted(metadata.refs),
+        len(metadata.snapshots),
+    )
+
+
+def states(where: str) -> tuple[State, State]:
+    """The table, and the one that `create` makes below it."""
+    return state(where), state(f"{where}/new") if FsspecIO().exists(
+        f"{where}/new/{FIRST}"
+    ) else None
