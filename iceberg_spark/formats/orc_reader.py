@@ -68,11 +68,21 @@ class OrcReader:
         except CorruptFileError as cause:
             if _OUT_OF_RANGE in str(cause):
                 raise UnsupportedError(
-                    f"{self.path} holds a timestamp outside the years 1677 to 2262, which Arrow "
-                    "can't read from ORC; rewrite the table as Parquet to read it"
+                    f"{self.path} holds a timestamp outside the years 1677 to 2262 in column "
+                    f"'{self._beyond(stripe, columns)}', which Arrow can't read from ORC; leave "
+                    "the column out, or rewrite the file as Parquet by the engine that wrote it"
                 ) from cause
             raise
         return rows.select(columns)
+
+    def _beyond(self, stripe: int, columns: list[str]) -> str:
+        """Return which column can't be read."""
+        for name in columns:
+            try:
+                self.file.reader.read_stripe(stripe, [name])
+            except (pa.ArrowException, OSError):
+                return name
+        return columns[0]
 
     def close(self) -> None:
         """Close the file."""

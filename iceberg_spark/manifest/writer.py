@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Any, NotRequired, TypeAlias, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,19 +44,20 @@ _CONTENT_TEXT = {ManifestContent.DATA: "data", ManifestContent.DELETES: "deletes
 _TABLE_NAME = {"sequence_number": "data_sequence_number"}
 
 
-def write_manifest(  # noqa: PLR0913
-    io: FileIO,
-    path: str,
-    *,
-    format_version: int,
-    spec: PartitionSpec,
-    schema: Schema,
-    content: ManifestContent,
-    snapshot_id: int | None,
-    entries: Iterable[ManifestEntry] | Table,
-    codec: str = "gzip",
-    tuple_type: StructType | None = None,
-) -> ManifestFile:
+class ManifestParts(TypedDict):
+    """What a manifest is made of; see `write_manifest`."""
+
+    format_version: int
+    spec: PartitionSpec
+    schema: Schema
+    content: ManifestContent
+    snapshot_id: int | None
+    entries: Iterable[ManifestEntry] | Table
+    codec: NotRequired[str]
+    tuple_type: NotRequired[StructType | None]
+
+
+def write_manifest(io: FileIO, path: str, **parts: Unpack[ManifestParts]) -> ManifestFile:
     """Write a manifest and return its row for a manifest list, sequence numbers unassigned.
 
     `entries` are values, or a table of ENTRY_COLUMNS (missing columns are null); statistics and
@@ -68,24 +69,40 @@ def write_manifest(  # noqa: PLR0913
     Raises InvalidInputError for delete files in format version 1, for existing or deleted
     entries without a data sequence number, and for values that don't fit the spec.
     """
-    kind = partition_type(spec, schema) if tuple_type is None else tuple_type
+    table, kind, chunks = _encoded(path, **parts)
+    length = 0
+    with io.create(path) as out:
+        for chunk in chunks:
+            length += len(chunk)
+            out.write(chunk)
+    spec, content, snapshot_id = parts["spec"], parts["content"], parts["snapshot_id"]
+    return manifest_file_of(table, path, length, spec, content, snapshot_id, kind)
+
+
+def manifest_bytes(**parts: Unpack[ManifestParts]) -> int:
+    """Return how long a manifest would be; raises as `write_manifest`."""
+    return sum(len(chunk) for chunk in _encoded("in the making", **parts)[2])
+
+
+def _encoded(
+    path: str, **parts: Unpack[ManifestParts]
+) -> tuple[Table, StructType, Iterator[bytes]]:
+    """Return the entries as a table, the type of their tuples, and the file."""
+    spec, schema, entries = parts["spec"], parts["schema"], parts["entries"]
+    format_version, content = parts["format_version"], parts["content"]
+    kind = parts.get("tuple_type") or partition_type(spec, schema)
     given = entries if isinstance(entries, pa.Table) else entry_table(entries, kind)
-    table = _with_snapshot_id(_complete(given, kind), snapshot_id)
+    table = _with_snapshot_id(_complete(given, kind), parts["snapshot_id"])
     _check(table, format_version, content, path)
     avro = avro_record(entry_struct(kind, format_version), ENTRY_NAME)
     chunks = write_avro(
         avro,
         _flat(table, kind, format_version),
         metadata=_metadata(spec, schema, format_version, content),
-        codec=codec,
+        codec=parts.get("codec", "gzip"),
         inline=(DATA_FILE_ID, PARTITION_ID),
     )
-    length = 0
-    with io.create(path) as out:
-        for chunk in chunks:
-            length += len(chunk)
-            out.write(chunk)
-    return manifest_file_of(table, path, length, spec, content, snapshot_id, kind)
+    return table, kind, chunks
 
 
 def manifest_file_of(

@@ -12,7 +12,7 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import data_files
 from iceberg_spark.manifest.reader import read_manifest
-from iceberg_spark.manifest.writer import write_manifest
+from iceberg_spark.manifest.writer import ManifestParts, manifest_bytes, write_manifest
 from iceberg_spark.spec.data_file import (
     DataFile,
     DataFileContent,
@@ -22,12 +22,17 @@ from iceberg_spark.spec.data_file import (
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
-from iceberg_spark.spec.properties import MANIFEST_COMPRESSION, text_property
+from iceberg_spark.spec.properties import (
+    MANIFEST_COMPRESSION,
+    MANIFEST_TARGET_SIZE_BYTES,
+    int_property,
+    text_property,
+)
 from iceberg_spark.spec.types import StructType
 from iceberg_spark.transaction.snapshot_producer import SnapshotProducer
 
-_MOST_FILES_OF_A_MANIFEST = 50_000
-"""About 8 MB of entries, the default of `commit.manifest.target-size-bytes`."""
+FEWEST_FILES_OF_A_FULL_MANIFEST = 250
+"""A manifest is rolled after a multiple of so many files (Java: RollingManifestWriter)."""
 
 
 def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
@@ -71,35 +76,57 @@ def write_added(
 
     Their sequence numbers are inherited, save a data sequence number that is given because the
     rows are older than the file (a compacted file), or by path for delete files that replace
-    others.
+    others. A manifest is full at about `commit.manifest.target-size-bytes`.
     """
     groups: dict[tuple[ManifestContent, int], list[DataFile]] = defaultdict(list)
     for file in files:
         is_data = file.content is DataFileContent.DATA
         content = ManifestContent.DATA if is_data else ManifestContent.DELETES
         groups[content, file.spec_id].append(file)
-    written = []
+    written: list[ManifestFile] = []
     for (content, spec_id), group in sorted(groups.items()):
         numbers = delete_sequence_numbers or {}
         number = data_sequence_number if content is ManifestContent.DATA else None
-        for part in _parts(group):
-            # A turn for each new file: they come as values, some thousands of them.
-            entries = [
-                ManifestEntry(
-                    ManifestEntryStatus.ADDED,
-                    file,
-                    producer.snapshot_id(base),
-                    numbers.get(file.file_path, number),
-                )
-                for file in part
-            ]
-            written.append(write_entries(producer, base, io, entries, spec_id, content))
+        # A turn for each new file: they come as values, some thousands of them.
+        entries = [
+            ManifestEntry(
+                ManifestEntryStatus.ADDED,
+                file,
+                producer.snapshot_id(base),
+                numbers.get(file.file_path, number),
+            )
+            for file in group
+        ]
+        written += _rolled(producer, base, io, entries, spec_id, content)
     return tuple(written)
 
 
-def _parts(files: Sequence[DataFile]) -> Iterator[Sequence[DataFile]]:
-    for start in range(0, len(files), _MOST_FILES_OF_A_MANIFEST):
-        yield files[start : start + _MOST_FILES_OF_A_MANIFEST]
+def _rolled(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    entries: Sequence[ManifestEntry],
+    spec_id: int,
+    content: ManifestContent,
+) -> Iterator[ManifestFile]:
+    """Write manifests, each as many files as fill it by what those before took, some at first."""
+    target = int_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
+    step = FEWEST_FILES_OF_A_FULL_MANIFEST
+    start, count = 0, len(entries)
+    if count > step:
+        some = manifest_bytes(**_manifest(base, entries[:step], spec_id, content, producer))
+        count = _full(target, some / step)
+    while start < len(entries):
+        part = entries[start : start + count]
+        manifest = write_entries(producer, base, io, part, spec_id, content)
+        yield manifest
+        start += len(part)
+        count = _full(target, manifest.manifest_length / len(part))
+
+
+def _full(target_bytes: int, bytes_of_a_file: float) -> int:
+    step = FEWEST_FILES_OF_A_FULL_MANIFEST
+    return max(1, int(target_bytes / bytes_of_a_file) // step) * step
 
 
 def write_entries(
@@ -111,18 +138,27 @@ def write_entries(
     content: ManifestContent,
 ) -> ManifestFile:
     """Write one manifest of this commit from values or from an entry table."""
-    return write_manifest(
-        io,
-        producer.new_manifest_path(base),
-        format_version=base.format_version,
-        spec=base.partition_specs[spec_id],
-        schema=base.schema,
-        content=content,
-        snapshot_id=producer.snapshot_id(base),
-        entries=entries,
-        codec=text_property(base.properties, MANIFEST_COMPRESSION),
-        tuple_type=tuple_type(base, spec_id),
-    )
+    path = producer.new_manifest_path(base)
+    return write_manifest(io, path, **_manifest(base, entries, spec_id, content, producer))
+
+
+def _manifest(
+    base: TableMetadata,
+    entries: Iterable[ManifestEntry] | pa.Table,
+    spec_id: int,
+    content: ManifestContent,
+    producer: SnapshotProducer,
+) -> ManifestParts:
+    return {
+        "format_version": base.format_version,
+        "spec": base.partition_specs[spec_id],
+        "schema": base.schema,
+        "content": content,
+        "snapshot_id": producer.snapshot_id(base),
+        "entries": entries,
+        "codec": text_property(base.properties, MANIFEST_COMPRESSION),
+        "tuple_type": tuple_type(base, spec_id),
+    }
 
 
 def read_entries(io: FileIO, base: TableMetadata, manifest: ManifestFile) -> pa.Table:

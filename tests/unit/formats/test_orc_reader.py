@@ -99,7 +99,7 @@ def test_a_timestamp_that_arrow_cannot_hold_is_refused_not_wrong(tmp_path: Path)
     path = tmp_path / "far"
     column = pa.array([253_402_300_799_000_000], pa.timestamp("us"))
     po.write_table(pa.table([column], pa.schema([with_id("t", pa.timestamp("us"), 1)])), str(path))
-    with pytest.raises(UnsupportedError, match=r"far.*1677 to 2262"):
+    with pytest.raises(UnsupportedError, match=r"far.*1677 to 2262 in column 't'"):
         read_file(path, ORC, schema(field(1, "t", "timestamp")))
 
 

@@ -1,5 +1,9 @@
 """Which manifests are merged (Java: ManifestMergeManager)."""
 
+from dataclasses import replace
+
+import pytest
+
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.manifest_merge import pack_from_end
@@ -48,3 +52,31 @@ def test_manifests_of_different_specs_are_not_merged():
     (manifest,) = manifests(table.metadata)
     assert manifest.partitions is not None
     assert (manifest.partitions[0].lower_bound, manifest.partitions[0].upper_bound) == (b"x", b"y")
+
+
+@pytest.mark.parametrize("columns", [0, 40])
+def test_manifests_of_new_files_are_rolled_by_their_size(columns: int):
+    """Whatever an entry takes: few bytes, or the bounds of many columns."""
+    bounds = {at: f"{at:0200d}".encode() for at in range(columns)}
+    table = make_table(
+        **{
+            "commit.manifest.target-size-bytes": "60000",
+            "write.manifest.compression-codec": "uncompressed",
+        }
+    )
+    files = [
+        replace(
+            file(table, f"{n:06d}"), lower_bounds={k: b"%06d" % n + v for k, v in bounds.items()}
+        )
+        for n in range(3_000)
+    ]
+    made = manifests(run(table, AppendFiles(files)).metadata)
+    counts = [each.added_files_count or 0 for each in made]
+    assert sum(counts) == 3_000
+    *full, last = made
+    for each in full:
+        long_enough = each.manifest_length > 30_000 or each.added_files_count == 250
+        assert long_enough
+        assert each.manifest_length < 75_000 or each.added_files_count == 250
+    assert len(full) > 1
+    assert last.manifest_length < 75_000 or last.added_files_count == 250
