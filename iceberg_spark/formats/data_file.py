@@ -22,6 +22,8 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.io.decoding import MALFORMED
 
 WHOLE_FILE = 2**63 - 1
+BATCH_BYTES = 32 * 1024 * 1024
+"""A batch has no more bytes, or one row: Spark's workers and readers hold several at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,8 @@ def reading(path: str) -> Iterator[None]:
 
 
 def sliced(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[FileBatch]:
-    """Yield a long batch in pieces; nothing is copied."""
-    for offset in range(0, rows.num_rows, batch_rows):
-        yield FileBatch(first_row + offset, rows.slice(offset, batch_rows))
+    """Yield a long or large batch in pieces; nothing is copied."""
+    parts = max(1, -(-rows.nbytes // BATCH_BYTES))
+    step = max(1, min(batch_rows, rows.num_rows // parts))
+    for offset in range(0, rows.num_rows, step):
+        yield FileBatch(first_row + offset, rows.slice(offset, step))

@@ -11,7 +11,15 @@ import pyarrow.parquet as pq
 from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.arrow.file_fields import FileField, pruned
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
-from iceberg_spark.formats.data_file import FileBatch, Wanted, holds, reading, row_range
+from iceberg_spark.formats.data_file import (
+    BATCH_BYTES,
+    FileBatch,
+    Wanted,
+    holds,
+    reading,
+    row_range,
+    sliced,
+)
 from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.formats.parquet_stats import may_match_groups
 from iceberg_spark.io.file_io import FileIO
@@ -21,12 +29,16 @@ _FETCH_BYTES = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _RowGroup:
-    """A row group to read; `size` is the bytes of its wanted columns in the file."""
+    """A row group to read; `size` is the bytes of its wanted columns in the file.
+
+    `row_bytes` is what a row of them takes decoded, as far as the footer tells.
+    """
 
     number: int
     first_row: int
     rows: int
     size: int
+    row_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +69,10 @@ class ParquetReader:
             yield from self._read(run, wanted)
 
     def _read(self, run: list[_RowGroup], wanted: Wanted) -> Iterator[FileBatch]:
+        widest = max(group.row_bytes for group in run)
         with reading(self.path):
             found = self.file.reader.iter_batches(
-                wanted.batch_rows,
+                max(1, min(wanted.batch_rows, BATCH_BYTES // max(widest, 1))),
                 [group.number for group in run],
                 column_indices=sorted(wanted.leaves),
                 use_threads=True,
@@ -70,7 +83,7 @@ class ParquetReader:
                 rows = next(found, None)
             if rows is None:
                 return
-            yield FileBatch(position, rows)
+            yield from sliced(position, rows, wanted.batch_rows)
             position += rows.num_rows
 
     def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
@@ -91,8 +104,11 @@ class ParquetReader:
         for number in range(metadata.num_row_groups):
             described = metadata.row_group(number)
             if described.num_rows and wanted.holds(_offset(described)):
-                size = sum(described.column(leaf).total_compressed_size for leaf in wanted.leaves)
-                groups.append(_RowGroup(number, position, described.num_rows, size))
+                chunks = [described.column(leaf) for leaf in wanted.leaves]
+                size = sum(chunk.total_compressed_size for chunk in chunks)
+                decoded = sum(chunk.total_uncompressed_size for chunk in chunks)
+                row_bytes = decoded // described.num_rows
+                groups.append(_RowGroup(number, position, described.num_rows, size, row_bytes))
             position += described.num_rows
         if wanted.filter == ALWAYS_TRUE or not groups:
             return groups
