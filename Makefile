@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo check test test-4.3 faults bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo check test test-4.3 faults fuzz bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -56,6 +56,9 @@ test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only
 
 faults: setup ## Break the store at every call of every verb, and interrupt at every line of a commit
 	@FAULTS=all $(PY) -m pytest tests/faults -q -n 2 -rP --timeout 3000
+
+fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours
+	@$(PY) -m tests.fuzz
 
 bench: setup ## Measure against Java Iceberg and plain Parquet; writes benchmarks/results.md
 	@$(WITH_SPARK) $(PY) -m benchmarks.run

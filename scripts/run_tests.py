@@ -52,7 +52,14 @@ class Count:
 WHEEL_TEST = "tests/architecture/test_wheel.py"
 SUITES = {
     "unit": Suite(
-        ("tests/unit", "tests/properties", "tests/catalog", "tests/faults", "tests/architecture"),
+        (
+            "tests/unit",
+            "tests/properties",
+            "tests/catalog",
+            "tests/faults",
+            "tests/fuzz",
+            "tests/architecture",
+        ),
         ("-n", "2", f"--ignore={WHEEL_TEST}", "--cov", "--cov-report=term"),
     ),
     "oracle": Suite(("tests/oracle",), shares=True),
