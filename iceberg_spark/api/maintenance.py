@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.api.arguments import moment_ms, whole
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
@@ -109,7 +110,7 @@ class Maintenance:
         spark: SparkSession | None,
     ) -> DeleteRewrite:
         loaded = self._catalog.load(self._loaded.identifier)
-        io = self._catalog.io(loaded.metadata.location)
+        io = table_io(self._catalog, loaded)
         planned = planner(loaded.metadata, io, branch)
         if not planned.removed:
             self._take(loaded)

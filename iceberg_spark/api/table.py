@@ -23,6 +23,7 @@ from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.api.verb import newest, verb
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
@@ -77,7 +78,7 @@ class Table:
     @property
     def io(self) -> FileIO:
         """The storage of the table's files."""
-        return self._catalog.io(self.location())
+        return table_io(self._catalog, self._loaded)
 
     @property
     def inspect(self) -> Inspect:

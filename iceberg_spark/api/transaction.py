@@ -19,6 +19,7 @@ from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.api.upsert import write_changes
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import (
     InvalidInputError,
     StorageError,
@@ -354,7 +355,7 @@ class TableTransaction:
 
     @property
     def _io(self) -> FileIO:
-        return self._catalog.io(self._base.metadata.location)
+        return table_io(self._catalog, self._base)
 
     def _staged(self) -> TableMetadata:
         """Return the metadata as the changes so far leave it; each is applied once."""

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 import pyarrow.fs as pafs
 from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
 
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import local_files, location, remote_files
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors, secrets_of
@@ -19,6 +20,9 @@ from iceberg_spark.io.stores import driver_path, file_system, number
 T = TypeVar("T")
 
 TIMEOUT_S = "io.timeout-s"
+ALLOWED_SCHEMES = "io.allowed-schemes"
+TABLE_SCHEMES = "io.table-schemes"
+"""Set by `limited_to` and not by users: the stores of one table, so that tasks have them too."""
 DEFAULT_TIMEOUT_S = 8.0
 
 _LEAST_WAIT_S = 0.5
@@ -33,15 +37,17 @@ class FsspecIO:
     Local paths go to the operating system. `io.timeout-s` (default 8) bounds, in seconds, how
     long a store may stay silent at first use, and how long failures that may pass are retried.
     `io.lock-path` names a shared folder for locks, for stores that can't create atomically.
+    `io.allowed-schemes` names, with commas, schemes that the metadata of any table may use.
     """
 
-    __slots__ = ("_hidden", "_properties", "_reached", "_timeout_s")
+    __slots__ = ("_allowed", "_hidden", "_properties", "_reached", "_timeout_s")
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         self._properties = dict(properties or {})
         self._hidden = secrets_of(self._properties.items())
         self._timeout_s = number(self._properties, TIMEOUT_S, DEFAULT_TIMEOUT_S)
         self._reached: set[str] = set()
+        self._allowed = allowed_stores(self._properties)
 
     def __reduce__(self) -> tuple[type[FsspecIO], tuple[dict[str, str]]]:
         return FsspecIO, (self._properties,)
@@ -53,6 +59,12 @@ class FsspecIO:
     def properties(self) -> Mapping[str, str]:
         """The storage properties it was made from (may hold secrets: never print)."""
         return MappingProxyType(self._properties)
+
+    def limited_to(self, stores: frozenset[str]) -> FsspecIO:
+        """Return the same storage for these stores only (`location.store_of`)."""
+        limited = FsspecIO({**self._properties, TABLE_SCHEMES: ",".join(sorted(stores))})
+        limited._reached = self._reached
+        return limited
 
     def open(self, path: str) -> BinaryIO:
         """Open for seekable reading."""
@@ -148,7 +160,19 @@ class FsspecIO:
             return pafs.PyFileSystem(pafs.FSSpecHandler(files)), at
 
     def _errors(self, doing: str, path: str) -> named_errors:
+        self._check_scheme(doing, path)
         return named_errors(doing, path, location.store_of(path), self._hidden)
+
+    def _check_scheme(self, doing: str, path: str) -> None:
+        """Refuse a location of another store before anything is asked of it."""
+        if self._allowed is None or location.store_of(path) in self._allowed:
+            return
+        used = ", ".join(sorted(self._allowed))
+        raise UnsupportedError(
+            f"Can't {doing} {path}: it has scheme '{location.scheme(path)}', and the table's own "
+            f"files have {used}; if you trust what the table's metadata names, set the storage "
+            f"property {ALLOWED_SCHEMES}"
+        )
 
     def _files(self, path: str, deadline: float | None = None) -> tuple[Any, str]:
         """Return the file system of a location and its path there, having had one answer."""
@@ -182,3 +206,13 @@ class FsspecIO:
             reraise=True,
         )
         return again(once)
+
+
+def allowed_stores(properties: Mapping[str, str]) -> frozenset[str] | None:
+    """Return the stores that storage of these properties may use, None for all."""
+    own = properties.get(TABLE_SCHEMES)
+    if own is None:
+        return None
+    every = f"{own},{properties.get(ALLOWED_SCHEMES, '')}".split(",")
+    names = (each.strip().removesuffix("://").removesuffix(":") for each in every)
+    return frozenset(location.store_of(f"{name}:") for name in names if name)

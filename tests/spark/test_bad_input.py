@@ -9,6 +9,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from tests.builders import data_file as described
 
 
 @pytest.fixture
@@ -105,3 +106,15 @@ def test_columns_that_differ_by_case_are_named_where_spark_can_not_tell_them_apa
     table = ice.create_table(str(tmp_path / "t"), "id bigint, ID bigint")
     shown = message(lambda: load(spark, table.location(), columns="Id"))
     assert "columns id, ID differ only by case" in shown
+
+
+def test_a_scheme_that_is_not_the_tables_is_refused_by_both_engines(
+    spark: Any, table: Table
+) -> None:
+    added = described(f"hdfs://127.0.0.1:1{data_file(table)}")
+    with table.transaction() as tx:
+        tx.overwrite_files(add=[added])
+    for read in (lambda: table.scan().to_df(spark), lambda: load(spark, table.location())):
+        said = message(lambda read=read: read().collect())  # type: ignore[misc]
+        assert "scheme 'hdfs'" in said
+        assert "io.allowed-schemes" in said

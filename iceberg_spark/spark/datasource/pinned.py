@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
@@ -55,5 +56,5 @@ def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTabl
     table, _ = split_name(path)
     catalog, identifier = resolve(table, storage)
     loaded = catalog.load(identifier)
-    properties = dict(catalog.io(loaded.metadata.location).properties)
+    properties = dict(table_io(catalog, loaded).properties)
     return PinnedTable(table, loaded.metadata_location, properties), loaded

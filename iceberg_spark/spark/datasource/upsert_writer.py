@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.in_worker import in_worker
@@ -117,7 +118,7 @@ def upsert_target(
         raise InvalidOptionError("write-mode=upsert goes with mode('append'), not with 'overwrite'")
     catalog, identifier = resolve(options.path, options.storage)
     loaded = catalog.load(identifier)
-    io = catalog.io(loaded.metadata.location)
+    io = table_io(catalog, loaded)
     context = upsert_context(
         loaded.metadata,
         context_of(loaded.metadata, io, options),

@@ -13,9 +13,11 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import NoSuchTableError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
@@ -158,7 +160,7 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
             format_version=options.format_version,
         )
         metadata = apply(None, creation, now_ms=int(time.time() * 1000))
-    io = catalog.io(metadata.location)
+    io = table_io(catalog, LoadedTable(identifier, metadata, metadata.location))
     context = context_of(metadata, io, options)
     check_columns(context.schema, to_arrow(given), align_options(options))
     target = Target(options.path, creation, merged_on, dict(options.storage))

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.io.fsspec_io import allowed_stores
+from iceberg_spark.io.location import store_of
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
@@ -198,8 +200,11 @@ def _rules(plan: ScanPlan, paths: _Paths, reach: Reach) -> Iterator[tuple[str, M
         _mask(pc.match_substring_regex(paths.column, _GLOB)),
     )
     yield "path that Spark would spell otherwise", _mask(pc.match_substring_regex(paths.rest, _ODD))
+    allowed = allowed_stores(plan.context.io_properties)
     for prefix in pc.unique(paths.prefix).to_pylist():
         scheme = prefix.partition(":")[0]
+        if allowed is not None and store_of(prefix) not in allowed:  # Arrow's tasks refuse it
+            yield "scheme that is not the table's", _mask(pc.equal(paths.prefix, prefix))
         if not reach.has_file_system(scheme) or (scheme == "file" and len(prefix) > len("file://")):
             yield (
                 f"Spark has no file system for {prefix or scheme}",

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And, Unbound
@@ -124,7 +125,7 @@ class _Planner:
     def _planned(
         self, catalog: Catalog, loaded: LoadedTable, choice: Mapping[str, Any]
     ) -> QueriedTable:
-        io = catalog.io(loaded.metadata.location)
+        io = table_io(catalog, loaded)
         everything: dict[str, Any] = {
             **choice,
             "case_sensitive": self._setting("spark.sql.caseSensitive", "false"),

@@ -9,6 +9,11 @@ import pyarrow as pa
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.spec.derive_requirements import requirements_for
+from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
+from tests.builders import schema as schema_of
 
 QUICK = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "5"}
 
@@ -46,3 +51,14 @@ def files_below(folder: Path) -> set[str]:
 def data_files(table: Table) -> set[str]:
     """Every file in the table's data folder, committed or not."""
     return {info.path for info in table.io.list(f"{table.location()}/data")}
+
+
+def make_anywhere(location: str | Path) -> Table:
+    """An empty table of `id` and `k`, in a folder that making one through the API would refuse."""
+    columns = schema_of(("id", "long"), ("k", "string"))
+    spec, order = parse_partition_spec((), columns), parse_sort_order((), columns)
+    updates = new_table_updates(
+        columns, spec, order, location=str(location), properties=QUICK, format_version=2
+    )
+    FileSystemCatalog("c").commit(str(location), requirements_for(None, updates), updates, None)
+    return ice.load_table(str(location))

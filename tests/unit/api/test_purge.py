@@ -10,7 +10,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table, TableCatalog
 from iceberg_spark.errors import ValidationException
-from tests.unit.api.tables import ids, make, rows
+from tests.unit.api.tables import ids, make, make_anywhere, rows
 
 
 @pytest.fixture(params=["filesystem", "memory"])
@@ -39,7 +39,7 @@ def test_a_purge_takes_data_and_metadata_used_or_not(catalog: TableCatalog) -> N
 @pytest.mark.parametrize("inner", ["inner", "data/inner", "data/metadata", "metadata/x/inner"])
 def test_a_purge_keeps_a_table_in_between(catalog: TableCatalog, inner: str) -> None:
     _, where = table_in(catalog)
-    other = make(where / inner)
+    other = make_anywhere(where / inner)
     other.append(rows(id=[7], k=["b"]))
     before = files(where / inner)
     catalog.drop_table("db.t", purge=True)

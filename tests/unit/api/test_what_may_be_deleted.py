@@ -16,7 +16,7 @@ from iceberg_spark import Table
 from iceberg_spark.spec.updates import SetLocation, SetStatistics, TableUpdate
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.commit import commit
-from tests.unit.api.tables import ids, make, rows
+from tests.unit.api.tables import ids, make, make_anywhere, rows
 
 LATER = 1 << 60  # ms: everything is older
 K = "k"
@@ -150,7 +150,7 @@ def test_what_is_not_the_tables_own_is_named_and_stays(tmp_path: Path, case: str
     (tmp_path / "other").mkdir()
     (tmp_path / "t" / "data").mkdir()
     (tmp_path / "t" / "data" / "away").symlink_to(tmp_path / "other")
-    make(tmp_path / "t" / "data" / "inner")
+    make_anywhere(tmp_path / "t" / "data" / "inner")
     path = OUTSIDE[case](tmp_path)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_bytes(b"1")

@@ -1,0 +1,104 @@
+"""Metadata names no store but the table's own, unless the user allows its scheme."""
+
+import json
+import re
+import socket
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.errors import IcebergError
+from tests.unit.api.tables import ids, make, rows
+
+SCHEMES = [
+    "ftp://127.0.0.1:{port}/x", "http://127.0.0.1:{port}/x", "memory://x/y", "github://o:r@m/x",
+    "zip://x::http://127.0.0.1:{port}/x", "simplecache::http://127.0.0.1:{port}/x",
+    "s3://127.0.0.1:{port}/x", "sftp://127.0.0.1:{port}/x", "reference://x", "data:,x",
+]  # fmt: skip
+
+
+@pytest.fixture
+def port() -> Any:
+    """A port that fails the test when somebody connects."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        yield server.getsockname()[1]
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def rewritten(where: Path, what: str, path: str) -> None:
+    """Let the newest version name another manifest list, manifest or data file."""
+    newest = max((where / "metadata").glob("v*.json"))
+    content = json.loads(newest.read_text())
+    manifest_list = Path(content["snapshots"][0]["manifest-list"].removeprefix("file:"))
+    if what == "list":
+        content["snapshots"][0]["manifest-list"] = path
+        newest.write_text(json.dumps(content))
+        return
+    file = manifest_list
+    if what == "data":
+        file = next((where / "metadata").glob("*-m0.avro"))
+    with file.open("rb") as source:
+        reader = fastavro.reader(source)
+        records, metadata = list(reader), reader.metadata
+        schema = json.loads(metadata["avro.schema"])
+    for record in records:
+        if what == "data":
+            record["data_file"]["file_path"] = path
+        else:
+            record["manifest_path"] = path
+    kept = {key: value for key, value in metadata.items() if not key.startswith("avro.")}
+    with file.open("wb") as out:
+        fastavro.writer(out, schema, records, metadata=kept)
+
+
+@pytest.mark.parametrize("what", ["list", "manifest", "data"])
+@pytest.mark.parametrize("spelling", SCHEMES)
+def test_a_foreign_scheme_is_refused_before_anything_connects(
+    tmp_path: Path, port: int, what: str, spelling: str
+) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(id=[1], k=["a"]))
+    rewritten(tmp_path / "t", what, spelling.format(port=port))
+    table = ice.load_table(str(tmp_path / "t"))
+    scheme = re.escape(spelling.split(":", maxsplit=1)[0])
+    with pytest.raises(IcebergError, match=rf"scheme '{scheme}'.*io\.allowed-schemes"):
+        table.scan().to_arrow()
+    if what != "data":
+        with pytest.raises(IcebergError, match=r"io\.allowed-schemes"):
+            table.delete("id = 1")
+
+
+def test_a_scheme_that_is_allowed_is_opened(tmp_path: Path) -> None:
+    table = make(tmp_path / "t")
+    table.append(rows(id=[1], k=["a"]))
+    data = next((tmp_path / "t" / "data").rglob("*.parquet"))
+    with table.io.limited_to(frozenset({"memory"})).create("memory://allowed/x") as out:
+        out.write(data.read_bytes())
+    rewritten(tmp_path / "t", "data", "memory://allowed/x")
+    with pytest.raises(IcebergError, match=r"io\.allowed-schemes"):
+        ids(ice.load_table(str(tmp_path / "t")))
+    allowed = ice.load_catalog(
+        "allowing", **{"type": "filesystem", "warehouse": str(tmp_path),
+                       "io.allowed-schemes": "s3a://, memory"},
+    )  # fmt: skip
+    assert ids(allowed.load_table("t")) == [1]
+
+
+def test_names_of_one_store_are_one_scheme(tmp_path: Path) -> None:
+    io = make(tmp_path / "t").io
+    for spelling in ("/a", "file:/a", "file:///a", "FILE:/a"):
+        assert not io.exists(spelling)
+    s3 = io.limited_to(frozenset({"s3"}))
+    for spelling in ("s3://b/k", "s3a://b/k", "s3n://b/k"):
+        s3._check_scheme("open", spelling)
+
+
+def test_the_stores_of_the_write_paths_are_the_tables(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", **{"write.data.path": "memory://elsewhere/data"})
+    table.append(rows(id=[1], k=["a"]))
+    assert ids(ice.load_table(str(tmp_path / "t"))) == [1]
