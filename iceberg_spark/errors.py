@@ -29,9 +29,43 @@ Names are PyIceberg's where it has one. A message says what was wrong, in which 
 column or option, and what to do about it; it never holds a secret.
 """
 
+import re
+
+_HIDDEN = (
+    # user:password@ in a URL, where what follows the colon is no port
+    (re.compile(r"""(?<=://)[^/\s@'":]*:(?!\d+(?:[/\s'"]|$))[^\s@'"]*@"""), "***@"),
+    # signatures and tokens in a query
+    (
+        re.compile(
+            r"""([?&;](?:sig|signature|(?:access_?)?token|password|secret|awsaccesskeyid"""
+            r"""|x-(?:amz|goog)-(?:signature|credential|security-token))=)[^&;\s'"]+""",
+            re.IGNORECASE,
+        ),
+        r"\1***",
+    ),
+    # connection strings
+    (
+        re.compile(
+            r"""((?:AccountKey|SharedAccessKey|SharedAccessSignature)=)[^;\s'"]+""",
+            re.IGNORECASE,
+        ),
+        r"\1***",
+    ),
+)
+
+
+def redacted(text: str) -> str:
+    """Return a text without the passwords and signatures that URLs and connection strings hold."""
+    for pattern, stars in _HIDDEN:
+        text = pattern.sub(stars, text)
+    return text
+
 
 class IcebergError(Exception):
-    """Root of every error that the library raises on purpose."""
+    """Root of every error that the library raises on purpose; no URL in it shows a password."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in args))
 
 
 class NotFoundError(IcebergError):

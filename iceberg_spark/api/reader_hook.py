@@ -91,7 +91,7 @@ def native_frame(table: str, options: dict[str, str], session: SparkSession) -> 
     Raises what the data source raises for the same options.
     """
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
-    parsed = read_options({**zone, **options, "path": table})
+    parsed = read_options({**zone, **options, "path": table}, plain=False)
     pinned, loaded = load(parsed.path, parsed.storage)
     context = requested_scan(parsed, loaded.metadata, pinned.storage)
     planned = plan(loaded.metadata, pinned.io(), context)

@@ -6,7 +6,6 @@ use them and by names of classes where they don't, so that none of them has to b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -17,7 +16,9 @@ from iceberg_spark.errors import (
     StorageError,
     StoragePermissionError,
     UnsupportedError,
+    redacted,
 )
+from iceberg_spark.io.secrets import blot
 
 _DRIVERS = {
     "s3": "s3fs",
@@ -44,10 +45,6 @@ _HTTP_DENIED = (401, 403)
 _HTTP_NOT_FOUND = 404
 _HTTP_EXISTS = 412
 _REFUSED_FOR_GOOD = (NoSuchFileError, FileAlreadyExistsError, StoragePermissionError)
-_SECRET_KEYS = ("secret", "token", "key", "password", "credential", "sas", "connection-string")
-
-
-_SHORTEST_SECRET = 4  # shorter values are part of too many words
 
 
 class TransientStorageError(StorageError):
@@ -80,7 +77,8 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
         ours = self.translate(error)
         if ours is None:
             return
-        if self.hidden:  # the foreign error may hold a secret in its text
+        text = f"{self.path} {error}"
+        if self.hidden or redacted(text) != text:  # its text may hold a secret
             raise ours from None
         raise ours from error
 
@@ -170,19 +168,3 @@ def _http_status(error: BaseException) -> int | None:
 def may_be_retried(error: BaseException) -> bool:
     """Return whether another try may help: never after "not found", "exists" or "denied"."""
     return isinstance(error, TransientStorageError) and not isinstance(error, _REFUSED_FOR_GOOD)
-
-
-def secrets_of(properties: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the values among storage properties that must never be shown."""
-    return tuple(
-        value
-        for key, value in properties
-        if len(value) >= _SHORTEST_SECRET and any(part in key.lower() for part in _SECRET_KEYS)
-    )
-
-
-def blot(text: str, hidden: Iterable[str]) -> str:
-    """Return a text with each hidden value replaced by stars."""
-    for value in hidden:
-        text = text.replace(value, "***")
-    return text

@@ -14,7 +14,8 @@ from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_rando
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import local_files, location, remote_files
 from iceberg_spark.io.file_io import FileInfo
-from iceberg_spark.io.foreign_errors import may_be_retried, named_errors, secrets_of
+from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
+from iceberg_spark.io.secrets import secrets_of
 from iceberg_spark.io.stores import driver_path, file_system, number
 
 T = TypeVar("T")

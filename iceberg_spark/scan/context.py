@@ -35,6 +35,6 @@ class ScanContext:
     name_mapping: str | None = None
     case_sensitive: bool = True
     batch_rows: int = 131_072
-    io_properties: Mapping[str, str] = field(default_factory=dict)
+    io_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     start_snapshot_id: int | None = None
     history: FieldHistory = UNCHANGED

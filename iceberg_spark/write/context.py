@@ -33,7 +33,7 @@ class WriteContext:
     write_id: str
     fanout: bool = True
     properties: Mapping[str, str] = field(default_factory=dict)
-    io_properties: Mapping[str, str] = field(default_factory=dict)
+    io_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     sort_order: SortOrder = UNSORTED
     row_bytes: float | None = None
 

@@ -14,6 +14,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.io.secrets import shown_by_spark
 
 FORMAT_NAME = "pyiceberg-lite"
 
@@ -88,9 +89,14 @@ class WriteOptions:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
 
 
-def read_options(options: Mapping[str, str]) -> ReadOptions:
-    """Parse the options of a load. Raises InvalidOptionError naming the option and the fix."""
+def read_options(options: Mapping[str, str], *, plain: bool = True) -> ReadOptions:
+    """Parse the options of a load; `plain` is the source's own, which stand in Spark's plan.
+
+    Raises InvalidOptionError naming the option and the fix.
+    """
     given = _known(options, READ_OPTIONS, ())
+    if plain:
+        refuse_shown_secrets(options)
     return ReadOptions(
         path=_path(options),
         snapshot_id=_integer(given, "snapshot-id"),
@@ -121,6 +127,7 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
     """
     given = _known(options, WRITE_OPTIONS, WRITE_PREFIXES)
     if plain:
+        refuse_shown_secrets(options)
         _refuse_what_a_plain_source_cannot(given)
     _check_upsert(given)
     return WriteOptions(
@@ -148,6 +155,22 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
         table_properties=_under(options, "table-property."),
         storage=_with_prefix(options, STORAGE_PREFIXES),
     )
+
+
+def refuse_shown_secrets(options: Mapping[str, str]) -> None:
+    """Refuse secrets that Spark would show: it writes options into its plan and event log.
+
+    Those whose names `spark.redaction.regex` hides, as it is by default, may stay.
+    """
+    shown = shown_by_spark(options)
+    if shown:
+        what = "the location" if shown[0].lower() == "path" else f"option '{shown[0]}'"
+        raise InvalidOptionError(
+            f"A secret in {what} would stand in Spark's plans and event log, since "
+            "spark.redaction.regex does not hide it. Configure it for a catalog (.pyiceberg.yaml, "
+            "PYICEBERG_CATALOG__*) or in the environment of the store's library, or call "
+            "iceberg_spark.enable(spark): then options stay out of plans"
+        )
 
 
 def split_list(text: str) -> tuple[str, ...]:

@@ -1,0 +1,47 @@
+"""Which storage properties are secrets, and which of them Spark hides in a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from iceberg_spark.errors import redacted
+
+_SECRET = re.compile(
+    r"secret|password|passwd|token(?!-expires)|access.?key|account.?key|private.?key|credential"
+    r"|connection.?string|(?:^|[._-])(?:sas|key)(?:$|[._-])|session-kwargs",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(r"kms-key-id", re.IGNORECASE)  # a name that needs rights of its own
+_HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
+"""`spark.redaction.regex` as it is by default: the source is asked in a process without the
+session, whose own expression it cannot know."""
+_SHORTEST_SECRET = 4  # shorter values are part of too many words
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """Return whether a property must never be shown: by its name, or a password in its URL."""
+    by_name = _SECRET.search(name) is not None and _NO_SECRET.search(name) is None
+    return by_name or redacted(value) != value
+
+
+def shown_by_spark(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of secrets among options that Spark shows in plans and event logs."""
+    return tuple(
+        name
+        for name, value in options.items()
+        if is_secret(name, value) and _HIDDEN_BY_SPARK.search(name) is None
+    )
+
+
+def secrets_of(properties: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the values among storage properties that must never be shown, the longest first."""
+    found = (v for k, v in properties if len(v) >= _SHORTEST_SECRET and is_secret(k, v))
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+def blot(text: str, hidden: Iterable[str]) -> str:
+    """Return a text with each hidden value, and passwords in URLs, replaced by stars."""
+    for value in hidden:
+        text = text.replace(value, "***")
+    return redacted(text)
