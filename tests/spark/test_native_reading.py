@@ -193,10 +193,17 @@ HOSTILE = {
 }
 
 
+PARSER = {
+    "spark.sql.ansi.doubleQuotedIdentifiers": "true",
+    "spark.sql.parser.escapedStringLiterals": "true",
+    "spark.sql.parser.quotedRegexColumnNames": "true",
+}
+
+
 def test_settings_made_before_or_after_a_frame_change_nothing(spark: Any, evolved: Table) -> None:
     expected = rows(evolved.scan().to_df(spark, engine="arrow"))
     before = evolved.scan().to_df(spark, engine="native")
-    with settings(spark, HOSTILE):
+    with settings(spark, HOSTILE | PARSER):
         assert rows(before) == expected
         assert rows(before.select("*").where("id >= 0")) == expected
         assert rows(evolved.scan().to_df(spark, engine="native")) == expected

@@ -30,8 +30,9 @@ def default_text(kind: t.IcebergType, value: Any) -> str:
         case t.TimestamptzType():
             return f"TIMESTAMP '{_stamp(value)}+00:00'"
         case _:
-            text = str(value).replace("\\", "\\\\").replace("'", "\\'")
-            return f"'{text}'"
+            # A quoted text would mean what `parser.escapedStringLiterals` of the session that runs
+            # says, and tasks parse it again: bytes mean the same everywhere.
+            return f"CAST(X'{str(value).encode().hex()}' AS STRING)"
 
 
 def _stamp(value: int) -> str:

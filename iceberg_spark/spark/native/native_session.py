@@ -22,8 +22,10 @@ NEEDED: Mapping[str, str] = {
     "spark.sql.parquet.recordLevelFilter.enabled": "false",
     "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
     V1_SOURCES: "avro,csv,json,kafka,orc,parquet,text",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
 }
-"""Settings that reading by field id relies on; only V1 sources have row positions."""
+"""Settings that reading by field id relies on; only V1 sources have row positions, and a name
+between backquotes has to be a name."""
 
 
 def is_connect(spark: SparkSession) -> bool:

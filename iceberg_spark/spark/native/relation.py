@@ -79,13 +79,20 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     if residuals != {ALWAYS_TRUE}:
         frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
     if _is_as_read(context, columns):
-        names = [columns.given_name(field) for field in context.read_schema.fields]
-        return frame if group.deletes is None else frame.selectExpr(*names)
+        return frame if group.deletes is None else _shown(frame, context, columns)
     found = {field.field_id: columns.column(field) for field in data_fields(context)}
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     encoded = not pc.all(plain).as_py()
     values = _Values(plan, group, found, encoded)
     return frame.select([values.of(field) for field in context.read_schema.fields])
+
+
+def _shown(frame: DataFrame, context: ScanContext, columns: ReadColumns) -> DataFrame:
+    names = [columns.given_name(field) for field in context.read_schema.fields]
+    if is_connect(frame.sparkSession):
+        # Text is parsed at every action, by `parser.quotedRegexColumnNames` as it is then.
+        return frame.select([F.col(name) for name in names])
+    return frame.selectExpr(*names)
 
 
 def _parquet(
