@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows
 
 import iceberg_spark as ice
+from iceberg_spark.api.progress import working
 
 COLUMNS = """
     flight_id bigint not null comment 'row number of the source, the key',
@@ -85,6 +86,7 @@ def create(location: str) -> ice.Table:
 def append_months(spark: SparkSession, table: ice.Table, year: pa.Table) -> None:
     """Append the year, a month a commit, as frames."""
     say(f"2. Append {year.num_rows:,} flights, a month a commit: df.write...save(location)")
+    print("   the first month takes longest, for Spark's Python workers start then", flush=True)
     kinds = {field.name: str(field.field_type) for field in table.schema().fields}
     for month in range(1, 13):
         rows = year.filter(pc.equal(year["month"], month)).select(list(kinds))
@@ -93,7 +95,8 @@ def append_months(spark: SparkSession, table: ice.Table, year: pa.Table) -> None
         )
         started = time.monotonic()
         writer = frame.coalesce(1).write.format("pyiceberg-lite").mode("append")
-        writer.save(table.location())
+        with working(f"Writing 2013-{month:02d}"):
+            writer.save(table.location())
         seconds = time.monotonic() - started
         print(f"   2013-{month:02d}  {rows.num_rows:>6,} flights in {seconds:.1f} s")
     table.refresh()

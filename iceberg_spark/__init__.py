@@ -19,6 +19,7 @@ _HOME = {
     "api.sql": ("explain", "sql"),
     "api.table": ("Table",),
     "api.transaction": ("TableTransaction",),
+    "checkup.examine": ("doctor",),
     "expr.build": ("col",),
     "spec.data_file": ("DataFile", "DataFileContent", "FileFormat"),
     "spec.partition": ("PartitionField", "PartitionSpec"),
@@ -35,6 +36,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - by what a user needs first
     "load_table", "create_table", "load_catalog", "enable", "disable", "sql", "explain", "register",
+    "doctor",
     "Table", "TableScan", "TableTransaction", "TableCatalog", "col",
     "Schema", "NestedField", "BooleanType", "IntegerType", "LongType", "FloatType", "DoubleType",
     "DecimalType", "DateType", "TimeType", "TimestampType", "TimestamptzType", "StringType",

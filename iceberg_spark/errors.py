@@ -62,10 +62,21 @@ def redacted(text: str) -> str:
 
 
 class IcebergError(Exception):
-    """Root of every error that the library raises on purpose; no URL in it shows a password."""
+    """Root of every error that the library raises on purpose; no URL in it shows a password.
+
+    Control characters of names are shown as escapes: files may hold any.
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(redacted(each) if isinstance(each, str) else each for each in args))
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if text.isprintable():
+            return text
+        return "".join(
+            one if one.isprintable() or one in "\n\t" else repr(one)[1:-1] for one in text
+        )
 
 
 class NotFoundError(IcebergError):

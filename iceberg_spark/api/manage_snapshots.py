@@ -31,6 +31,10 @@ class ManageSnapshots:
         self._land = land
         self._steps: list[change.RefChange | NewBranch | CherryPick] = []
 
+    def __repr__(self) -> str:
+        lines = [f"  {step!r}" for step in self._steps] or ["  no change yet"]
+        return "\n".join(["ManageSnapshots, not committed:", *lines])
+
     def create_branch(
         self,
         snapshot_id: int | None,

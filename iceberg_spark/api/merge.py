@@ -46,7 +46,7 @@ class MergeRequest:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MergeBuilder:
     """The clauses of a merge, in order: of one kind the first whose condition holds applies.
 
@@ -57,6 +57,12 @@ class MergeBuilder:
     request: MergeRequest
     run: Callable[[MergeRequest], ChangedRows]
     refresh: Callable[[], object]
+
+    def __repr__(self) -> str:
+        request = self.request
+        source = type(request.source).__name__
+        lines = [_clause_text(clause) for clause in request.clauses] or ["  no clause yet"]
+        return "\n".join([f"Merge of a {source} on {request.on}, not executed:", *lines])
 
     def when_matched_update(
         self, values: Mapping[str, str], condition: str | None = None
@@ -123,3 +129,10 @@ class MergeBuilder:
         clauses = (*self.request.clauses, made)
         check_order(clauses)
         return replace(self, request=replace(self.request, clauses=clauses))
+
+
+def _clause_text(clause: MergeClause) -> str:
+    when = f" if {clause.condition}" if clause.condition else ""
+    values = clause.values or {}
+    said = ", ".join(f"{name} = {value}" for name, value in values.items())
+    return f"  {clause.name}{when}{': ' + said if said else ''}"

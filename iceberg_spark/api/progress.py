@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from iceberg_spark.lazy import LazyModule
+from iceberg_spark.spec.printable import printable
 
 _rich = LazyModule("rich.progress")
 _console = LazyModule("rich.console")
@@ -23,7 +24,7 @@ def working(what: str, stream: TextIO | None = None) -> Iterator[None]:
         yield
         return
     columns = (
-        _rich.TextColumn("{task.description}"),
+        _rich.TextColumn("{task.description}", markup=False),
         _rich.BarColumn(),
         _rich.TimeElapsedColumn(),
     )
@@ -33,7 +34,7 @@ def working(what: str, stream: TextIO | None = None) -> Iterator[None]:
         file=stream, stderr=stream is None, force_jupyter=False, force_terminal=kernel
     )
     with _rich.Progress(*columns, console=console, transient=True) as bar:
-        bar.add_task(what, total=None)
+        bar.add_task(printable(what), total=None)
         yield
 
 

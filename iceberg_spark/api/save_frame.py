@@ -30,8 +30,10 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
     columns other than the table's, and what the data source raises for the same options.
     """
     mode = (asked.mode or "error").lower()
+    _check_mode(mode)
     given = {**asked.options, "path": table}
     if asked.partition_by:
+        _check_are_columns(asked.partition_by)
         _check_said_once(given)
         given["partition-by"] = ",".join(_quoted(name) for name in asked.partition_by)
     options = write_options(given, plain=False)
@@ -83,6 +85,25 @@ def _check_said_once(given: dict[str, str]) -> None:
             "Say either partitionBy(...) or option('partition-by', ...), not both; only the "
             "option takes transforms such as days(ts)"
         )
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in (*_ERROR, "ignore", "append", "overwrite"):
+        raise InvalidOptionError(
+            f"Mode '{mode}' is unknown; there are append, overwrite, ignore and error. Changes by "
+            "key are mode('append') with option('write-mode', 'upsert')"
+        )
+
+
+def _check_are_columns(names: Sequence[object]) -> None:
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidOptionError(f"partitionBy takes names of columns, not {name!r}")
+        if name.endswith(")") and "(" in name:
+            raise InvalidOptionError(
+                f"partitionBy takes names of columns; for a transform say "
+                f"option('partition-by', '{name}')"
+            )
 
 
 def _quoted(name: str) -> str:

@@ -30,6 +30,7 @@ from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.native.engine import ENGINES, Engine
 from iceberg_spark.spark.native.plan_frame import plan_frame, reading_lines
 from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
+from iceberg_spark.spec.printable import printable
 
 _NUMBERS = (
     "limit", "snapshot_id", "as_of_timestamp_ms", "start_snapshot_id", "end_snapshot_id",
@@ -78,7 +79,7 @@ class TableScan:
             if each.name not in ("loaded", "io")
             and (value := getattr(self, each.name)) != each.default
         ]
-        return f"TableScan({', '.join([self.loaded.identifier, *asked])})"
+        return printable(f"TableScan({', '.join([self.loaded.identifier, *asked])})")
 
     def select(self, *fields: str) -> TableScan:
         """Return the scan with these columns only; nested ones as "a.b"."""
@@ -96,7 +97,7 @@ class TableScan:
         and why, as text for a person.
         """
         planned = self.plan_files()
-        return explain(planned, reading_lines(planned, active_session(), self.engine))
+        return printable(explain(planned, reading_lines(planned, active_session(), self.engine)))
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.sort import SortOrder
 
 
@@ -15,7 +16,7 @@ def table_text(loaded: LoadedTable) -> str:
     """Return a table's columns, layout and newest snapshot as text."""
     lines = [f"Table {loaded.identifier}", *_columns(loaded.metadata)]
     lines += [f"  {label}: {value}" for label, value in _facts(loaded.metadata)]
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def table_html(loaded: LoadedTable) -> str:

@@ -12,6 +12,7 @@ from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.native.session import checked_session
 from iceberg_spark.spark.sql.query import QueriedTable, plan_query
+from iceberg_spark.spec.printable import printable
 
 
 def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | None = None) -> DataFrame:
@@ -36,7 +37,7 @@ def explain(spark: SparkSession, query: str) -> str:
     tables = plan_query(spark, query).tables
     if not tables:
         return "The query names no table of this library."
-    return "\n\n".join(_explained(table) for table in tables)
+    return printable("\n\n".join(_explained(table) for table in tables))
 
 
 def _check(spark: object, query: object) -> None:

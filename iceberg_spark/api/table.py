@@ -9,6 +9,7 @@ from datetime import datetime
 
 from iceberg_spark.api.arguments import moment_ms, names
 from iceberg_spark.api.inspect import Inspect
+from iceberg_spark.api.listings import History, References, Snapshots
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.merge import MergeBuilder, MergeRequest
@@ -112,15 +113,15 @@ class Table:
 
     def snapshots(self) -> list[Snapshot]:
         """Return all snapshots, in the order they were added."""
-        return list(self.metadata.snapshots.values())
+        return Snapshots(self.metadata.snapshots.values())
 
     def refs(self) -> dict[str, SnapshotRef]:
         """Return branches and tags by name."""
-        return dict(self.metadata.refs)
+        return References(self.metadata.refs)
 
     def history(self) -> list[SnapshotLogEntry]:
         """Return which snapshot became current when (ms since the epoch)."""
-        return list(self.metadata.snapshot_log)
+        return History(self.metadata.snapshot_log)
 
     def refresh(self) -> Table:
         """Load the newest version; returns the table itself."""

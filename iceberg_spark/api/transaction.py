@@ -89,6 +89,10 @@ class TableTransaction:
         self._new_files: list[str] = []
         self._stage = (base.metadata, 0)
 
+    def __repr__(self) -> str:
+        made = [f"  {type(action).__name__}" for action in self._actions] or ["  no change yet"]
+        return "\n".join([f"Transaction of {self._base.identifier}, not committed:", *made])
+
     def __enter__(self) -> Self:
         return self
 

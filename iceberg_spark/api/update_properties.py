@@ -23,6 +23,11 @@ class UpdateProperties:
         self._updates: dict[str, str] = {}
         self._removals: dict[str, None] = {}
 
+    def __repr__(self) -> str:
+        lines = [f"  set {key} = {value}" for key, value in self._updates.items()]
+        lines += [f"  remove {key}" for key in self._removals]
+        return "\n".join(["UpdateProperties, not committed:", *(lines or ["  no change yet"])])
+
     def set(self, updates: Mapping[str, Any] | None = None, **more: Any) -> UpdateProperties:
         """Set properties, values as their text; reserved ones are refused at commit.
 

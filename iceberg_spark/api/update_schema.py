@@ -48,6 +48,13 @@ class UpdateSchema:
             allow_incompatible_changes=allow_incompatible_changes,
         )
 
+    def __repr__(self) -> str:
+        try:
+            made = repr(self._update.apply())
+        except InvalidSchemaError as error:
+            made = str(error)
+        return f"UpdateSchema, {'committed' if self._done else 'not committed'}: {made}"
+
     def case_sensitive(self, case_sensitive: bool) -> UpdateSchema:
         """Say whether the case of names counts; call it before the changes."""
         self._update.case_sensitive = case_sensitive

@@ -38,6 +38,11 @@ class UpdateSortOrder:
         self._fields: list[SortField] = []
         self._done = False
 
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {key}" for key in self._fields)
+        done = "committed" if self._done else "not committed"
+        return f"UpdateSortOrder, {done}:{lines or ' unsorted'}"
+
     def asc(
         self,
         column: str,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
+from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.spec_evolution import SpecUpdate
@@ -35,6 +36,13 @@ class UpdateSpec:
         self._default = True
         self._done = False
         self._update = SpecUpdate(metadata)
+
+    def __repr__(self) -> str:
+        try:
+            made = repr(self._update.apply())
+        except InvalidSchemaError as error:
+            made = str(error)
+        return f"UpdateSpec, {'committed' if self._done else 'not committed'}: {made}"
 
     def add_field(self, field: str, name: str | None = None) -> UpdateSpec:
         """Add a field such as "region", "days(ts)", "bucket(16, id)", "truncate(4, s) as t".

@@ -35,12 +35,24 @@ def configured(
     }
 
 
+def configured_names(
+    environment: Mapping[str, str] | None = None, folders: tuple[Path, ...] = ()
+) -> list[str]:
+    """Return the names of all configured catalogs, in lower case."""
+    variables = os.environ if environment is None else environment
+    names = {name.lower() for name in _catalogs_of_file(folders or _folders(variables))}
+    for key in variables:
+        if key.upper().startswith(_PREFIX):
+            names.add(key[len(_PREFIX) :].partition("__")[0].lower())
+    return sorted(names)
+
+
 def _folders(variables: Mapping[str, str]) -> tuple[Path, ...]:
     home = variables.get("PYICEBERG_HOME")
     return (*((Path(home),) if home else ()), Path.home(), Path.cwd())
 
 
-def _from_file(name: str, folders: tuple[Path, ...]) -> dict[str, str]:
+def _catalogs_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
     path = next((f / _FILE for f in folders if (f / _FILE).is_file()), None)
     if path is None:
         return {}
@@ -49,8 +61,11 @@ def _from_file(name: str, folders: tuple[Path, ...]) -> dict[str, str]:
     except strictyaml.YAMLError as error:
         raise InvalidInputError(f"{path} is not the YAML that PyIceberg reads: {error}") from error
     catalogs = content.get("catalog") if isinstance(content, dict) else None
-    if not isinstance(catalogs, dict):
-        return {}
+    return catalogs if isinstance(catalogs, dict) else {}
+
+
+def _from_file(name: str, folders: tuple[Path, ...]) -> dict[str, str]:
+    catalogs = _catalogs_of_file(folders)
     found = next((value for key, value in catalogs.items() if key.lower() == name.lower()), None)
     return _flat(found) if isinstance(found, dict) else {}
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.transforms import Transform, VoidTransform
 
 FIRST_PARTITION_FIELD_ID = 1000
@@ -33,7 +34,7 @@ class PartitionField:
         return f"{self.field_id}: {self.name}: {self.transform}({sources})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PartitionSpec:
     """How a row's partition tuple is made."""
 
@@ -50,6 +51,10 @@ class PartitionSpec:
     def last_assigned_field_id(self) -> int:
         """The highest field id, 999 for an empty spec."""
         return max((part.field_id for part in self.fields), default=FIRST_PARTITION_FIELD_ID - 1)
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {part}" for part in self.fields)
+        return printable(f"PartitionSpec {self.spec_id}{lines or ', unpartitioned'}")
 
     def __str__(self) -> str:
         return "[" + ", ".join(str(part) for part in self.fields) + "]"

@@ -8,6 +8,7 @@ from typing import Any
 
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.types import (
     IcebergType,
     ListType,
@@ -18,7 +19,7 @@ from iceberg_spark.spec.types import (
 )
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Schema:
     """The fields of a table, indexed once by id and by full name.
 
@@ -91,6 +92,12 @@ class Schema:
 
     def __len__(self) -> int:
         return len(self.fields)
+
+    def __repr__(self) -> str:
+        keys = ", ".join(self._name_of.get(key, str(key)) for key in self.identifier_field_ids)
+        said = f", identifier fields: {keys}" if keys else ""
+        lines = "".join(f"\n  {child!s}" for child in self.fields)
+        return printable(f"Schema {self.schema_id}{said}{lines}")
 
     def __str__(self) -> str:
         return "table {\n" + "\n".join(f"  {child}" for child in self.fields) + "\n}"

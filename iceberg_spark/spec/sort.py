@@ -45,7 +45,7 @@ class SortField:
         return f"{self.transform}({self.source_id}) {self.direction} {self.null_order}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SortOrder:
     """Sort keys, most significant first; order id 0 is reserved for unsorted."""
 
@@ -57,6 +57,10 @@ class SortOrder:
     def is_unsorted(self) -> bool:
         """True when there is no key."""
         return not self.fields
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {key}" for key in self.fields)
+        return f"SortOrder {self.order_id}{lines or ', unsorted'}"
 
     def __str__(self) -> str:
         return "[" + ", ".join(str(key) for key in self.fields) + "]"

@@ -1,0 +1,1 @@
+"""`iceberg_spark.doctor`: a short check of the installation."""

@@ -1,0 +1,113 @@
+"""What a session says about itself, and what its workers run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from iceberg_spark.checkup.report import Finding, State
+from iceberg_spark.spark.adapt.options import FORMAT_NAME
+from iceberg_spark.spark.native.session import active_session, checked_session
+
+_WORKERS = "Python of the workers"
+_ASK = (
+    "import sys, importlib.util as u; print(sys.version.split()[0], "
+    "*(n for n in ('iceberg_spark', 'pyspark_pyiceberg_lite') if u.find_spec(n)))"
+)
+_SHIP = (
+    f"install iceberg-spark for that Python, or set PYSPARK_PYTHON={sys.executable} "
+    "before the session starts"
+)
+
+
+def the_session(spark: Any) -> SparkSession | None:
+    """Return the given or the active session. Raises InvalidTypeError, InvalidInputError."""
+    return active_session() if spark is None else checked_session(spark)
+
+
+def findings(spark: SparkSession) -> Iterator[Finding]:
+    """Yield what can be told of a session: its Spark, its Java, its workers, the data source."""
+    context = getattr(spark, "_sc", None)  # none over Connect
+    kind = "Spark Connect" if context is None else f"classic, master {context.master}"
+    yield Finding("Spark", State.OK, f"{spark.version}, {kind}")
+    if context is None:
+        yield Finding("Java", State.OK, "the server's own")
+    else:
+        java = context._jvm.java.lang.System.getProperty("java.version")
+        yield Finding("Java", State.OK, f"{java}, of the session")
+    yield _asked(spark)
+    yield _source(spark)
+
+
+def worker_finding(python: str) -> Finding:
+    """Ask a Python on this machine what the workers would have."""
+    try:
+        done = subprocess.run(  # noqa: S603 - what Spark itself would start
+            [python, "-c", _ASK], capture_output=True, text=True, check=False, timeout=20
+        )
+    except OSError:
+        return Finding(_WORKERS, State.WRONG, f"'{python}' can't be started", _SHIP)
+    said = done.stdout.split()
+    if done.returncode != 0 or not said:
+        return Finding(_WORKERS, State.WRONG, f"'{python}' does not run", _SHIP)
+    return _judged(said[0], python, has_package=len(said) == 3)
+
+
+def _asked(spark: SparkSession) -> Finding:
+    """Ask a task. A worker of another Python version refuses to run one at all."""
+    try:
+        [row] = (
+            spark.range(1).mapInArrow(_teller(), "python string, at string, has boolean").collect()
+        )
+    except Exception as error:  # noqa: BLE001 - the trace of Java says it, somewhere
+        said = str(error)
+        if "PYTHON_VERSION_MISMATCH" in said:
+            return Finding(_WORKERS, State.WRONG, f"not {_minor()}, which the driver runs", _SHIP)
+        line = next((one for one in reversed(said.splitlines()) if "Error:" in one), said[:200])
+        return Finding(_WORKERS, State.WRONG, f"a task failed: {line.strip()[:200]}", _SHIP)
+    return _judged(str(row[0]), str(row[1]), has_package=bool(row[2]))
+
+
+def _teller() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def tell(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A function inside a function travels by value: workers may lack this package."""
+        for _ in batches:
+            names = ("iceberg_spark", "pyspark_pyiceberg_lite")
+            has = all(find_spec(name) is not None for name in names)
+            told = {"python": [sys.version.split()[0]], "at": [sys.executable], "has": [has]}
+            yield pa.RecordBatch.from_pydict(told)
+
+    return tell
+
+
+def _judged(version: str, python: str, *, has_package: bool) -> Finding:
+    found = f"{version}, {python}"
+    if version.split(".")[:2] != _minor().split("."):
+        found += f"; the driver runs {_minor()}, and both must be the same"
+        return Finding(_WORKERS, State.WRONG, found, _SHIP)
+    if not has_package:
+        return Finding(_WORKERS, State.WRONG, f"{found}, without iceberg_spark", _SHIP)
+    return Finding(_WORKERS, State.OK, f"{found}, with iceberg_spark")
+
+
+def _minor() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _source(spark: SparkSession) -> Finding:
+    """Load nothing: our own complaint about that shows that Spark found the data source."""
+    what = f"format('{FORMAT_NAME}')"
+    try:
+        _ = spark.read.format(FORMAT_NAME).load().schema
+    except Exception as error:  # noqa: BLE001 - the kind of error is the answer
+        if "No table given" in str(error):
+            return Finding(what, State.OK, "found by Spark")
+        line = (str(error).strip().splitlines() or [""])[0][:200]
+        return Finding(what, State.WRONG, line, _SHIP + "; or call iceberg_spark.register(spark)")
+    return Finding(what, State.NOTE, "answered without a table")
