@@ -265,3 +265,16 @@ def test_rewritten_rows_go_where_a_property_says(
     assert table.delete("pow(id, 1) = 1").deleted == 1
     assert [plan.split()[0] for plan in found] == [mode]
     assert ids(table) == [0, *range(2, 10)]
+
+
+def test_verbs_change_rows_that_were_committed_since_the_table_was_loaded(
+    spark: Any, tmp_path: Path
+) -> None:
+    stale = made(tmp_path, spark)
+    ice.load_table(stale.location()).append(spark.range(10, 12).selectExpr(*ROW))
+    assert stale.update({"v": "-1"}, where="id > 8").updated == 3
+    ice.load_table(stale.location()).append(spark.range(12, 13).selectExpr(*ROW))
+    source = spark.range(11, 14).selectExpr(*ROW)
+    merge = stale.merge(source, "t.id = s.id").when_matched_update({"v": "-2"})
+    assert merge.when_not_matched_insert_all().execute().updated == 2
+    assert [row[1] for row in rows_of(stale) if row[0] > 8] == [-1, -1, -2, -2, 130]

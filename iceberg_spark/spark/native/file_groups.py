@@ -194,6 +194,9 @@ def _rules(plan: ScanPlan, paths: _Paths, reach: Reach) -> Iterator[tuple[str, M
     if against:
         yield against, everything
         return
+    if pc.count_distinct(paths.column).as_py() < len(plan):
+        # What differs from file to file is joined to the rows: each copy would come twice.
+        yield "file that is listed more than once", _repeated(paths.column)
     yield "file name starts with _ or .", _mask(pc.match_substring_regex(paths.rest, _HIDDEN))
     yield (
         "path has characters that Spark expands",
@@ -210,6 +213,12 @@ def _rules(plan: ScanPlan, paths: _Paths, reach: Reach) -> Iterator[tuple[str, M
                 f"Spark has no file system for {prefix or scheme}",
                 _mask(pc.equal(paths.prefix, prefix)),
             )
+
+
+def _repeated(paths: Any) -> Mask:
+    counted = pc.value_counts(paths)
+    several = counted.filter(pc.greater(counted.field("counts"), 1)).field("values")
+    return _mask(pc.is_in(paths, value_set=several))
 
 
 def _mask(column: Any) -> Mask:

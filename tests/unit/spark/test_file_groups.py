@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -107,6 +108,14 @@ def test_paths_that_spark_takes_otherwise_go_to_arrow(
 ) -> None:
     plan = with_rows(made(tmp_path)).scan().plan_files()
     assert labels(with_paths(plan, path)) == [f"arrow: {reason}"]
+
+
+def test_files_that_are_listed_twice_go_to_arrow(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for n in range(2):
+        table.append(pa.table({"id": [n], "k": ["e"]}))
+    twice = table.scan().plan_files().subset(np.array([0, 1, 0]))
+    assert labels(twice) == ["native by field id", "arrow: file that is listed more than once"]
 
 
 @pytest.mark.parametrize("path", ["/t/.h/_u/k=1/a b%20é.parquet", "file:///t/f", "file:/t/f"])
