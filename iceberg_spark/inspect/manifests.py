@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_of, validity
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.inspect.schemas import ALL_MANIFESTS, MANIFESTS
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list_columns
@@ -92,6 +93,7 @@ def _summaries(metadata: TableMetadata, listed: pa.Table, kind: pa.DataType) -> 
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
     places = np.arange(len(flat)) - np.repeat(offsets[:-1], lengths)
     specs = np.repeat(listed.column("partition_spec_id").to_numpy(), lengths)
+    _check_lengths(metadata, listed, lengths)
     texts = {
         name: _texts(metadata, flat.field(name), specs, places)
         for name in ("lower_bound", "upper_bound")
@@ -101,6 +103,19 @@ def _summaries(metadata: TableMetadata, listed: pa.Table, kind: pa.DataType) -> 
     values = struct_of(len(flat), children, element)
     buffers = [validity(lists), pa.py_buffer(offsets)]
     return pa.Array.from_buffers(kind, len(lists), buffers, children=[values])
+
+
+def _check_lengths(metadata: TableMetadata, listed: pa.Table, lengths: Any) -> None:
+    """Raise CorruptFileError for a manifest with more summaries than its spec has fields."""
+    sizes = {number: len(spec.fields) for number, spec in metadata.partition_specs.items()}
+    specs = listed.column("partition_spec_id").to_pylist()
+    for row, (spec_id, length) in enumerate(zip(specs, lengths.tolist(), strict=True)):
+        if length > sizes[spec_id]:
+            path = listed.column("manifest_path")[row].as_py()
+            raise CorruptFileError(
+                f"Manifest {path} is listed with {length} partition summaries; its spec {spec_id} "
+                f"has {sizes[spec_id]} fields"
+            )
 
 
 def _texts(metadata: TableMetadata, bounds: Array, specs: Any, places: Any) -> Array:

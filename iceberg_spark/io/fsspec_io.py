@@ -155,7 +155,7 @@ class FsspecIO:
         with self._errors("open", path):
             if location.is_local(path):
                 at = location.strip_scheme(path)
-                local_files.check_regular(at)
+                local_files.refuse_device(at)
                 return pafs.LocalFileSystem(), at
             files, at = self._files(path)
             return pafs.PyFileSystem(pafs.FSSpecHandler(files)), at

@@ -57,22 +57,20 @@ class DurableWriter(io.BufferedWriter):
 
 def opened(path: str) -> BinaryIO:
     """Open a file for reading. Raises OSError for what is no regular file."""
-    check_regular(path)
+    refuse_device(path)
     return open(path, "rb")
 
 
-def check_regular(path: str) -> None:
-    """Raise OSError for a pipe, a device or a folder: reading one may wait or go on for ever.
+def refuse_device(path: str) -> None:
+    """Raise OSError for a pipe or a device: reading one may wait or go on for ever.
 
-    A missing file is left to whoever opens it.
+    A missing file and a folder are left to whoever opens them.
     """
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
         return
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
-    if not stat.S_ISREG(mode):
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise IsADirectoryError(errno.EINVAL, "it is no regular file but a pipe or device", path)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.schema import field_id, to_arrow
@@ -46,7 +47,9 @@ def read_manifest_list(
     if snapshot.manifest_list is None:
         paths = snapshot.manifests or ()
         return tuple(manifest_file_from_manifest(io, path, snapshot, metadata) for path in paths)
-    return manifest_files(_read(io, snapshot.manifest_list), snapshot.manifest_list)
+    found = _read(io, snapshot.manifest_list)
+    _check_specs(found, snapshot.manifest_list, metadata)
+    return manifest_files(found, snapshot.manifest_list)
 
 
 def manifest_files(table: Table, location: str) -> tuple[ManifestFile, ...]:
@@ -64,8 +67,24 @@ def read_manifest_list_columns(
 ) -> Table:
     """Return the manifests of a snapshot as a table, one row each, some columns of LIST_SCHEMA."""
     if snapshot.manifest_list is not None:
-        return _read(io, snapshot.manifest_list, columns)
+        found = _read(io, snapshot.manifest_list, columns)
+        _check_specs(found, snapshot.manifest_list, metadata)
+        return found
     return manifest_list_table(read_manifest_list(io, snapshot, metadata)).select(columns)
+
+
+def _check_specs(found: Table, location: str, metadata: TableMetadata) -> None:
+    """Raise CorruptFileError where manifests have specs that the table has not."""
+    if "partition_spec_id" not in found.column_names:
+        return
+    specs = found.column("partition_spec_id")
+    sizes = {number: len(spec.fields) for number, spec in metadata.partition_specs.items()}
+    unknown = set(pc.unique(specs).to_pylist()) - set(sizes)
+    if unknown:
+        raise CorruptFileError(
+            f"{location} lists manifests of partition specs {sorted(map(str, unknown))}, which the "
+            "table has not"
+        )
 
 
 def read_manifest_lists(
