@@ -122,8 +122,8 @@ def test_repr_shows_no_values():
 
 
 def test_a_driver_that_is_not_installed_is_named():
-    with pytest.raises(UnsupportedError, match="pip install s3fs"):
-        IO.read_bytes("s3://bucket/key")
+    with pytest.raises(UnsupportedError, match="pip install gcsfs"):
+        IO.read_bytes("gs://bucket/key")
 
 
 def test_an_unknown_scheme_is_named():
