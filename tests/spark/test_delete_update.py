@@ -278,3 +278,26 @@ def test_verbs_change_rows_that_were_committed_since_the_table_was_loaded(
     merge = stale.merge(source, "t.id = s.id").when_matched_update({"v": "-2"})
     assert merge.when_not_matched_insert_all().execute().updated == 2
     assert [row[1] for row in rows_of(stale) if row[0] > 8] == [-1, -1, -2, -2, 130]
+
+
+@both_modes
+def test_rows_of_a_file_that_is_listed_twice_are_read_twice_and_not_changed(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    (path,) = (task.file_path for task in table.scan("id = 1").plan_files())
+    table.add_files(path, check_duplicate_files=False)
+    for engine in (None, "arrow"):
+        assert table.scan(engine=engine).to_df(spark).count() == 15
+        found = table.scan("id = 1 or id = 6", engine=engine).to_df(spark).collect()
+        assert len(found) == 3
+    once = spark.sql("select 1L id, 5 v, 'x' k")
+    changes = (
+        lambda: table.update({"v": "1"}, where="id = 1"),
+        lambda: table.delete("pow(id, 2) = 1"),
+        table.merge(once, "t.id = s.id").when_matched_update_all().execute,
+    )
+    for change in changes:
+        with pytest.raises(ValidationException, match="is listed 2 times"):
+            change()
+    assert len(ids(table)) == 15
