@@ -29,6 +29,12 @@ class AvroReader:
     container: AvroContainer
     fields: tuple[AvroField, ...]
     schema: pa.Schema
+    file_size: int
+
+    @property
+    def rows(self) -> int:
+        """The rows of all blocks."""
+        return sum(block.rows for block in self.container.blocks)
 
     def given(self, wanted: Wanted) -> tuple[FileField, ...]:
         """Return the wanted top-level columns whole: their records are decoded as one."""
@@ -73,11 +79,12 @@ class AvroReader:
 
 def open_avro(io: FileIO, path: str) -> AvroReader:
     """Read an Avro file. Raises CorruptFileError, NoSuchFileError or StorageError naming it."""
-    container = parse_container(io.read_bytes(path), path, limits_of(io.properties))
+    data = io.read_bytes(path)
+    container = parse_container(data, path, limits_of(io.properties))
     fields = parse_record(container.schema, path, container.limits)
     with decoding(path):
         schema = pa.schema([arrow_field(field) for field in fields])
-    return AvroReader(path, container, fields, schema)
+    return AvroReader(path, container, fields, schema, len(data))
 
 
 def _portions(blocks: Sequence[AvroBlock], wanted: Wanted) -> Iterator[tuple[int, list[AvroBlock]]]:

@@ -72,6 +72,16 @@ class DataFileReader(Protocol):
         """The file's columns; field ids are in their metadata where the file has them."""
         ...
 
+    @property
+    def file_size(self) -> int:
+        """The bytes that the file has."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """The rows of the file. Raises CorruptFileError where it contradicts itself."""
+        ...
+
     def given(self, wanted: Wanted) -> tuple[FileField, ...]:
         """Return the columns of the batches that `batches` gives: at least the wanted leaves."""
         ...
@@ -118,3 +128,17 @@ def sliced(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[Fi
     step = max(1, min(batch_rows, rows.num_rows // parts))
     for offset in range(0, rows.num_rows, step):
         yield FileBatch(first_row + offset, rows.slice(offset, step))
+
+
+def check_counts(path: str, *, size: tuple[int, int], rows: tuple[int, int]) -> None:
+    """Compare what a file has with what the metadata says of it, each as (has, says).
+
+    Raises CorruptFileError naming the file.
+    """
+    for unit, pair in (("bytes", size), ("rows", rows)):
+        if pair[0] != pair[1]:
+            raise CorruptFileError(
+                f"{path} has {pair[0]:,} {unit}, the table's metadata says {pair[1]:,}: one of "
+                "them was changed or damaged. Restore the file; to delete its whole partition "
+                "takes it out of the table without reading it"
+            )

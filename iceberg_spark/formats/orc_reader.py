@@ -31,6 +31,12 @@ class OrcReader:
     source: pa.NativeFile
     schema: pa.Schema
     stripes: tuple[Stripe, ...]
+    file_size: int
+
+    @property
+    def rows(self) -> int:
+        """The rows of all stripes."""
+        return sum(stripe.rows for stripe in self.stripes)
 
     def given(self, wanted: Wanted) -> tuple[FileField, ...]:
         """Return the wanted top-level columns whole: ORC names what it reads, names repeat."""
@@ -97,7 +103,7 @@ def open_orc(io: FileIO, path: str) -> OrcReader:
         try:
             file = po.ORCFile(source)
             tail = stripes(file.reader.serialized_file_tail())
-            return OrcReader(path, file, source, file.schema, tail)
+            return OrcReader(path, file, source, file.schema, tail, source.size())
         except ValueError as cause:
             source.close()
             raise CorruptFileError(f"{path} is truncated or malformed: {cause}") from cause

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.arrow.file_fields import FileField, pruned
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.formats.data_file import (
     BATCH_BYTES,
@@ -48,6 +49,19 @@ class ParquetReader:
     path: str
     file: pq.ParquetFile
     schema: pa.Schema
+    file_size: int
+
+    @property
+    def rows(self) -> int:
+        """The rows of all row groups; raises CorruptFileError where the footer counts others."""
+        metadata = self.file.metadata
+        found = sum(metadata.row_group(each).num_rows for each in range(metadata.num_row_groups))
+        if found != metadata.num_rows:
+            raise CorruptFileError(
+                f"{self.path} has {found:,} rows in its row groups, {metadata.num_rows:,} in all: "
+                "its footer is damaged"
+            )
+        return int(found)
 
     def given(self, wanted: Wanted) -> tuple[FileField, ...]:
         """Return the wanted columns, structs cut down to their wanted children."""
@@ -82,9 +96,15 @@ class ParquetReader:
             with reading(self.path):
                 rows = next(found, None)
             if rows is None:
-                return
+                break
             yield from sliced(position, rows, wanted.batch_rows)
             position += rows.num_rows
+        expected = run[-1].first_row + run[-1].rows
+        if position != expected:
+            raise CorruptFileError(
+                f"{self.path} ends at row {position:,} where its footer says {expected:,}: it is "
+                "truncated or malformed"
+            )
 
     def rows_in(self, start: int, length: int) -> tuple[int, int] | None:
         """Return the row positions (first, end) of the row groups that start in a byte range."""
@@ -136,7 +156,7 @@ def open_parquet(io: FileIO, path: str) -> ParquetReader:
                 pre_buffer=True,
                 coerce_int96_timestamp_unit="us",
             )
-            return ParquetReader(path, file, file.schema_arrow)
+            return ParquetReader(path, file, file.schema_arrow, source.size())
         except BaseException:
             source.close()
             raise

@@ -9,7 +9,7 @@ import pyarrow as pa
 from iceberg_spark.arrow.evolve import evolution, needed_leaves
 from iceberg_spark.arrow.file_fields import Path, file_fields
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
-from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.data_file import Wanted, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.task import DeleteFile
@@ -29,6 +29,8 @@ def projected_rows(
     are skipped; rows are not filtered. Raises what `open_data_file` and `evolution` raise.
     """
     with open_data_file(io, file.file_path, file.file_format) as reader:
+        size, rows = file.file_size_in_bytes, file.record_count
+        check_counts(file.file_path, size=(reader.file_size, size), rows=(reader.rows, rows))
         fields = file_fields(reader.schema, names)
         leaves = needed_leaves(fields, wanted, {})
         request = Wanted(fields, leaves, filter=bound)

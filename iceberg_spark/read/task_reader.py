@@ -25,7 +25,7 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, And, Bound, BoundReference, Or
 from iceberg_spark.expr.row_filter import Mask as RowMask
 from iceberg_spark.expr.row_filter import row_filter
-from iceberg_spark.formats.data_file import DataFileReader, FileBatch, Wanted
+from iceberg_spark.formats.data_file import DataFileReader, FileBatch, Wanted, check_counts
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.apply_deletes import deleted_rows
@@ -49,13 +49,16 @@ def read_task(
     Batches have exactly `arrow.schema.to_arrow(context.read_schema)` and at most
     `context.batch_rows` rows. Where `_deleted` is read, deleted rows are there too, marked. The
     result depends on the arguments only; decoded deletes are kept in `cache` (the process's own
-    unless one is given). Raises CorruptFileError, NoSuchFileError or StorageError naming a file,
+    unless one is given). Raises CorruptFileError (also for a file with other rows or bytes than the
+    metadata says), NoSuchFileError or StorageError naming a file,
     UnsupportedError naming a column or file that can't be read.
     """
     if task.residual == ALWAYS_FALSE:
         return
     known = process_cache() if cache is None else cache
     with open_data_file(io, task.file_path, task.file_format) as file:
+        size, rows = task.file_size_in_bytes, task.record_count
+        check_counts(task.file_path, size=(file.file_size, size), rows=(file.rows, rows))
         relevant = replace(task, delete_files=_deletes_in_range(task, file))
         deletes = load_deletes(context, io, relevant, _names(context), known)
         plan = _plan(context, task, file, deletes)

@@ -11,6 +11,8 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 
 from iceberg_spark.arrow.schema import FIELD_ID, to_arrow
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.read.task_reader import read_task
@@ -89,14 +91,25 @@ def context(table: Schema, read: Schema | None = None, **rest: Any) -> ScanConte
     return ScanContext(**(members | rest))
 
 
+def row_count(path: str, file_format: FileFormat) -> int:
+    """Count the rows of a file; 1 for what is none."""
+    if not IO.exists(path):
+        return 1
+    try:
+        with open_data_file(IO, path, file_format) as file:
+            return file.rows
+    except IcebergError:
+        return 1
+
+
 def task(path: str, file_format: FileFormat = FileFormat.PARQUET, **rest: Any) -> FileScanTask:
-    size = Path(path).stat().st_size if Path(path).exists() else 100
+    size = IO.size(path) if IO.exists(path) else 100
     members: dict[str, Any] = {
         "file_path": path,
         "file_format": file_format,
         "spec_id": 0,
         "partition": (),
-        "record_count": 1,
+        "record_count": row_count(path, file_format),
         "file_size_in_bytes": size,
         "data_sequence_number": 1,
         "start": 0,
@@ -110,8 +123,8 @@ def delete_file(path: str, content: DataFileContent, **rest: Any) -> DeleteFile:
         "content": content,
         "file_path": path,
         "file_format": FileFormat.PARQUET,
-        "file_size_in_bytes": Path(path).stat().st_size if Path(path).exists() else 100,
-        "record_count": 10,
+        "file_size_in_bytes": IO.size(path) if IO.exists(path) else 100,
+        "record_count": row_count(path, rest.get("file_format", FileFormat.PARQUET)),
         "data_sequence_number": 2,
         "spec_id": 0,
     }

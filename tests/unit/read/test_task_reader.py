@@ -44,6 +44,37 @@ def test_rows_are_filtered_exactly_also_by_columns_outside_the_projection(
     assert found.to_pylist() == [{"s": "s8"}, {"s": "s9"}]
 
 
+@FORMATS
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"record_count": 9}, "10 rows, the table's metadata says 9"),
+        ({"record_count": 11}, "10 rows, the table's metadata says 11"),
+        ({"file_size_in_bytes": 0, "length": 0}, ".* bytes, the table's metadata says 0"),
+        ({"file_size_in_bytes": -1, "length": -1}, ".* bytes, the table's metadata says -1"),
+    ],
+)
+def test_a_file_with_other_rows_or_bytes_than_the_metadata_says_is_named(
+    tmp_path: Path, file_format: FileFormat, said: dict[str, int], message: str
+):
+    path = write(tmp_path / "f", TABLE, ROWS, file_format)
+    with pytest.raises(CorruptFileError, match=f"{path} has {message}"):
+        read(context(TABLE), task(path, file_format, **said))
+
+
+def test_a_footer_whose_number_of_rows_was_changed_is_an_error(tmp_path: Path):
+    path = write(tmp_path / "f", TABLE, ROWS)
+    whole = task(path)
+    data = bytearray(Path(path).read_bytes())
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    at = data.index(bytes([0x16, 2 * len(ROWS), 0x19]), footer)  # field 3, then row groups
+    data[at + 1] = 2 * (len(ROWS) - 1)
+    Path(path).write_bytes(data)
+    assert pq.read_metadata(path).num_rows == 9
+    with pytest.raises(CorruptFileError, match="10 rows in its row groups, 9 in all"):
+        read(context(TABLE), whole)
+
+
 def test_a_residual_that_is_false_reads_no_file(tmp_path: Path):
     missing = task(str(tmp_path / "gone.parquet"), residual=ALWAYS_FALSE)
     assert list(read_task(context(TABLE), IO, missing)) == []
