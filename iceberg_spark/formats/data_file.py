@@ -79,7 +79,7 @@ class DataFileReader(Protocol):
 
     @property
     def rows(self) -> int:
-        """The rows of the file. Raises CorruptFileError where it contradicts itself."""
+        """The rows of the file."""
         ...
 
     def given(self, wanted: Wanted) -> tuple[FileField, ...]:

@@ -102,28 +102,12 @@ def _referenced(bound: Bound) -> Iterator[int]:
             return
 
 
-def misleads(context: ScanContext, field: t.NestedField) -> bool:
-    """Return whether statistics of a top-level column's name in files must not be asked.
+def has_floats(field: t.NestedField) -> bool:
+    """Return whether statistics of a top-level column must not be asked, because they lack NaN.
 
-    Spark skips row groups by name, also where it reads by id: the statistics of another column
-    of that name, and those of floating-point columns (which leave NaN out), would lose rows.
+    Spark would skip row groups that hold a NaN row; so wherever a float is inside.
     """
-    return any(
-        one.field_id in context.history.shared or isinstance(one.field_type, _FLOATS)
-        for one in _with_nested(field)
-    )
-
-
-def is_whole(context: ScanContext, field: t.NestedField) -> bool:
-    """Return whether a nested top-level column must be kept from filters and from pruning.
-
-    Where Spark prunes a struct it forgets field ids and takes what is left by name; and it asks
-    the statistics of single fields inside (`misleads`).
-    """
-    changed = context.history.renamed | context.history.shared
-    if not t.child_fields(field.field_type):
-        return False
-    return misleads(context, field) or any(i.field_id in changed for i in _with_nested(field))
+    return any(isinstance(one.field_type, _FLOATS) for one in _with_nested(field))
 
 
 _FLOATS = (t.FloatType, t.DoubleType)

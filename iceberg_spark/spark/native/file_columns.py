@@ -1,40 +1,32 @@
-"""How Spark's reader finds the columns of files in a table with a name mapping: by their footers.
+"""How Spark's reader finds the columns of files, and which it may filter by: by their footers.
 
-Some files of such a table have field ids, others none. A file with ids is read by id, one without
-by the names that the mapping knows. Columns that a file leaves to its partition (a Hive layout) are
-constants. Source: specification, "Column Projection"; the order is that of `arrow.evolve`.
-
-Bounds on the driver: MAX_FOOTERS footers are read for one frame, READERS at once.
+A file with field ids is read by id, one without by the names that the table's name mapping knows.
+Columns that a file leaves to its partition are constants. Source: specification, "Column
+Projection"; the order is that of `arrow.evolve`. What may be filtered by is for `column_proof`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
 from iceberg_spark.arrow.file_fields import FileField, Path, file_fields, has_own_ids, ids_of
 from iceberg_spark.arrow.schema import is_list
-from iceberg_spark.errors import IcebergError
-from iceberg_spark.formats.parquet_schema import parquet_schema
-from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.formats.parquet_head import FooterHead, StoredColumns
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
-from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.native.column_proof import unproven
+from iceberg_spark.spark.native.footers import footer_limit, footers
+from iceberg_spark.spark.native.row_index import ROW_INDEX
 from iceberg_spark.spec import name_mapping
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.transforms import IdentityTransform
-
-MAX_FOOTERS = 1_000
-"""Local footers take about 0.2 ms each; those of a store some 30 ms, READERS at once."""
-READERS = 16
 
 _CONSTANTS = (
     t.BooleanType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType,
@@ -49,50 +41,136 @@ class FileColumns:
 
     `names` has the physical names of columns and nested fields by field id, in the order of the
     ids; None: the file is read by field id. `constants` are canonical values by field id.
+    `unproven` are the ids of top-level columns that no filter may be pushed down on.
     """
 
     names: tuple[tuple[int, str], ...] | None = None
     constants: tuple[tuple[int, Any], ...] = ()
+    unproven: tuple[int, ...] = ()
 
 
+HIDDEN = "__field_"
+"""So begin names that no file has, under which columns are asked for that mustn't be filtered."""
 BY_FIELD_ID = FileColumns()
 Found: TypeAlias = FileColumns | str
 """Where the columns are, or why Spark's reader can't find them."""
 
 
-def file_columns(plan: ScanPlan, rows: Longs, wanted: Sequence[t.NestedField]) -> list[Found]:
-    """Return for each of some planned files where its wanted top-level columns are."""
-    context = plan.context
-    if not context.name_mapping:
-        return [BY_FIELD_ID] * len(rows)
-    if len(rows) > MAX_FOOTERS:
-        why = f"more than {MAX_FOOTERS:,} files may have no field ids, by the table's name mapping"
+def file_columns(
+    plan: ScanPlan, rows: Longs, wanted: Sequence[t.NestedField], *, isolated: bool
+) -> list[Found]:
+    """Return for each of some planned files where its wanted top-level columns are.
+
+    With `isolated` False a setting could make Spark read by name, so that a file whose names are
+    not the table's is not for it. Of files that agree in all but what is proven, two kinds are
+    made at most. Raises CorruptFileError as `footers` does.
+    """
+    most = footer_limit(plan)
+    if len(rows) > most and plan.context.name_mapping:
+        why = f"more than {most:,} files may have no field ids, by the table's name mapping"
         return [why] * len(rows)
-    io = FsspecIO(context.io_properties)
-    mapping = ids_of(name_mapping.parse(context.name_mapping))
-
-    def columns_of(task: FileScanTask) -> Found:
-        try:
-            stored = _stored_columns(io, task)
-        except IcebergError:
-            return "footer that can't be read"  # the action says what is wrong
-        constants = identity_values(context.specs[task.spec_id], task.partition)
-        return columns_in(stored, wanted, mapping, constants)
-
-    with ThreadPoolExecutor(READERS, thread_name_prefix="footers") as pool:
-        return list(pool.map(columns_of, plan.tasks_at(rows)))
+    search = _FileSearch(plan, tuple(wanted), isolated)
+    places = (plan.files.column(name).to_numpy()[rows].tolist() for name in _PLACE)
+    heads = [None] * len(rows) if len(rows) > most else footers(plan, rows)
+    return _joined(list(map(search.found, rows.tolist(), heads, *places)))
 
 
-def _stored_columns(io: FileIO, task: FileScanTask) -> pa.Schema:
-    """Return what a footer says; data files never change, so it is remembered."""
+_PLACE = ("spec_id", "partition_index")
 
-    def load() -> tuple[pa.Schema, int]:
-        stored = parquet_schema(io, task.file_path)
-        return stored, stored.serialize().size
 
-    key = ("columns", task.file_path, task.file_size_in_bytes)
-    found: pa.Schema = process_cache().get_or_load(key, load)
-    return found
+@dataclass(frozen=True, slots=True)
+class _FileSearch:
+    """Finds columns once for all files whose footers and, where these count, partitions agree."""
+
+    plan: ScanPlan
+    wanted: tuple[t.NestedField, ...]
+    isolated: bool
+    known: dict[tuple[Any, ...], Found] = field(default_factory=dict)
+
+    def found(self, row: int, head: FooterHead | None, spec_id: int, partition: int) -> Found:
+        if head is not None and head.is_rebased and self._has_times():
+            return "days and times of the calendar that Spark had before 3.0"
+        stored = None if head is None else head.columns
+        left = self._sources(spec_id)
+        if stored is not None:
+            left -= {one.own_id for one in stored.fields}
+        key = (stored, spec_id, partition if left else None)
+        if key not in self.known:
+            self.known[key] = self._search(row, stored, left=bool(left))
+        return self.known[key]
+
+    def _has_times(self) -> bool:
+        kinds = (t.DateType, t.TimestampType, t.TimestamptzType)
+        return any(
+            isinstance(each.field_type, kinds) for one in self.wanted for each in _nested(one)
+        )
+
+    def _sources(self, spec_id: int) -> set[int | None]:
+        """Return the wanted columns whose values a partition of that spec has."""
+        spec = self.plan.context.specs.get(spec_id)
+        if spec is None or spec.is_unpartitioned:
+            return set()
+        wanted = {each.field_id for one in self.wanted for each in _nested(one)}
+        return {
+            part.source_id
+            for part in spec.fields
+            if isinstance(part.transform, IdentityTransform) and part.source_id in wanted
+        }
+
+    def _search(self, row: int, stored: StoredColumns | None, *, left: bool) -> Found:
+        context = self.plan.context
+        if stored is None:
+            if context.name_mapping:
+                return "footer that can't be read"  # the action says what is wrong
+            if left:
+                return "footer that was not read, so that partition values may be missing"
+            return self._fit(FileColumns(), tuple(sorted(one.field_id for one in self.wanted)))
+        mapping = ids_of(name_mapping.parse(context.name_mapping)) if context.name_mapping else {}
+        if not mapping and not has_own_ids(stored.fields):
+            return "without field ids, in a table that has no name mapping"
+        constants: dict[int, Any] = {}
+        if left:
+            (task,) = self.plan.tasks_at(np.array([row]))
+            constants = identity_values(context.specs[task.spec_id], task.partition)
+        found = columns_in(stored.arrow, self.wanted, mapping, constants)
+        if isinstance(found, str):
+            return found
+        mapped = {path: number for path, number in mapping.items() if number not in constants}
+        doubtful = unproven(
+            file_fields(stored.arrow, mapped) if mapped else stored.fields,
+            stored.leaves,
+            self.wanted,
+            by_id=found.names is None,
+            exact_names=not self.isolated,
+        )
+        return self._fit(found, doubtful)
+
+    def _fit(self, found: FileColumns, doubtful: tuple[int, ...]) -> Found:
+        if doubtful and not self.isolated:
+            return "columns that a setting of the session could mistake for others"
+        return replace(found, unproven=doubtful)
+
+
+def _joined(found: list[Found]) -> list[Found]:
+    """Make one kind of those that only differ in what is not proven."""
+    doubtful: dict[FileColumns, set[int]] = {}
+    for one in dict.fromkeys(found):
+        if isinstance(one, FileColumns) and one.unproven:
+            doubtful.setdefault(replace(one, unproven=()), set()).update(one.unproven)
+
+    def joined(one: Found) -> Found:
+        if isinstance(one, str) or not one.unproven:
+            return one
+        return replace(one, unproven=tuple(sorted(doubtful[replace(one, unproven=())])))
+
+    by_kind = {one: joined(one) for one in dict.fromkeys(found)}
+    return [by_kind[one] for one in found]
+
+
+def _nested(wanted: t.NestedField) -> Iterator[t.NestedField]:
+    yield wanted
+    for child in t.child_fields(wanted.field_type):
+        yield from _nested(child)
 
 
 def identity_values(spec: PartitionSpec, partition: tuple[Any, ...]) -> dict[int, Any]:
@@ -117,6 +195,8 @@ def columns_in(
     folded = {one.name.lower() for one in fields}
     if not search.by_id and len(folded) < len(fields):
         return "column names that differ by case only"
+    if any(name.startswith(HIDDEN) or name == ROW_INDEX for name in folded):
+        return "a column name that the native engine uses itself"
     try:
         for one in wanted:
             search.column(fields, one)
@@ -172,7 +252,7 @@ class _Search:
                 key, value = t.child_fields(kind)
                 self._part(found.children[0], key)
                 self._part(found.children[1], value)
-            case kind if self.by_id or _is_stored_as(found.kind, kind):
+            case kind if _is_stored_as(found.kind, kind):
                 pass
             case _:
                 raise _UnfitError(f"column '{found.name}' is stored as {found.kind}")

@@ -1,7 +1,7 @@
 """Which engine reads which planned files, and why.
 
 Bounds on the driver: a few passes over the columns of the plan (some ms for 100,000 files), and
-footers of files of a table with a name mapping (see `file_columns`).
+the footers of the files that Spark may read (see `footers`).
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def file_groups(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
             arrow.append(FileGroup("arrow", reason, rows))
             left[rows] = False
     dirty = left & _dirty(plan)
-    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty))
+    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), reach)
     if dirty.any():
         with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), reach)
         native, beyond = [*native, *with_deletes], [*beyond, *refused]
@@ -159,7 +159,7 @@ def _native_dirty(
         if against:
             reasons[against] += dirty.rows.tolist()
             continue
-        parts, others = _native(plan, paths, dirty.rows, dirty.keys)
+        parts, others = _native(plan, paths, dirty.rows, reach, dirty.keys)
         beyond += others
         for part in parts:
             own = dirty.part(np.isin(dirty.rows, part.rows))
@@ -227,7 +227,7 @@ def _mask(column: Any) -> Mask:
 
 
 def _native(
-    plan: ScanPlan, paths: _Paths, rows: Longs, keys: Sequence[LeafColumn] = ()
+    plan: ScanPlan, paths: _Paths, rows: Longs, reach: Reach, keys: Sequence[LeafColumn] = ()
 ) -> tuple[list[FileGroup], list[FileGroup]]:
     """Split the native files by what differs between relations; those beyond the limit are arrow.
 
@@ -236,11 +236,9 @@ def _native(
     context = plan.context
     wanted = (*data_fields(context), *key_fields(context, keys).values())
     found = defaultdict[Found, list[int]](list)
-    if not context.name_mapping:
-        found[BY_FIELD_ID] = rows.tolist()
-    else:
-        for row, columns in zip(rows.tolist(), file_columns(plan, rows, wanted), strict=True):
-            found[columns].append(row)
+    columns_of = file_columns(plan, rows, wanted, isolated=reach.isolated)
+    for row, columns in zip(rows.tolist(), columns_of, strict=True):
+        found[columns].append(row)
     groups: list[FileGroup] = []
     beyond: list[FileGroup] = []
     for columns, members in found.items():

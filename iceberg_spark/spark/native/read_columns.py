@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ from pyspark.sql import types as s
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.native.column_check import is_whole, misleads
+from iceberg_spark.spark.native.column_check import has_floats
 from iceberg_spark.spark.native.default_text import default_text
-from iceberg_spark.spark.native.file_columns import FileColumns
+from iceberg_spark.spark.native.file_columns import HIDDEN, FileColumns
 from iceberg_spark.spark.native.filter_column import literal
 from iceberg_spark.spark.native.frame_type import nullable
 from iceberg_spark.spec import types as t
@@ -30,12 +30,14 @@ class ReadColumns:
 
     `isolated`: by id is by id, no setting can turn it off. `names` are physical names by field id
     for files without ids, None for files with ids; `constants` are canonical values by field id.
+    `unproven` are top-level columns that no filter may be pushed down on.
     """
 
     context: ScanContext
     isolated: bool
     names: Mapping[int, str] | None
     constants: Mapping[int, Any]
+    unproven: Collection[int] = ()
 
     def type(self, fields: Sequence[t.NestedField]) -> s.StructType:
         """Return the schema that Spark's reader gets: field ids everywhere, defaults at the top."""
@@ -83,10 +85,11 @@ class ReadColumns:
             return False
         if t.child_fields(field.field_type):
             return not self._is_hidden(field) and not self._is_whole(field)
-        return self._is_hidden(field) or not self._needs_shield(field)
+        return self._is_hidden(field) or not self._misleads(field)
 
-    def _needs_shield(self, field: t.NestedField) -> bool:
-        return misleads(self.context, field) and isinstance(field.field_type, _FLOATS)
+    def _misleads(self, field: t.NestedField) -> bool:
+        """Return whether a column must be kept from filters, a nested one from pruning too."""
+        return field.field_id in self.unproven or has_floats(field)
 
     def _shielded(
         self, field: t.NestedField, column: Column, kind: s.DataType, hidden: bool
@@ -97,15 +100,14 @@ class ReadColumns:
                 column = F.when(column.isNotNull(), column)
             # Behind a cast neither; this one changes names only, or nothing and is dropped.
             return column.cast(kind) if hidden or self._is_whole(field) else column
-        if self._needs_shield(field):
+        if isinstance(field.field_type, _FLOATS):
             # Statistics leave NaN out; no filter goes through this.
             return F.nanvl(column, F.lit(float("nan")).cast(kind))
-        return column
+        # No filter goes through this either, and it is the column itself.
+        return F.greatest(column, column) if self._misleads(field) else column
 
     def _is_whole(self, field: t.NestedField) -> bool:
-        if self.names is None:
-            return is_whole(self.context, field)
-        return misleads(self.context, field) or self._is_renamed(field)
+        return self._misleads(field) or (self.names is not None and self._is_renamed(field))
 
     def _is_renamed(self, field: t.NestedField) -> bool:
         """Return whether files without ids have some field inside a column under another name."""
@@ -120,18 +122,17 @@ class ReadColumns:
         Such a name can't mislead. Where reading by id can be turned off (`isolated` is False) it
         would find nothing, so there the name stays and `column` shields it.
         """
-        context = self.context
         if self.names is not None:
             return field.field_id not in self.names
-        hidden = self.isolated and (misleads(context, field) or is_whole(context, field))
-        return hidden or context.table_schema.get(field.field_id) is None  # dropped since
+        was_dropped = self.context.table_schema.get(field.field_id) is None
+        return was_dropped or (self.isolated and self._misleads(field))
 
     def _name(self, field: t.NestedField, hidden: bool) -> str:
         if hidden:
-            return f"__field_{field.field_id}"
+            return f"{HIDDEN}{field.field_id}"
         if self.names is None:
             return field.name
-        return self.names.get(field.field_id, f"__field_{field.field_id}")
+        return self.names.get(field.field_id, f"{HIDDEN}{field.field_id}")
 
     def _id(self, field: t.NestedField) -> dict[str, Any]:
         return {FIELD_ID: field.field_id} if self.names is None else {}
@@ -163,7 +164,7 @@ class ReadColumns:
 def read_columns(context: ScanContext, isolated: bool, found: FileColumns) -> ReadColumns:
     """Return how the columns of files are read in which they lie as `found`."""
     names = None if found.names is None else dict(found.names)
-    return ReadColumns(context, isolated, names, dict(found.constants))
+    return ReadColumns(context, isolated, names, dict(found.constants), found.unproven)
 
 
 _FLOATS = (t.FloatType, t.DoubleType)

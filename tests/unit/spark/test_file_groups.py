@@ -12,8 +12,8 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.native import file_columns
 from iceberg_spark.spark.native import file_groups as module
+from iceberg_spark.spark.native import footers
 from iceberg_spark.spark.native.file_groups import Reach, file_groups
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field, list_of, map_of, schema, struct
@@ -185,7 +185,7 @@ def test_files_of_a_table_with_a_name_mapping_are_read_as_their_footers_say(
         "native by name, as the files have no field ids",
     }
     assert [len(g.rows) for g in groups] == [1, 1]
-    monkeypatch.setattr(file_columns, "MAX_FOOTERS", 1)
+    monkeypatch.setattr(footers, "MAX_FOOTERS", 1)
     (label,) = labels(table.scan().plan_files())
     assert label.startswith("arrow: more than 1 files may have no field ids")
 

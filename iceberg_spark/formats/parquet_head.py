@@ -1,0 +1,211 @@
+"""The head of a Parquet file's footer: its columns as they are stored, and its number of rows.
+
+A footer is Thrift's compact form of `FileMetaData` (parquet.thrift): version, columns, number of
+rows, then what grows with the file, which is not looked at. Files of one writer share the bytes of
+their columns, so that these are taken apart once for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from iceberg_spark.arrow.file_fields import FileField, file_fields
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.formats.data_file import reading
+from iceberg_spark.io.file_io import FileIO
+
+_MAGIC, _TAIL = b"PAR1", 8
+_FIRST_READ = 32 * 1024
+_MOST = 64 * 1024 * 1024
+_KNOWN_SCHEMAS = 64
+_DEEPEST = 32
+
+_VERSION, _SCHEMA, _ROWS = 0x15, 0x19, 0x16  # headers: field 1 i32, field 2 list, field 3 i64
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_INTEGERS = (4, 5, 6)
+_REBASED = re.compile(
+    rb"org\.apache\.spark\.(legacyDateTime|version\x18.[12]\.)", re.DOTALL
+)  # DataSourceUtils.datetimeRebaseSpec
+_NOTHING_MORE = b"\x16\x00\x19\x0c\x00"  # no rows, no row groups, the end
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLeaf:
+    """How a primitive column is stored: names as Parquet has them ("INT32", "DECIMAL", "NONE")."""
+
+    physical: str
+    logical: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredColumns:
+    """The columns of a file; equal bytes give one object. `leaves` are in the file's order."""
+
+    arrow: pa.Schema
+    fields: tuple[FileField, ...]
+    leaves: tuple[StoredLeaf, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FooterHead:
+    """What the head of a footer says, and how many bytes the file has.
+
+    `is_rebased`: a Spark before 3.0, or in its legacy mode, wrote days and times of the hybrid
+    calendar, which Spark (not Iceberg) shifts when it reads them.
+    """
+
+    columns: StoredColumns
+    rows: int
+    file_size: int
+    is_rebased: bool
+
+
+def read_footer_head(io: FileIO, path: str) -> FooterHead:
+    """Return the columns, rows and size of a Parquet file.
+
+    One read of its last 32 KiB, or two where the footer is longer. Raises CorruptFileError,
+    NoSuchFileError or StorageError naming the file.
+    """
+    with reading(path), io.open(path) as file:
+        size, footer = _footer(file, path)
+    columns, end = _columns(footer, path)
+    try:
+        return FooterHead(columns, _rows(footer, end), size, bool(_REBASED.search(footer)))
+    except (IndexError, ValueError) as cause:
+        raise _corrupt(path) from cause
+
+
+def _corrupt(path: str) -> CorruptFileError:
+    return CorruptFileError(f"{path} has a Parquet footer that can't be read")
+
+
+def _footer(file: BinaryIO, path: str) -> tuple[int, bytes]:
+    """Return the file's size and its footer, or as much of it as holds the columns surely."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - _FIRST_READ))
+    tail = file.read(_FIRST_READ)
+    length = int.from_bytes(tail[-_TAIL:-4], "little")
+    if tail[-4:] != _MAGIC or length > size - _TAIL or length > _MOST:
+        raise CorruptFileError(f"{path} is no Parquet file: it has no footer at its end")
+    if length + _TAIL <= len(tail):
+        return size, tail[-_TAIL - length : -_TAIL]
+    file.seek(size - _TAIL - length)
+    return size, file.read(length)
+
+
+_known: dict[bytes, StoredColumns] = {}
+_lock = threading.Lock()
+
+
+def _columns(footer: bytes, path: str) -> tuple[StoredColumns, int]:
+    """Return the columns, and where their bytes end in the footer."""
+    for head, columns in reversed(list(_known.items())):
+        if footer.startswith(head):
+            return columns, len(head)
+    try:
+        end = _end_of_columns(footer)
+    except (IndexError, ValueError, RecursionError) as cause:
+        raise _corrupt(path) from cause
+    try:
+        with reading(path):
+            columns = _taken_apart(footer[:end])
+    except ValueError as cause:  # e.g. names that are no UTF-8
+        raise _corrupt(path) from cause
+    with _lock:
+        if len(_known) >= _KNOWN_SCHEMAS:
+            _known.pop(next(iter(_known)))
+        return _known.setdefault(footer[:end], columns), end
+
+
+def _taken_apart(head: bytes) -> StoredColumns:
+    """Let Arrow read the columns of a file that has no rows."""
+    footer = head + _NOTHING_MORE
+    whole = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
+    file = pq.ParquetFile(pa.BufferReader(whole))
+    stored = [file.schema.column(number) for number in range(len(file.schema))]
+    leaves = tuple(StoredLeaf(each.physical_type, each.logical_type.type) for each in stored)
+    return StoredColumns(file.schema_arrow, file_fields(file.schema_arrow), leaves)
+
+
+def _end_of_columns(footer: bytes) -> int:
+    """Return where the list of columns ends: the number of rows has to follow."""
+    if footer[0] != _VERSION:
+        raise ValueError("no version")
+    _, at = _varint(footer, 1)
+    if footer[at] != _SCHEMA:
+        raise ValueError("no columns")
+    at = _after(footer, at + 1, _LIST)
+    _rows(footer, at)
+    return at
+
+
+def _rows(footer: bytes, at: int) -> int:
+    if footer[at] != _ROWS:
+        raise ValueError("no number of rows")
+    value, _ = _varint(footer, at + 1)
+    return (value >> 1) ^ -(value & 1)
+
+
+def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
+    """Return where a value of a Thrift type ends. Maps are not in a footer's columns."""
+    if depth > _DEEPEST:
+        raise ValueError("nested too deeply")
+    match kind:
+        case _ if kind in _INTEGERS:
+            return _varint(data, at)[1]
+        case _ if kind in (_TRUE, _FALSE):
+            return at
+        case _ if kind == _BYTE:
+            return at + 1
+        case _ if kind == _DOUBLE:
+            return at + 8
+        case _ if kind == _BINARY:
+            length, at = _varint(data, at)
+            return at + length
+        case _ if kind in (_LIST, _SET):
+            return _after_list(data, at, depth)
+        case _ if kind == _STRUCT:
+            return _after_struct(data, at, depth)
+        case _:
+            raise ValueError("unknown type")
+
+
+def _after_list(data: bytes, at: int, depth: int) -> int:
+    count, kind = data[at] >> 4, data[at] & 15
+    at += 1
+    if count == 15:
+        count, at = _varint(data, at)
+    if kind in (_TRUE, _FALSE):
+        return at + count  # here a boolean takes a byte
+    for _ in range(count):
+        at = _after(data, at, kind, depth + 1)
+    return at
+
+
+def _after_struct(data: bytes, at: int, depth: int) -> int:
+    while header := data[at]:
+        at += 1
+        if header < 16:  # the field's number follows, where it is not the next few
+            at = _varint(data, at)[1]
+        at = _after(data, at, header & 15, depth + 1)
+    return at + 1
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number of 7 bits a byte, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("number too long")

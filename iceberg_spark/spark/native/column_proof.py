@@ -1,0 +1,103 @@
+"""Which columns Spark may skip row groups by: those that a file provably has as the table has them.
+
+Spark's Parquet reader finds columns by field id, but asks statistics, dictionaries and Bloom
+filters by name, and turns a filter's constant into the type that the file has: a decimal or a long
+that does not fit is cut (ParquetFilters, `decimalToInt32`). Nothing in a table's metadata proves
+names and types in files: schemas may have been removed from it, and files added that were written
+for another table. So footers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from iceberg_spark.arrow.file_fields import FileField
+from iceberg_spark.arrow.schema import is_list
+from iceberg_spark.formats.parquet_head import StoredLeaf
+from iceberg_spark.spec import types as t
+
+
+def unproven(
+    fields: Sequence[FileField],
+    leaves: Sequence[StoredLeaf],
+    wanted: Sequence[t.NestedField],
+    *,
+    by_id: bool,
+    exact_names: bool,
+) -> tuple[int, ...]:
+    """Return the ids of top-level columns that no filter may be pushed down on, ascending.
+
+    A nested one must not be pruned either, for pruning goes by name too. `by_id`: the file has
+    field ids; else a column's name is its own, and only types count. A column that the file calls
+    otherwise, and no other column has its name, is never filtered by mistake; with
+    `exact_names` it is told all the same.
+    """
+    proof = _Proof(leaves, by_id, exact_names)
+    return tuple(sorted(one.field_id for one in wanted if not proof.holds(fields, one, top=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    leaves: Sequence[StoredLeaf]
+    by_id: bool
+    exact_names: bool
+
+    def holds(self, fields: Sequence[FileField], wanted: t.NestedField, *, top: bool) -> bool:
+        of_id = [one for one in fields if wanted.field_id in (one.own_id, one.mapped_id)]
+        if self.by_id:
+            name = wanted.name.lower()
+            of_name = [one for one in fields if one.name.lower() == name]
+            plain = top and not t.child_fields(wanted.field_type) and not self.exact_names
+            if not of_name and (plain or not of_id):
+                return True
+            if of_name != of_id or of_name[0].name != wanted.name:
+                return False
+        return all(self._inside(one, wanted.field_type) for one in of_id)
+
+    def _inside(self, found: FileField, wanted: t.IcebergType) -> bool:
+        match wanted:
+            case t.StructType(fields=children):
+                return pt.is_struct(found.kind) and all(
+                    self.holds(found.children, child, top=False) for child in children
+                )
+            case t.ListType(element_type=kind):
+                return is_list(found.kind) and self._inside(found.children[0], kind)
+            case t.MapType(key_type=key, value_type=value):
+                kinds = zip(found.children, (key, value), strict=True)
+                return pt.is_map(found.kind) and all(self._inside(*each) for each in kinds)
+            case _:
+                return len(found.leaves) == 1 and _is_stored(
+                    found.kind, self.leaves[found.leaves[0]], wanted
+                )
+
+
+_STORED: Mapping[type, tuple[pa.DataType, str]] = {
+    t.BooleanType: (pa.bool_(), "BOOLEAN"),
+    t.IntegerType: (pa.int32(), "INT32"),
+    t.LongType: (pa.int64(), "INT64"),
+    t.FloatType: (pa.float32(), "FLOAT"),
+    t.DoubleType: (pa.float64(), "DOUBLE"),
+    t.DateType: (pa.date32(), "INT32"),
+    t.TimestampType: (pa.timestamp("us"), "INT64"),
+    t.TimestamptzType: (pa.timestamp("us", "UTC"), "INT64"),
+    t.StringType: (pa.string(), "BYTE_ARRAY"),
+    t.BinaryType: (pa.binary(), "BYTE_ARRAY"),
+}
+_DECIMALS = {"INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"}
+
+
+def _is_stored(kind: pa.DataType, leaf: StoredLeaf, wanted: t.IcebergType) -> bool:
+    """Return whether a leaf is of the wanted type itself: none that could be promoted to it."""
+    match wanted:
+        case t.DecimalType(precision=precision, scale=scale):
+            return bool(kind == pa.decimal128(precision, scale)) and leaf.physical in _DECIMALS
+        case t.FixedType() | t.UUIDType():
+            return leaf.physical == "FIXED_LEN_BYTE_ARRAY"  # on which Spark pushes no filter
+        case t.StringType() if leaf.logical != "STRING":
+            return False
+        case _:
+            return (kind, leaf.physical) == _STORED.get(type(wanted))

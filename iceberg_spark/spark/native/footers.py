@@ -1,0 +1,91 @@
+"""Footers of the data files of a plan: what the metadata does not say of a file.
+
+Bounds: MAX_FOOTERS local files (40 us each) or MAX_STORE_FOOTERS of a store (two requests each,
+READERS files at once) for one frame; each file once in a process.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.file_fields import has_own_ids
+from iceberg_spark.errors import CorruptFileError, IcebergError, NoSuchFileError
+from iceberg_spark.formats.data_file import check_counts
+from iceberg_spark.formats.parquet_head import FooterHead, read_footer_head
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.split import Longs
+
+MAX_FOOTERS = 20_000
+MAX_STORE_FOOTERS = 2_000
+READERS = 64
+_HEAD_BYTES = 512  # that a file takes in the process's cache, with its path
+
+
+def footer_limit(plan: ScanPlan) -> int:
+    """Return of how many files of a plan the footers are read at most."""
+    return MAX_FOOTERS if _are_local(plan) else MAX_STORE_FOOTERS
+
+
+def footers(plan: ScanPlan, rows: Longs) -> list[FooterHead | None]:
+    """Return the heads of the footers of some planned files, None for those that can't be read.
+
+    Raises CorruptFileError for a file that has other rows or bytes than the metadata says, unless
+    it has no field ids and the table no name mapping: that is another reader's to judge.
+    """
+    files = plan.files.select(["file_path", "file_size_in_bytes", "record_count"])
+    listed = files.take(pa.array(rows)).to_pydict().values()
+    read = _Footers(FsspecIO(plan.context.io_properties), bool(plan.context.name_mapping))
+    if _are_local(plan):  # quicker than threads, for the time goes into Python
+        return list(map(read.head, *listed))
+    with ThreadPoolExecutor(READERS, thread_name_prefix="footers") as pool:
+        return list(pool.map(read.head, *listed))
+
+
+def _are_local(plan: ScanPlan) -> bool:
+    return all(location.is_local(path) for path in plan.files.column("file_path").to_pylist())
+
+
+class _UnreadableError(CorruptFileError):
+    """A footer that can't be read: who reads the file says so, if it is read."""
+
+
+@dataclass(slots=True)
+class _Footers:
+    """Reads footers until the store can't be reached."""
+
+    io: FileIO
+    has_mapping: bool
+    is_unreachable: bool = False
+
+    def head(self, path: str, size: int, rows: int) -> FooterHead | None:
+        if self.is_unreachable:
+            return None
+        key = ("footer", path, size, rows, self.has_mapping)
+        try:
+            found: FooterHead = process_cache().get_or_load(
+                key, lambda: (self._checked(path, size, rows), _HEAD_BYTES)
+            )
+        except (NoSuchFileError, _UnreadableError):
+            return None
+        except CorruptFileError:
+            raise
+        except IcebergError:
+            self.is_unreachable = True
+            return None
+        return found
+
+    def _checked(self, path: str, size: int, rows: int) -> FooterHead:
+        try:
+            head = read_footer_head(self.io, path)
+        except CorruptFileError as cause:
+            raise _UnreadableError(str(cause)) from cause
+        if self.has_mapping or has_own_ids(head.columns.fields):
+            check_counts(path, size=(head.file_size, size), rows=(head.rows, rows))
+        return head
