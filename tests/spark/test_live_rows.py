@@ -311,3 +311,27 @@ def test_a_spark_that_gives_no_places_of_rows_raises(
     relation = relation.withColumn(ROW_INDEX, F.lit(None).cast("bigint"))
     with pytest.raises(Exception, match="gives no row_index"):
         live_rows(relation, {}, group, plan, table.io).collect()
+
+
+@pytest.mark.parametrize("pruning", ["true", "false"])
+def test_places_of_rows_are_read_whatever_else_a_query_leaves_out(
+    any_spark: SparkSession, tmp_path: Path, pruning: str
+) -> None:
+    table = make(tmp_path / "t", [range(10), range(10, 30)], "id bigint")
+    one, other = table.scan().plan_files()
+    delete_positions(table, [(one, [1, 2]), (other, [3])])
+    table.append(pa.table({"id": [30, 31]}))
+    setting = "spark.sql.optimizer.nestedSchemaPruning.enabled"
+    any_spark.conf.set(setting, pruning)
+    try:
+        scan = table.scan(metadata_columns=("_file", "_pos", "_deleted"))
+        frame, expected = scan.to_df(any_spark), scan.to_arrow().select(["id", "_pos", "_deleted"])
+        for shown in (["id", "_pos"], ["_pos"], ["id"], ["_deleted", "id"], ["_file", "_pos"]):
+            known = [name for name in shown if name != "_file"]
+            found = frame.select(*shown).select(*known).collect()
+            wanted = zip(*expected.select(known).to_pydict().values(), strict=True)
+            assert sorted(map(tuple, found)) == sorted(wanted), shown
+        assert table.scan().to_df(any_spark).count() == 29
+        assert len(table.scan().to_df(any_spark).where("id >= 0").collect()) == 29
+    finally:
+        any_spark.conf.unset(setting)

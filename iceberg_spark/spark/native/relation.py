@@ -47,6 +47,7 @@ OPTIONS = {
 KNOWN_RELATIONS, KNOWN_PATHS = 16, 1_000
 """So many relations of so many files at most are kept: to list 8 files takes Spark 10 ms."""
 MANY_PATHS = 50
+PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 _PATH = "__iceberg_path"
 _NEVER_IN_A_PATH = "\0"
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
@@ -65,10 +66,14 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
     keys = group.deletes.keys if group.deletes else ()
     kind = columns.type((*data_fields(context), *key_fields(context, keys).values()))
-    asks = _asks(context, reserved.POS_ID) or (group.deletes and group.deletes.has_positions)
-    kind = kind.add(ROW_INDEX_FIELD) if asks else kind
+    by_position = group.deletes is not None and group.deletes.has_positions
+    asks = by_position or _asks(context, reserved.POS_ID)
+    with_metadata = asks and _may_leave_metadata_out(context, session)
+    kind = kind.add(ROW_INDEX_FIELD) if asks and not with_metadata else kind
     frame = _parquet(session, kind, paths, files.column("file_size_in_bytes").to_pylist())
     added = _keys(columns, keys)
+    if with_metadata:
+        added[ROW_INDEX] = file_field(frame, "row_index")
     if _asks(context, reserved.FILE_ID):
         added[_PATH] = file_field(frame, "file_path")
     if group.deletes is not None:
@@ -93,6 +98,17 @@ def _shown(frame: DataFrame, context: ScanContext, columns: ReadColumns) -> Data
         # Text is parsed at every action, by `parser.quotedRegexColumnNames` as it is then.
         return frame.select([F.col(name) for name in names])
     return frame.selectExpr(*names)
+
+
+def _may_leave_metadata_out(context: ScanContext, session: SparkSession) -> bool:
+    """Return whether a query may ask for places of rows and not for what else `_metadata` gives.
+
+    Spark then reads all of `_metadata`, with `row_index`, and refuses the column of places beside
+    it: so the places have to come from there too. Without `_file` and `_deleted` only the filter
+    of deletes asks for `_metadata`, and that filter stays.
+    """
+    optional = _asks(context, reserved.FILE_ID) or _asks(context, reserved.DELETED_ID)
+    return optional or str(session.conf.get(PRUNING, "true")).lower() != "true"
 
 
 def _parquet(

@@ -190,6 +190,41 @@ def test_files_of_a_table_with_a_name_mapping_are_read_as_their_footers_say(
     assert label.startswith("arrow: more than 1 files may have no field ids")
 
 
+def test_only_files_that_prove_their_columns_may_be_filtered_by_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, "id bigint, d decimal(9, 2), s struct<a: int>")
+    for kind in ("decimal(9, 2)", "decimal(12, 2)"):
+        with table.update_schema() as update:
+            update.update_column("d", kind)
+        table.append(pa.table({"id": [1]}))
+    plan = table.scan().plan_files()
+    groups = file_groups(plan, Reach())
+    assert sorted((len(g.rows), g.columns.unproven) for g in groups) == [(1, ()), (1, (2,))]
+    assert {g.engine for g in file_groups(plan, Reach(isolated=False))} == {"native", "arrow"}
+    monkeypatch.setattr(footers, "MAX_FOOTERS", 1)
+    (group,) = file_groups(plan, Reach())
+    assert group.columns.unproven == (1, 2, 3)
+
+
+def test_an_identity_column_that_a_file_lacks_is_its_partitions_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, partition_by=["k"])
+    (tmp_path / "k=x").mkdir()
+    ids = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})
+    pq.write_table(pa.table({"id": [7]}, schema=pa.schema([ids])), tmp_path / "k=x" / "f.parquet")
+    table.add_files([str(tmp_path / "k=x" / "f.parquet")])
+    table.update_properties().remove("schema.name-mapping.default").commit()
+    plan = table.scan().plan_files()
+    (group,) = file_groups(plan, Reach())
+    assert group.columns.constants == ((2, "x"),)
+    monkeypatch.setattr(footers, "MAX_FOOTERS", 0)
+    assert labels(plan) == [
+        "arrow: footer that was not read, so that partition values may be missing"
+    ]
+
+
 def parquet_file(path: Path) -> str:
     pq.write_table(pa.table({"id": [7], "k": ["x"]}), path)
     return str(path)
