@@ -48,10 +48,11 @@ def with_rows(table: Table) -> Table:
 
 
 def with_paths(plan: ScanPlan, path: str) -> ScanPlan:
-    """The plan as if its (first) file were spelled like that."""
+    """The plan as if its (first) file were spelled like that, in a store that the table may use."""
     files = plan.files.slice(0, 1)
     at = files.schema.get_field_index("file_path")
-    return replace(plan, files=files.set_column(at, "file_path", pa.array([path])))
+    context = replace(plan.context, io_properties={})
+    return replace(plan, context=context, files=files.set_column(at, "file_path", pa.array([path])))
 
 
 def labels(plan: ScanPlan, reach: Reach | None = None) -> list[str]:
