@@ -87,7 +87,7 @@ def _inside(io: FileIO, folder: str) -> ForeignFolder | None:
 
 
 def _look(io: FileIO, folder: str) -> ForeignFolder | None:
-    files, at = io.arrow(folder)
+    files, at = _file_system(io, folder)
     here = _entries(files, at)
     if here is None:
         return _one_file(files.get_file_info(at))
@@ -100,6 +100,13 @@ def _look(io: FileIO, folder: str) -> ForeignFolder | None:
         advice = f"give one of them: {', '.join(tables)}"
         return ForeignFolder("a folder of tables", advice)
     return _files_below(files, here)
+
+
+def _file_system(io: FileIO, folder: str) -> tuple[pafs.FileSystem, str]:
+    """Return what lists a folder; `io.arrow` is for files, and refuses local folders."""
+    if location.is_local(folder):
+        return pafs.LocalFileSystem(), location.strip_scheme(folder)
+    return io.arrow(folder)
 
 
 def _entries(files: pafs.FileSystem, at: str) -> list[Any] | None:

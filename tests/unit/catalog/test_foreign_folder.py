@@ -80,7 +80,7 @@ def test_a_store_that_fails_adds_nothing():
         def arrow(self, path: str) -> None:  # type: ignore[override]
             raise RuntimeError(path)
 
-    assert foreign_folder(Failing({}), "/somewhere") is None
+    assert foreign_folder(Failing({}), "memory://somewhere") is None
 
 
 @pytest.mark.parametrize("kind", ["Delta", "Hudi", "data", "metadata", "a partition"])
