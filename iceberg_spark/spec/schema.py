@@ -9,6 +9,7 @@ from typing import Any
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.printable import printable
+from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.types import (
     IcebergType,
     ListType,
@@ -24,8 +25,9 @@ class Schema:
     """The fields of a table, indexed once by id and by full name.
 
     Full names join nested names by dots; list elements are `element`, map parts `key` and
-    `value`. `list.a` finds `list.element.a` and `map.a` finds `map.value.a` where no column has
-    that name (as Java's IndexByName). `extra` holds JSON members that we don't know. Raises
+    `value`; a name may come as SQL spells it, with backquotes. `list.a` finds `list.element.a`
+    and `map.a` finds `map.value.a` where no column has that name (as Java's IndexByName).
+    `extra` holds JSON members that we don't know. Raises
     InvalidSchemaError for a repeated id or full name.
     """
 
@@ -138,11 +140,20 @@ class Schema:
             )
         return found
 
-    def find_id(self, name: str, case_sensitive: bool = True) -> int | None:
-        """Return the id of a full name, or None."""
-        return self._lookup(name, case_sensitive)
+    def find_id(
+        self, name: str, case_sensitive: bool = True, *, as_spelled: bool = False
+    ) -> int | None:
+        """Return the id of a full name, or None; `as_spelled` backquotes are part of the name."""
+        look = self._lookup_name if as_spelled else self._lookup
+        return look(name, case_sensitive)
 
     def _lookup(self, name: str, case_sensitive: bool) -> int | None:
+        found = self._lookup_name(name, case_sensitive)
+        if found is None and (parts := quoted_parts(name)) is not None:
+            return self._lookup_name(".".join(parts), case_sensitive)
+        return found
+
+    def _lookup_name(self, name: str, case_sensitive: bool) -> int | None:
         found = self._id_of.get(name, self._id_of_short.get(name))
         if case_sensitive or found is not None:
             return found

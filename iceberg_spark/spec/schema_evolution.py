@@ -402,7 +402,7 @@ class SchemaUpdate:
             raise InvalidSchemaError(f"Can't {verb} column '{name}': the same update deletes it")
 
     def _find(self, name: str) -> NestedField | None:
-        found = self.schema.find_id(name, self.case_sensitive)
+        found = self.schema.find_id(name, self.case_sensitive, as_spelled=True)
         return None if found is None else self.schema.get(found)
 
     def _key(self, name: str) -> str:

@@ -14,6 +14,7 @@ from iceberg_spark.arrow.arrays import plain, with_offsets
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 from iceberg_spark.write.check_schema import AlignPlan, align
@@ -162,7 +163,10 @@ def _check_given(schema: Schema, key: int, given: pa.Schema, *, case_sensitive: 
 
 
 def _order_column(given: pa.Schema, name: str) -> int:
+    parts = quoted_parts(name)
     at: int = given.get_field_index(name)
+    if at < 0 and parts is not None and len(parts) == 1:
+        at = given.get_field_index(parts[0])
     if at < 0:
         raise InvalidInputError(
             f"The data has no column '{name}' to order by; it has: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
@@ -15,11 +15,6 @@ from iceberg_spark.spec.types import NestedField, StructType
 
 FIELD_ID = "parquet.field.id"
 """The field metadata by which Spark's Parquet writer knows a column's field id."""
-
-
-def by_position(frame: DataFrame) -> DataFrame:
-    """Return the frame with its columns named `c0`, `c1`, ...: no name is ambiguous then."""
-    return frame.toDF(*(f"c{index}" for index in range(len(frame.schema.fields))))
 
 
 def table_columns(schema: Schema, struct: s.StructType, *, case_sensitive: bool) -> list[Column]:

@@ -18,9 +18,10 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.in_worker import in_worker
+from iceberg_spark.spark.adapt.map_arrow import by_position
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.native.arranged_frame import arranged, arrangement
-from iceberg_spark.spark.native.frame_columns import by_position, table_columns
+from iceberg_spark.spark.native.frame_columns import table_columns
 from iceberg_spark.spark.native.row_size import rows_per_file
 from iceberg_spark.spark.native.shuffle import shuffle_of
 from iceberg_spark.spark.native.spark_parquet import write_parquet

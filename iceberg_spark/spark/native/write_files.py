@@ -17,6 +17,7 @@ from pyspark.sql import functions as sf
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.in_worker import in_worker
+from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
 from iceberg_spark.spark.adapt.task import speculates, task_id, was_tried_before
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
@@ -27,7 +28,7 @@ from iceberg_spark.spark.native.arranged_frame import (
     is_sortable,
 )
 from iceberg_spark.spark.native.engine import Engine
-from iceberg_spark.spark.native.frame_columns import by_position, source_column
+from iceberg_spark.spark.native.frame_columns import source_column
 from iceberg_spark.spark.native.native_write import write_natively
 from iceberg_spark.spark.native.shuffle import shuffle_of
 from iceberg_spark.spark.native.write_engine import write_engine
@@ -95,7 +96,7 @@ def _write_by_arrow(
     try:
         with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):
             rows = _arranged(frame, context, options, asked)
-            found = rows.mapInArrow(WriteTask(context, options), "files binary").collect()
+            found = map_in_arrow(rows, WriteTask(context, options), "files binary").collect()
     except BaseException:
         remove_aborted(io, context)
         raise

@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
 from iceberg_spark.spark.row_level.target_frames import column
 from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 
@@ -129,7 +130,7 @@ def _path(schema: Schema, name: str, what: str, case_sensitive: bool) -> list[st
     if any(_same(field.name, name, case_sensitive) for field in fields):
         return [_one(fields, name, name, what, case_sensitive).name]
     found: list[str] = []
-    for part in name.split("."):
+    for part in quoted_parts(name) or name.split("."):
         field = _one(fields, part, name, what, case_sensitive)
         found.append(field.name)
         kind = field.field_type

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.in_worker import in_worker
-from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
 from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.adapt.worker_python import check_worker_python
+from iceberg_spark.spark.native.frame_columns import source_column
 from iceberg_spark.spark.row_level.input_order import SEQUENCE, numbered
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
@@ -43,9 +44,13 @@ class UpsertTask:
 
 @dataclass(frozen=True, slots=True)
 class PlannedUpsert:
-    """A frame whose rows come together by key, and what its tasks do with them."""
+    """A frame whose rows come together by key, and what its tasks do with them.
+
+    Columns of `rows` are named by their position, `names` are what they are for the tasks.
+    """
 
     rows: DataFrame
+    names: tuple[str, ...]
     context: UpsertContext
 
 
@@ -58,10 +63,11 @@ def plan_upsert(frame: DataFrame, context: UpsertContext) -> PlannedUpsert:
     check_worker_python(frame.sparkSession)
     CdcReader(context, to_arrow(from_spark(frame.schema)))
     keys = _key_columns(frame, context)
+    names, rows = tuple(frame.schema.names), by_position(frame)
     if context.order_by:
-        return PlannedUpsert(frame.repartition(*keys), context)
+        return PlannedUpsert(rows.repartition(*keys), names, context)
     ordered = replace(context, order_by=(SEQUENCE,))
-    return PlannedUpsert(numbered(frame).repartition(*keys), ordered)
+    return PlannedUpsert(numbered(rows).repartition(*keys), (*names, SEQUENCE), ordered)
 
 
 def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
@@ -70,7 +76,8 @@ def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
     The driver holds one description a file, nothing a row. An error that a task found in the
     rows is returned: no other task is still writing then.
     """
-    rows = planned.rows.mapInArrow(UpsertTask(planned.context), "files binary").collect()
+    task = UpsertTask(planned.context)
+    rows = map_in_arrow(planned.rows, task, "files binary", planned.names).collect()
     # Bytes that our own tasks made a moment ago.
     parts = [pickle.loads(bytes(row.files)) for row in rows]  # noqa: S301
     wrong = [part for part in parts if isinstance(part, InvalidInputError)]
@@ -82,18 +89,11 @@ def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
     )
 
 
-def _key_columns(frame: DataFrame, context: UpsertContext) -> list[str]:
-    """Return the frame's key columns, spelled as the frame has them."""
-    schema = context.write.schema
-    found = []
-    for key in context.equality_ids:
-        path = [schema.find_field(step).name for step in schema.path_ids(key)]
-        path[0] = _spelled(frame.columns, path[0], case_sensitive=context.options.case_sensitive)
-        found.append(".".join(quoted(name) for name in path))
-    return found
-
-
-def _spelled(names: Sequence[str], name: str, *, case_sensitive: bool) -> str:
-    if name in names or case_sensitive:
-        return name
-    return next(one for one in names if one.lower() == name.lower())
+def _key_columns(frame: DataFrame, context: UpsertContext) -> list[Column]:
+    """Return the key columns of a frame whose columns are named by their position."""
+    schema, options = context.write.schema, context.options
+    found = [
+        source_column(schema, key, frame.schema, case_sensitive=options.case_sensitive)
+        for key in context.equality_ids
+    ]
+    return [column for column in found if column is not None]

@@ -1,0 +1,44 @@
+"""Frames of any column names through Spark's Python workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from iceberg_spark.spark.adapt.in_worker import in_worker
+
+Batches: TypeAlias = Iterable[pa.RecordBatch]
+Task: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+
+def by_position(frame: DataFrame) -> DataFrame:
+    """Return the frame with its columns named `c0`, `c1`, ...: no name is ambiguous then."""
+    return frame.toDF(*(f"c{index}" for index in range(len(frame.schema.fields))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """A task whose batches come with other names; pickled with the plan."""
+
+    task: Task
+    names: tuple[str, ...]
+
+    @in_worker
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        return self.task(batch.rename_columns(self.names) for batch in batches)
+
+
+def map_in_arrow(
+    frame: DataFrame, task: Task, kind: str, names: Sequence[str] | None = None
+) -> DataFrame:
+    """Return what a task makes of a frame's rows; its batches have `names`, else the frame's.
+
+    PySpark's mapInArrow looks every column up by its name as an expression, which fails for a
+    name with a dot or a backquote and for names that differ only by case.
+    """
+    wanted = tuple(frame.schema.names if names is None else names)
+    return by_position(frame).mapInArrow(_Renamed(task, wanted), kind)
