@@ -8,6 +8,7 @@ from typing import TypeVar
 from iceberg_spark.api.delete_rows import delete_rows
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.expr.spelled import spelled
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
@@ -43,10 +44,10 @@ def delete_change(
     is little to do, or the files are in this process's memory.
     """
     spark = active_session()
-    condition = text_of(delete_filter, "delete_filter")
+    condition = text_of(delete_filter, "delete_filter", context.schema)
     if spark is not None and not usable_filter(verb, condition)[1]:
         return delete_on_spark(verb, context, condition, spark)
-    predicate = as_unbound(delete_filter)
+    predicate = as_unbound(delete_filter, verb.dialect)
     target = target_files(verb.metadata, verb.io, predicate, verb.target_options, prove=True)
     if not len(target.plan):
         return PlannedChange(dropped(target, verb.io), predicate)
@@ -74,7 +75,9 @@ def overwritten(
             return dropped(target, io)
         spark = active_session() if on_spark else None
         if spark is not None and not _is_little(verb, target):
-            return rewritten_on_spark(verb, context, target, to_text(predicate, None), spark)
+            return rewritten_on_spark(
+                verb, context, target, to_text(spelled(predicate, metadata.schema), None), spark
+            )
         return delete_rows(target, io, context, verb.mode)
 
     return whole_or_nothing(make, context, io)

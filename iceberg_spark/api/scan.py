@@ -30,6 +30,7 @@ from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.native.engine import ENGINES, Engine
 from iceberg_spark.spark.native.plan_frame import plan_frame, reading_lines
 from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
+from iceberg_spark.spark.native.session_dialect import read_by_session
 from iceberg_spark.spec.printable import printable
 
 _NUMBERS = (
@@ -183,7 +184,7 @@ class TableScan:
     def _context(self, spark: SparkSession | None = None) -> ScanContext:
         return scan_request(
             self.loaded.metadata,
-            row_filter=self.row_filter,
+            row_filter=None if self.row_filter is None else read_by_session(self.row_filter, spark),
             selected_fields=self.selected_fields,
             snapshot_id=self.snapshot_id,
             as_of_timestamp_ms=self.as_of_timestamp_ms,

@@ -24,12 +24,13 @@ from iceberg_spark.errors import (
     InvalidInputError,
     StorageError,
 )
-from iceberg_spark.expr.build import Predicate, as_unbound
+from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.native.arranged_frame import Distribution
 from iceberg_spark.spark.native.engine import Engine
 from iceberg_spark.spark.native.session import needed_session, session_time_zone
+from iceberg_spark.spark.native.session_dialect import read_by_session, session_dialect
 from iceberg_spark.spark.row_level.merge_modes import merge_on_spark
 from iceberg_spark.spark.row_level.merge_source import MergeSource
 from iceberg_spark.spark.row_level.update import update_on_spark
@@ -396,7 +397,7 @@ class TableTransaction:
         case_sensitive: bool,
     ) -> RowVerb:
         metadata, head = self._staged(), self._head(branch)
-        given = branch, snapshot_properties, case_sensitive, session_time_zone()
+        given = branch, snapshot_properties, case_sensitive, session_time_zone(), session_dialect()
         return RowVerb(metadata, self._io, RowLevelMode.of(metadata, name), head, *given)
 
     def _changed(self, verb: RowVerb, make: Callable[[WriteContext], PlannedChange]) -> ChangedRows:
@@ -446,4 +447,4 @@ class TableTransaction:
 def _parsed(predicate: str | Predicate | Unbound) -> Unbound:
     if predicate is None:
         raise InvalidInputError("overwrite_filter must be a predicate; 'true' means all rows")
-    return as_unbound(predicate)
+    return read_by_session(predicate)

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, assert_never
 
+import numpy as np
+
 from iceberg_spark.errors import InvalidExpressionError, InvalidSchemaError
-from iceberg_spark.expr.coerce import Between, Exact, coerce, limits
+from iceberg_spark.expr.coerce import Band, Between, Exact, coerce, limits
+from iceberg_spark.expr.literals import LooseText
 from iceberg_spark.expr.logic import conjunction, disjunction, is_null, membership, not_null
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,
@@ -44,6 +48,7 @@ from iceberg_spark.spec.types import (
     MapType,
     StringType,
     UnknownType,
+    UUIDType,
 )
 
 NEGATED = {
@@ -157,6 +162,8 @@ class _Binder:
                 return _compare(op, ref, canonical)
             case Between(below=below, above=above):
                 return _compare_between(op, ref, below, above)
+            case Band(low=low, high=high):
+                return _compare_band(op, ref, low, high)
 
     def _in(self, term: Term, values: tuple[Any, ...], negated: bool) -> Bound:
         ref = self._comparable(term)
@@ -165,14 +172,19 @@ class _Binder:
         if isinstance(ref.field_type, UnknownType) or (negated and None in values):
             return ALWAYS_FALSE  # null or false for every row
         literals = [value for value in values if value is not None]
+        literals = _of_one_type(ref, literals)
         coerced = [coerce(ref, value, self.time_zone) for value in literals]
+        bands = [
+            _compare_band(Op.NE if negated else Op.EQ, ref, one.low, one.high)
+            for one in coerced
+            if isinstance(one, Band)
+        ]
         exact = [one.value for one in coerced if isinstance(one, Exact)]
         ordinary = [value for value in exact if not _is_nan_value(value)]
-        members = membership(ref, ordinary, negated)
-        if len(ordinary) == len(exact):
-            return members
-        nan = IsNaN(ref, negated)
-        return conjunction([members, nan]) if negated else disjunction([members, nan])
+        members = [membership(ref, ordinary, negated)] if ordinary or not bands else []
+        nan = [] if len(ordinary) == len(exact) else [IsNaN(ref, negated)]
+        join = conjunction if negated else disjunction
+        return join([*members, *bands, *nan])
 
     def _starts_with(self, term: Term, prefix: str, negated: bool) -> Bound:
         ref = self._comparable(term)
@@ -235,6 +247,43 @@ def _compare(op: Op, ref: BoundReference, value: Any) -> Bound:
             return not_null(ref)
         case _:
             return Comparison(op, ref, value)
+
+
+def _compare_band(op: Op, ref: BoundReference, low: Any, high: Any) -> Bound:
+    """Return a comparison with values low to high, which all equal the literal."""
+    match op:
+        case Op.EQ:
+            return conjunction([_compare(Op.GE, ref, low), _compare(Op.LE, ref, high)])
+        case Op.NE:
+            return disjunction([_compare(Op.LT, ref, low), _compare(Op.GT, ref, high)])
+        case Op.LT | Op.GE:
+            return _compare(op, ref, low)
+        case Op.LE | Op.GT:
+            return _compare(op, ref, high)
+        case _:
+            assert_never(op)
+
+
+def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
+    """Return the values of an IN as Spark compares them: all in one type, the widest.
+
+    Raises InvalidExpressionError for texts beside other values, and without ANSI mode for texts
+    against a column that is no text.
+    """
+    texts = [one for one in literals if isinstance(one, str | LooseText)]
+    loose = any(isinstance(one, LooseText) for one in texts)
+    if (
+        texts
+        and not isinstance(ref.field_type, StringType | UUIDType)
+        and (loose or len(texts) < len(literals))
+    ):
+        raise InvalidExpressionError(
+            f"Column '{ref.name}' has type {ref.field_type}: texts in its IN list are compared as "
+            "texts, or not at all; write values of the type"
+        )
+    if not any(isinstance(one, float | np.floating) for one in literals):
+        return literals
+    return [float(one) if isinstance(one, int | Decimal) else one for one in literals]
 
 
 def _compare_between(op: Op, ref: BoundReference, below: Any, above: Any) -> Bound:

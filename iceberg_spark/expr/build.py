@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import (
     And,
     Comparison,
@@ -106,12 +107,16 @@ def col(name: str) -> Column:
     return Column(name)
 
 
-def as_unbound(predicate: str | Predicate | Unbound) -> Unbound:
+def as_unbound(predicate: str | Predicate | Unbound, dialect: Dialect = SPARK) -> Unbound:
     """Return the tree of a predicate given as SQL text, built in Python, or a tree already.
+
+    A text is read in `dialect`.
 
     Raises InvalidExpressionError for SQL that can't be used, InvalidTypeError for anything else.
     """
-    return parse_predicate(predicate) if isinstance(predicate, str) else _node(predicate)
+    if isinstance(predicate, str):
+        return parse_predicate(predicate, dialect)
+    return _node(predicate)
 
 
 def _node(predicate: Any) -> Unbound:

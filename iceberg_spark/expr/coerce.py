@@ -11,17 +11,19 @@ import datetime as dt
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.expr.literal_casts import floating, truth, whole_number
 from iceberg_spark.expr.literals import (
     NANOS_PER_DAY,
     DateLiteral,
+    LooseText,
     TimeLiteral,
     TimestampLiteral,
     date_from_text,
@@ -29,6 +31,7 @@ from iceberg_spark.expr.literals import (
     from_datetime,
     from_time,
     instant,
+    is_near_gap,
     time_from_text,
     timestamp_from_text,
     wall_clock,
@@ -71,7 +74,15 @@ class Between:
     above: Any
 
 
-Coerced: TypeAlias = Exact | Between
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The literal equals several values of the type, low to high: as doubles they are one."""
+
+    low: Any
+    high: Any
+
+
+Coerced: TypeAlias = Exact | Between | Band
 
 INT_LIMITS = -(2**31), 2**31 - 1
 LONG_LIMITS = -(2**63), 2**63 - 1
@@ -85,8 +96,7 @@ _LIMITS: dict[type, tuple[int, int]] = {
     TimestamptzNanoType: LONG_LIMITS,
     TimeType: (0, NANOS_PER_DAY // 1000 - 1),
 }
-_TRUE_TEXTS = frozenset({"t", "true", "y", "yes", "1"})
-_FALSE_TEXTS = frozenset({"f", "false", "n", "no", "0"})
+_FLOAT_DIGITS = 2**24
 
 
 def limits(kind: IcebergType) -> tuple[Any, Any] | None:
@@ -133,10 +143,10 @@ def _place(floor: int, exact: bool, low: int, high: int, make: Callable[[int], A
 def _boolean(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
     if isinstance(literal, bool):
         return Exact(literal)
-    text = literal.strip().lower() if isinstance(literal, str) else None
-    if text in _TRUE_TEXTS or text in _FALSE_TEXTS:
-        return Exact(text in _TRUE_TEXTS)
-    raise _mismatch(term, literal, ": use true or false")
+    try:
+        return Exact(truth(literal))
+    except (ValueError, AttributeError) as cause:
+        raise _mismatch(term, literal, ": use true or false") from cause
 
 
 def _plain_number(term: BoundReference, literal: Any) -> int | float | Decimal:
@@ -145,17 +155,15 @@ def _plain_number(term: BoundReference, literal: Any) -> int | float | Decimal:
         return literal
     if not isinstance(literal, str):
         raise _mismatch(term, literal, ": use a number")
-    text = literal.strip()
     try:
-        match term.field_type:
-            case IntegerType() | LongType():
-                return int(text)
-            case FloatType() | DoubleType():
-                return float(text)
-            case _:
-                return Decimal(text)
-    except (ValueError, InvalidOperation) as cause:
+        if not isinstance(term.field_type, IntegerType | LongType):
+            return floating(literal)  # Spark compares a decimal with a text as doubles
+        number = whole_number(literal)
+    except ValueError as cause:
         raise _mismatch(term, literal, ": that text is not such a number") from cause
+    if not LONG_LIMITS[0] <= number <= LONG_LIMITS[1]:
+        raise _mismatch(term, literal, ": that text is no bigint")
+    return number
 
 
 def _number(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
@@ -165,13 +173,38 @@ def _number(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerc
     if isinstance(term.field_type, DecimalType):
         scale, high = term.field_type.scale, 10**term.field_type.precision - 1
         low = -high
-        if isinstance(number, float):  # Spark compares as doubles: 0.1D equals the decimal 0.1
-            number = Decimal(repr(number))
     if not math.isfinite(number):  # NaN is the largest value
         return _place(low - 1 if number < 0 else high + 1, True, low, high, _maker(term))
+    if isinstance(number, float):
+        return _among_doubles(number, scale, low, high, _maker(term))
     scaled = Fraction(number) * 10**scale
     floor = scaled.numerator // scaled.denominator
     return _place(floor, scaled.denominator == 1, low, high, _maker(term))
+
+
+def _among_doubles(
+    number: float, scale: int, low: int, high: int, make: Callable[[int], Any]
+) -> Coerced:
+    """Place a double among exact numbers: Spark compares both as doubles, so several may equal it.
+
+    Numbers are given in units of the last digit, as low and high are.
+    """
+    unit = 10**scale
+
+    def first(reached: Callable[[float], bool]) -> int:
+        """Return the first number whose double satisfies a condition that stays true above."""
+        below, at = low - 1, high + 1
+        while at - below > 1:
+            middle = (below + at) // 2
+            below, at = (below, middle) if reached(middle / unit) else (middle, at)
+        return at
+
+    least, beyond = first(lambda double: double >= number), first(lambda double: double > number)
+    if beyond - least > 1:
+        return Band(make(least), make(beyond - 1))
+    if beyond - least == 1:
+        return Exact(make(least))
+    return Between(make(least - 1) if least > low else None, make(least) if least <= high else None)
 
 
 def _maker(term: BoundReference) -> Callable[[int], Any]:
@@ -183,6 +216,8 @@ def _maker(term: BoundReference) -> Callable[[int], Any]:
 
 def _floating(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
     number = _plain_number(term, literal)
+    if isinstance(term.field_type, FloatType) and _is_wide(number):
+        raise _mismatch(term, literal, f": write {number}D, for as a float it is another number")
     try:
         wide = float(number) + 0.0  # turns -0.0, which equals 0.0, into it
     except OverflowError:
@@ -199,6 +234,11 @@ def _floating(term: BoundReference, literal: Any, _time_zone: str | None) -> Coe
         return Between(float(np.nextafter(near, np.float32(-np.inf))) + 0.0, float(near) + 0.0)
 
 
+def _is_wide(number: float | Decimal) -> bool:
+    """Whether a whole number has more digits than a float: sessions compare them differently."""
+    return isinstance(number, int) and abs(number) > _FLOAT_DIGITS
+
+
 def _date(term: BoundReference, literal: Any, time_zone: str | None) -> Coerced:
     literal = _temporal(literal)
     if isinstance(literal, str):
@@ -206,15 +246,28 @@ def _date(term: BoundReference, literal: Any, time_zone: str | None) -> Coerced:
     match literal:
         case DateLiteral(days=days):
             return _place(days, True, *INT_LIMITS, int)
-        case TimestampLiteral(nanos=nanos, zone=None):
+        case TimestampLiteral(nanos=nanos, is_local=True):
             day, rest = divmod(nanos, NANOS_PER_DAY)
-        case TimestampLiteral(nanos=nanos, zone=str(zone)):
+        case TimestampLiteral(nanos=nanos, zone=None) if time_zone is None:
+            day, rest = divmod(nanos, NANOS_PER_DAY)
+        case TimestampLiteral(nanos=nanos, zone=zone):
             if time_zone is None:
                 raise _mismatch(term, literal, ": an instant needs time_zone to have a date")
-            day, rest = divmod(wall_clock(instant(nanos, zone), time_zone), NANOS_PER_DAY)
+            day, rest = _day(instant(nanos, zone or time_zone), time_zone)
         case _:
             raise _mismatch(term, literal, ": use DATE '2024-01-31'")
     return _place(day, rest == 0, *INT_LIMITS, int)
+
+
+def _day(moment: int, zone: str) -> tuple[int, int]:
+    """Return the last day that had begun at an instant, and how much later it is.
+
+    Spark compares a date with an instant as the first moment of its day in the session's zone.
+    """
+    day = wall_clock(moment, zone) // NANOS_PER_DAY + 1
+    while (begun := instant(day * NANOS_PER_DAY, zone)) > moment:
+        day -= 1
+    return day, moment - begun
 
 
 def _time(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
@@ -236,6 +289,8 @@ def _temporal(literal: Any) -> Any:
             return from_date(literal)
         case dt.time():
             return from_time(literal)
+        case LooseText(text=text):
+            return text  # a date or timestamp, or nothing that a row could equal
         case _:
             return literal
 
@@ -244,21 +299,33 @@ def _as_timestamp(term: BoundReference, literal: Any) -> TimestampLiteral:
     literal = _temporal(literal)
     match literal:
         case str():
-            return timestamp_from_text(literal)
+            stamp = timestamp_from_text(literal)
+            return replace(stamp, is_local=stamp.zone is None)
         case DateLiteral(days=days):
-            return TimestampLiteral(days * NANOS_PER_DAY)
+            return TimestampLiteral(days * NANOS_PER_DAY, is_local=True)
         case TimestampLiteral():
             return literal
         case _:
             raise _mismatch(term, literal, ": use TIMESTAMP '2024-01-31 22:31:08'")
 
 
-def _local_timestamp(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
+def _local_timestamp(term: BoundReference, literal: Any, time_zone: str | None) -> Coerced:
+    """Place a literal among wall clocks.
+
+    Spark compares them with TIMESTAMP, an instant, as instants in the session's zone. That is the
+    order of the wall clocks but where the zone puts its clocks forward.
+    """
     stamp = _as_timestamp(term, literal)
     if stamp.zone is not None:
         raise InvalidExpressionError(
             f"Column '{term.name}' is a timestamp without time zone and takes no offset or zone: "
             "write it like TIMESTAMP '2024-01-01 00:00:00'"
+        )
+    if not stamp.is_local and time_zone is not None and is_near_gap(stamp.nanos, time_zone):
+        raise _mismatch(
+            term,
+            literal,
+            f", an instant near an hour that {time_zone} skips: write TIMESTAMP_NTZ '...'",
         )
     return _timestamp(term, stamp.nanos)
 
@@ -283,18 +350,24 @@ def _timestamp(term: BoundReference, nanos: int) -> Coerced:
 
 
 def _string(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
+    if isinstance(literal, LooseText):
+        literal = literal.text
     if isinstance(literal, str):
         return Exact(literal)
     raise _mismatch(term, literal, ": use text in quotes")
 
 
 def _uuid(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
+    if isinstance(literal, LooseText):
+        literal = literal.text
     try:
         match literal:
             case uuid.UUID():
                 return Exact(literal)
+            case str() if str(found := uuid.UUID(literal)) == literal:
+                return Exact(found)
             case str():
-                return Exact(uuid.UUID(literal))
+                raise _mismatch(term, literal, f": its text has one form only, '{found}'")
             case bytes():
                 return Exact(uuid.UUID(bytes=literal))
             case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.lazy import LazyModule
 
@@ -20,13 +21,15 @@ class Equality:
 _parse = LazyModule("iceberg_spark.expr.parse_condition")
 
 
-def conjuncts(sql: str, alias: str | None = None) -> tuple[tuple[Unbound, ...], bool]:
+def conjuncts(
+    sql: str, alias: str | None = None, dialect: Dialect = SPARK
+) -> tuple[tuple[Unbound, ...], bool]:
     """Return the conjuncts that are predicates, see `parse_condition.conjuncts`."""
-    found: tuple[tuple[Unbound, ...], bool] = _parse.conjuncts(sql, alias)
+    found: tuple[tuple[Unbound, ...], bool] = _parse.conjuncts(sql, alias, dialect)
     return found
 
 
-def equalities(sql: str, alias: str, other: str) -> tuple[Equality, ...]:
+def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tuple[Equality, ...]:
     """Return the equalities of two tables, see `parse_condition.equalities`."""
-    found: tuple[Equality, ...] = _parse.equalities(sql, alias, other)
+    found: tuple[Equality, ...] = _parse.equalities(sql, alias, other, dialect)
     return found

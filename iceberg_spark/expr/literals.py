@@ -7,6 +7,7 @@ when the column's type is (`coerce`). Forms of text are Spark's (`CAST(... AS TI
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,13 +18,15 @@ from iceberg_spark.spec.calendar_text import civil, days_of
 
 NANOS_PER_SECOND = 1_000_000_000
 NANOS_PER_DAY = 86_400 * NANOS_PER_SECOND
+_MOST_OFFSET = 18 * 3600
+_QUARTER = 900 * NANOS_PER_SECOND
 
 _DATE = r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
 _TIME = r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?"
-_DATE_TEXT = re.compile(rf"\s*{_DATE}(?:[T ].*)?\s*", re.DOTALL)
-_TIME_TEXT = re.compile(rf"\s*{_TIME}\s*")
-_TIMESTAMP_TEXT = re.compile(rf"\s*{_DATE}(?:[T ]+(?:{_TIME})?\s*(\S.*?)?)?\s*")
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?")
+_DATE_TEXT = re.compile(rf"\s*{_DATE}(?:[T ].*)?\s*", re.DOTALL | re.ASCII)
+_TIME_TEXT = re.compile(rf"\s*{_TIME}\s*", re.ASCII)
+_TIMESTAMP_TEXT = re.compile(rf"\s*{_DATE}(?:[T ]+(?:{_TIME})?\s*(\S.*?)?)?\s*", re.ASCII)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,21 @@ class TimeLiteral:
 
 @dataclass(frozen=True, slots=True)
 class TimestampLiteral:
-    """TIMESTAMP '...': nanoseconds of the wall clock from 1970, and its zone where one is given."""
+    """TIMESTAMP '...': nanoseconds of the wall clock from 1970, and its zone where one is given.
+
+    `is_local`: it is a wall clock itself (TIMESTAMP_NTZ), no instant in the session's zone.
+    """
 
     nanos: int
     zone: str | None = None
+    is_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LooseText:
+    """A text of a session without ANSI mode: null where Spark can't cast it."""
+
+    text: str
 
 
 def date_from_text(text: str) -> DateLiteral:
@@ -85,7 +99,8 @@ def from_datetime(value: dt.datetime) -> TimestampLiteral:
         value, zone = value.astimezone(dt.UTC), "UTC"
     nanos = days_of(value.year, value.month, value.day) * NANOS_PER_DAY
     nanos += from_time(value.time()).nanos
-    return TimestampLiteral(nanos + int(getattr(value, "nanosecond", 0)), zone)
+    nanos += int(getattr(value, "nanosecond", 0))
+    return TimestampLiteral(nanos, zone, is_local=zone is None)
 
 
 def from_time(value: dt.time) -> TimeLiteral:
@@ -106,6 +121,18 @@ def instant(nanos: int, zone: str) -> int:
     change, as Spark does.
     """
     return nanos - _offset_seconds(nanos, zone) * NANOS_PER_SECOND
+
+
+def is_near_gap(nanos: int, zone: str) -> bool:
+    """Return whether clocks of a zone are put forward around a wall clock.
+
+    There several wall clocks are read as one instant, and later ones as earlier instants.
+    """
+    quarters = range(-NANOS_PER_DAY - _QUARTER, _QUARTER, _QUARTER)
+    offsets = [_offset_seconds(nanos + step, zone) for step in quarters]
+    offsets.append(_offset_seconds(nanos, zone))
+    offsets.append(_offset_seconds(nanos + NANOS_PER_DAY, zone))
+    return any(before < after for before, after in itertools.pairwise(offsets))
 
 
 def wall_clock(nanos: int, zone: str) -> int:
@@ -146,6 +173,8 @@ def _fixed_offset(zone: str) -> int | None:
         return None
     sign, hours, minutes, seconds = found.groups()
     total = (int(hours) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
+    if total > _MOST_OFFSET or int(minutes or 0) > 59 or int(seconds or 0) > 59:
+        return None
     return -total if sign == "-" else total
 
 

@@ -11,7 +11,9 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
 from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.evaluate import compare, holds
+from iceberg_spark.expr.literals import LooseText
 from iceberg_spark.expr.nodes import (
     And,
     Comparison,
@@ -26,7 +28,7 @@ from iceberg_spark.expr.nodes import (
     StartsWith,
     Unbound,
 )
-from iceberg_spark.expr.parse_literal import is_literal, literal_value
+from iceberg_spark.expr.parse_literal import is_literal, literal_value, with_texts
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 
@@ -44,6 +46,18 @@ class Spark4(Spark):
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
+
+class Spark4Names(Spark4):
+    """The same with names in double quotes (spark.sql.ansi.doubleQuotedIdentifiers)."""
+
+    class Tokenizer(Spark4.Tokenizer):
+        """How literals are read."""
+
+        QUOTES: ClassVar[list[tuple[str, str] | str]] = ["'"]
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"']
+
+
+_VARIABLE = "${"
 
 _OPS: dict[type, Op] = {
     exp.LT: Op.LT,
@@ -74,7 +88,38 @@ _ARGS: dict[type, frozenset[str]] = {
 _NULL_TESTS = {"isnull": False, "isnotnull": True}
 
 
-def parse_predicate(sql: str) -> Unbound:
+def grammar(dialect: Dialect) -> type[Spark4]:
+    """Return sqlglot's dialect for a session's."""
+    return Spark4Names if dialect.quoted_names else Spark4
+
+
+def parse_sql(sql: str, dialect: Dialect = SPARK) -> Node:
+    """Return the syntax tree of one expression; see `with_texts` for the texts in it.
+
+    Raises InvalidExpressionError for text that can't be read, or not without the session.
+    """
+    if dialect.changed:
+        raise InvalidExpressionError(
+            f"'{sql}' can't be read while {dialect.changed[0]} is set, which may change what it "
+            "means: unset it, or build the predicate as in col('a') > 5"
+        )
+    if _VARIABLE in sql:
+        raise InvalidExpressionError(
+            f"'{sql}': Spark puts a variable where ${{ stands; in a text write $\\{{"
+        )
+    try:
+        trees = sqlglot.parse(sql, dialect=grammar(dialect))
+    except SqlglotError as cause:
+        reason = str(cause).splitlines()[0].rstrip(".")
+        raise InvalidExpressionError(f"Predicate '{sql}' can't be parsed: {reason}") from cause
+    if len(trees) != 1 or trees[0] is None:
+        raise InvalidExpressionError(
+            f"Predicate '{sql}' can't be parsed: it must be one expression"
+        )
+    return trees[0]
+
+
+def parse_predicate(sql: str, dialect: Dialect = SPARK) -> Unbound:
     """Parse what may stand after WHERE. Raises InvalidExpressionError naming the part at fault.
 
     Taken are comparisons of a column with a literal (either side), `<=>`, IN, BETWEEN, LIKE
@@ -82,14 +127,16 @@ def parse_predicate(sql: str) -> Unbound:
     AND, OR, NOT, true and false.
     """
     try:
-        return predicate_of(sqlglot.parse_one(sql, dialect=Spark4))
-    except SqlglotError as cause:
-        reason = str(cause).splitlines()[0].rstrip(".")
-        raise InvalidExpressionError(f"Predicate '{sql}' can't be parsed: {reason}") from cause
+        return predicate(parse_sql(sql, dialect), sql, dialect)
     except RecursionError as cause:
         raise InvalidExpressionError(
             "The predicate is nested too deeply: use IN for long lists of values"
         ) from cause
+
+
+def predicate(node: Node, sql: str, dialect: Dialect) -> Unbound:
+    """Return a part of a parsed text as a predicate. Raises InvalidExpressionError."""
+    return predicate_of(with_texts(node, sql, dialect))
 
 
 def _refuse(node: Node) -> InvalidExpressionError:
@@ -136,7 +183,7 @@ def _test(node: Node) -> Unbound:
             low = _compare(Op.GE, node.this, node.args["low"], node)
             return And((low, _compare(Op.LE, node.this, node.args["high"], node)))
         case exp.Escape(this=exp.Like() as like):
-            return _like(like, literal_value(node.expression), node)
+            return _like(like, _text(node.expression), node)
         case exp.Like():
             return _like(node, "\\", node)
         case _ if type(node) in _OPS:
@@ -150,8 +197,8 @@ def _function(node: Node) -> Unbound:
         case exp.IsNan():
             return IsNaN(_column(node.this))
         case exp.StartsWith():
-            prefix = literal_value(node.expression) if is_literal(node.expression) else None
-            if not isinstance(prefix, str):
+            prefix = _text(node.expression)
+            if prefix is None:
                 raise _refuse(node)
             return StartsWith(_column(node.this), prefix)
         case exp.Anonymous() if str(node.this).lower() in _NULL_TESTS and node.expressions:
@@ -184,11 +231,17 @@ def _compare(op: Op, left: Node, right: Node, whole: Node) -> Unbound:
 
 
 def _compare_literals(op: Op, left: Any, right: Any, whole: Node) -> Unbound:
-    numbers = (int, float, Decimal)
-    same = isinstance(left, numbers) and isinstance(right, numbers)
-    if not same and not (isinstance(left, str) and isinstance(right, str)):
-        raise _refuse(whole)
-    return Constant(holds(op, compare(left, right)))
+    match left, right:
+        case (bool(), _) | (_, bool()):
+            raise _refuse(whole)
+        case (str(), str()) | (int() | Decimal(), int() | Decimal()):
+            return Constant(holds(op, compare(left, right)))
+        case (int() | Decimal() | float(), int() | Decimal() | float()):
+            return Constant(holds(op, compare(float(left), float(right))))
+        case LooseText(text=one), LooseText(text=other):
+            return Constant(holds(op, compare(one, other)))
+        case _:
+            raise _refuse(whole)
 
 
 def _null_safe_equal(node: exp.NullSafeEQ | exp.NullSafeNEQ) -> Unbound:
@@ -222,10 +275,18 @@ def _in(node: exp.In) -> Unbound:
     return In(_column(node.this), tuple(literal_value(value) for value in values))
 
 
-def _like(node: exp.Like, escape: Any, whole: Node) -> Unbound:
+def _text(node: Node) -> str | None:
+    """Return the value of a literal that is a text, None for anything else."""
+    value = literal_value(node) if is_literal(node) else None
+    if isinstance(value, LooseText):
+        return value.text
+    return value if isinstance(value, str) else None
+
+
+def _like(node: exp.Like, escape: str | None, whole: Node) -> Unbound:
     _check_args(node)
-    pattern = literal_value(node.expression) if is_literal(node.expression) else None
-    if not isinstance(pattern, str) or not isinstance(escape, str) or len(escape) != 1:
+    pattern = _text(node.expression)
+    if pattern is None or escape is None or len(escape) != 1:
         raise _refuse(whole)
     prefix, is_open = _prefix(pattern, escape, whole)
     column = _column(node.this)

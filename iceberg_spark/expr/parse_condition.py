@@ -6,40 +6,51 @@ and nothing is said about the others.
 
 from __future__ import annotations
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.condition import Equality
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.expr.parse import Node, Spark4, predicate_of
+from iceberg_spark.expr.parse import Node, Spark4, parse_sql, predicate
+
+_PLAIN = (
+    exp.Column, exp.Identifier, exp.Dot, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Upper, exp.Lower,
+)  # fmt: skip
 
 
-def conjuncts(sql: str, alias: str | None = None) -> tuple[tuple[Unbound, ...], bool]:
+def conjuncts(
+    sql: str, alias: str | None = None, dialect: Dialect = SPARK
+) -> tuple[tuple[Unbound, ...], bool]:
     """Return the conjuncts that are predicates, and whether those are all of them.
 
     With an `alias` columns are spelled `alias.column`; conjuncts with other columns are left out.
     """
     found: list[Unbound] = []
-    parts = _parts(sql)
+    parts = _parts(sql, dialect)
     for part in parts:
         try:
-            found.append(predicate_of(part if alias is None else _of_table(part, alias)))
-        except InvalidExpressionError:
+            found.append(predicate(part if alias is None else _of_table(part, alias), sql, dialect))
+        except (InvalidExpressionError, RecursionError):
             continue
     return tuple(found), bool(parts) and len(found) == len(parts)
 
 
-def equalities(sql: str, alias: str, other: str) -> tuple[Equality, ...]:
-    """Return the conjuncts that equate a column of `alias` with an expression over `other`."""
+def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tuple[Equality, ...]:
+    """Return the conjuncts that equate a column of `alias` with an expression over `other`.
+
+    The expression is columns and arithmetic: what has one spelling only, so that Spark reads in
+    it what was read here.
+    """
     found = []
-    for part in _parts(sql):
+    for part in _parts(sql, dialect):
         if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             continue
         for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
             columns = list(theirs.find_all(exp.Column))
             if not columns or any(_path(column)[0] != other for column in columns):
+                continue
+            if not all(_is_plain(each) for each in theirs.walk()):
                 continue
             try:
                 column = ".".join(_path(_of_table(mine, alias)))
@@ -50,11 +61,15 @@ def equalities(sql: str, alias: str, other: str) -> tuple[Equality, ...]:
     return tuple(found)
 
 
-def _parts(sql: str) -> list[Node]:
+def _is_plain(node: Node) -> bool:
+    return isinstance(node, _PLAIN) or (isinstance(node, exp.Literal) and not node.is_string)
+
+
+def _parts(sql: str, dialect: Dialect) -> list[Node]:
     """Return the conjuncts of a condition, none of one that can't be parsed."""
     try:
-        return _flat(sqlglot.parse_one(sql, dialect=Spark4))
-    except (SqlglotError, RecursionError):
+        return _flat(parse_sql(sql, dialect))
+    except (InvalidExpressionError, RecursionError):
         return []
 
 

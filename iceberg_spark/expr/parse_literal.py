@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, TypeAlias
 
-import numpy as np
 from sqlglot import exp
 
 from iceberg_spark.errors import InvalidExpressionError
-from iceberg_spark.expr.literals import (
-    TimestampLiteral,
-    date_from_text,
-    time_from_text,
-    timestamp_from_text,
-)
+from iceberg_spark.expr import literal_casts as casts
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.expr.literals import LooseText, TimeLiteral, time_from_text
+from iceberg_spark.expr.sql_strings import string_value
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 _Kind = exp.DataType.Type
+LOOSE, KNOWN = "loose", "known"
+"""Marks of a node: a text that casts leniently, and one that no longer stands in the SQL."""
+_MOST_DIGITS = 38
+_UNSURE = ("\\", "''", '""')
+
+
+def with_texts(tree: Node, sql: str, dialect: Dialect) -> Node:
+    """Return a parsed tree with the values of its texts as Spark reads them.
+
+    Raises InvalidExpressionError for a text whose place is not known and that may hold escapes.
+    """
+    for node in tree.find_all(exp.Literal, exp.RawString, exp.Cast):
+        if not dialect.ansi:
+            node.meta[LOOSE] = True
+        if KNOWN in node.meta or not _is_text(node):
+            continue
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if start is not None and end is not None:
+            node.set("this", string_value(sql[start : end + 1], raw_texts=dialect.raw_texts))
+        elif any(sign in sql for sign in _UNSURE):
+            raise InvalidExpressionError(
+                f"'{node.this}': texts side by side can't be read where a backslash or two quotes "
+                "stand; write them as one"
+            )
+    return tree
 
 
 def is_literal(node: Node) -> bool:
@@ -44,7 +67,7 @@ def literal_value(node: Node) -> Any:
     """
     match node:
         case exp.Literal(is_string=True) | exp.RawString():
-            return str(node.this)
+            return LooseText(str(node.this)) if node.meta.get(LOOSE) else str(node.this)
         case exp.Literal():
             return _number(node.this)
         case exp.Null():
@@ -58,16 +81,27 @@ def literal_value(node: Node) -> Any:
         case exp.Neg():
             return _negative(node)
         case exp.Concat():  # 'a' 'b' is one text
-            return "".join(str(part.this) for part in node.expressions)
+            text = "".join(str(part.this) for part in node.expressions)
+            return LooseText(text) if node.expressions[0].meta.get(LOOSE) else text
         case exp.Cast():
             return _cast(node)
         case _:
             raise InvalidExpressionError(f"'{node.sql('spark')}' is not a literal")
 
 
+def _is_text(node: Node) -> bool:
+    return isinstance(node, exp.RawString) or (isinstance(node, exp.Literal) and node.is_string)
+
+
 def _number(text: str) -> int | float | Decimal:
     if "e" in text.lower():
-        return float(text)
+        number = float(text)
+        if math.isinf(number):
+            raise InvalidExpressionError(f"{text} is no double")
+        return number
+    digits = len(text.lstrip("0").replace(".", ""))
+    if digits > _MOST_DIGITS:
+        raise InvalidExpressionError(f"{text} has more than {_MOST_DIGITS} digits")
     return Decimal(text) if "." in text else int(text)
 
 
@@ -85,52 +119,55 @@ def _negative(node: exp.Neg) -> Any:
     return -value
 
 
-def _cast(node: exp.Cast) -> Any:
+def _cast(node: Node) -> Any:
     value = literal_value(node.this)
-    convert = _CASTS.get(node.to.this)
-    if convert is None:
+    convert = _cast_to(node.to)
+    if convert is None or type(node) not in (exp.Cast, exp.TryCast):
         raise InvalidExpressionError(
             f"'{node.sql('spark')}': a literal can't be cast to {node.to.sql('spark')} here"
         )
-    try:
-        return None if value is None else convert(value)
-    except (ValueError, InvalidOperation, TypeError, OverflowError) as cause:
+    loose = bool(node.meta.get(LOOSE))
+    if loose and node.to.this == _Kind.FLOAT:
         raise InvalidExpressionError(
-            f"'{node.sql('spark')}': {value!r} is no {node.to.sql('spark')}"
+            f"'{node.sql('spark')}': without ANSI mode whole numbers are compared as floats"
+        )
+    try:
+        cast = None if value is None else convert(value)
+        return LooseText(cast) if loose and isinstance(cast, str) else cast
+    except (ValueError, ArithmeticError, TypeError) as cause:
+        raise InvalidExpressionError(
+            f"'{node.sql('spark')}': {value!r} is no {node.to.sql('spark')} ({cause})"
         ) from cause
 
 
-def _float(value: Any) -> float:
-    return float(np.float32(float(value)))
+def _cast_to(kind: Node) -> Callable[[Any], Any] | None:
+    if kind.this != _Kind.DECIMAL:
+        return _CASTS.get(kind.this)
+    sizes = [int(str(each.this)) for each in kind.expressions]
+    precision, scale = [*sizes, *_DECIMAL[len(sizes) :]][:2]
+    return casts.to_decimal(precision, scale)
 
 
-def _decimal(value: Any) -> Decimal:
-    return Decimal(repr(value) if isinstance(value, float) else value)
+def _time(value: Any) -> TimeLiteral:
+    return value if isinstance(value, TimeLiteral) else time_from_text(casts.to_string(value))
 
 
-def _local(value: Any) -> TimestampLiteral:
-    return TimestampLiteral(timestamp_from_text(value).nanos)
-
-
-def _binary(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode("utf-8")
-
-
+_DECIMAL = (10, 0)
 _CASTS: dict[Any, Callable[[Any], Any]] = {
-    _Kind.DATE: date_from_text,
-    _Kind.TIME: time_from_text,
-    _Kind.TIMESTAMP: timestamp_from_text,
-    _Kind.TIMESTAMPTZ: timestamp_from_text,
-    _Kind.TIMESTAMPLTZ: timestamp_from_text,
-    _Kind.TIMESTAMPNTZ: _local,
-    _Kind.TINYINT: int,
-    _Kind.SMALLINT: int,
-    _Kind.INT: int,
-    _Kind.BIGINT: int,
-    _Kind.FLOAT: _float,
-    _Kind.DOUBLE: float,
-    _Kind.DECIMAL: _decimal,
-    _Kind.TEXT: str,
-    _Kind.VARCHAR: str,
-    _Kind.BINARY: _binary,
+    _Kind.DATE: casts.to_date,
+    _Kind.TIME: _time,
+    _Kind.TIMESTAMP: casts.to_timestamp,
+    _Kind.TIMESTAMPTZ: casts.to_timestamp,
+    _Kind.TIMESTAMPLTZ: casts.to_timestamp,
+    _Kind.TIMESTAMPNTZ: casts.to_local,
+    _Kind.TINYINT: casts.to_whole(-(2**7), 2**7 - 1),
+    _Kind.SMALLINT: casts.to_whole(-(2**15), 2**15 - 1),
+    _Kind.INT: casts.to_whole(-(2**31), 2**31 - 1),
+    _Kind.BIGINT: casts.to_whole(-(2**63), 2**63 - 1),
+    _Kind.FLOAT: casts.to_float,
+    _Kind.DOUBLE: casts.to_double,
+    _Kind.TEXT: casts.to_string,
+    _Kind.VARCHAR: casts.to_string,
+    _Kind.BINARY: casts.to_binary,
+    _Kind.BOOLEAN: casts.to_boolean,
 }

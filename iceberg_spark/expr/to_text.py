@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 import uuid
 from typing import Any, assert_never
 
-from iceberg_spark.expr.literals import DateLiteral, TimeLiteral, TimestampLiteral
+from iceberg_spark.expr.literals import DateLiteral, LooseText, TimeLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import (
     And,
     Bound,
@@ -20,11 +21,13 @@ from iceberg_spark.expr.nodes import (
     Leaf,
     Not,
     Or,
+    Reference,
     StartsWith,
     Term,
     Unbound,
 )
 from iceberg_spark.spec.calendar_text import date_text, time_text, timestamp_text
+from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.types import (
     DateType,
     TimestampNanoType,
@@ -42,7 +45,7 @@ def to_text(node: Unbound | Bound, shown_values: int | None = SHOWN_VALUES) -> s
     """Return SQL text of a bound or unbound tree.
 
     Long IN lists are cut after `shown_values`. With None nothing is cut, and the text of an
-    unbound tree is parsed to one that means the same (but for NaN and infinite literals).
+    unbound tree is parsed to one that means the same, here and by Spark whatever is set there.
     """
     match node:
         case Constant(value=value):
@@ -58,7 +61,7 @@ def to_text(node: Unbound | Bound, shown_values: int | None = SHOWN_VALUES) -> s
 
 
 def _leaf(leaf: Leaf, shown_values: int | None) -> str:
-    name = _name(leaf.term.name)
+    name, exact = _name(leaf.term.name), shown_values is None
     match leaf:
         case IsNull(negated=negated):
             return f"{name} IS {'NOT ' if negated else ''}NULL"
@@ -66,16 +69,18 @@ def _leaf(leaf: Leaf, shown_values: int | None) -> str:
             test = f"isnan({name})"
             return f"{name} IS NOT NULL AND NOT {test}" if negated else test
         case Comparison(op=op, term=term, value=value):
-            return f"{name} {op} {_literal(term, value)}"
+            return f"{name} {op} {_literal(term, value, exact)}"
         case In(values=(), negated=negated):
             return "true" if negated else "false"
         case In(term=term, values=values, negated=negated):
-            shown = [_literal(term, value) for value in values[:shown_values]]
+            shown = [_literal(term, value, exact) for value in values[:shown_values]]
             if len(values) > len(shown):
                 shown.append(f"... {len(values) - len(shown)} more")
             return f"{name} {'NOT ' if negated else ''}IN ({', '.join(shown)})"
         case StartsWith(prefix=prefix, negated=negated):
-            return f"{name} {'NOT ' if negated else ''}LIKE {_quoted(_escaped(prefix) + '%')}"
+            return (
+                f"{name} {'NOT ' if negated else ''}LIKE {_quoted(_escaped(prefix) + '%', exact)}"
+            )
         case _:
             assert_never(leaf)
 
@@ -84,7 +89,7 @@ def _name(name: str) -> str:
     """Return a column's full name as SQL takes it: in backticks where it is no plain word."""
     return ".".join(
         part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`"
-        for part in name.split(".")
+        for part in quoted_parts(name) or name.split(".")
     )
 
 
@@ -94,24 +99,32 @@ def _nested(node: Unbound | Bound, shown_values: int | None) -> str:
     return f"({text})" if several else text
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def _quoted(text: str, exact: bool) -> str:
+    """Return a text in quotes; an exact one as no setting of a session reads it otherwise."""
+    if exact and any(sign in text for sign in ("\\", "'", "${")):
+        return f"CAST(X'{text.encode().hex().upper()}' AS STRING)"
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _escaped(prefix: str) -> str:
     return prefix.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def _literal(term: Term, value: Any) -> str:
+def _literal(term: Term, value: Any, exact: bool) -> str:
     if isinstance(term, BoundReference) and isinstance(value, int) and not isinstance(value, bool):
         return _canonical(term, value)
     match value:
         case None:
             return "NULL"
+        case float() if isinstance(term, Reference):
+            return f"{value!r}D" if math.isfinite(value) else f"DOUBLE('{value}')"
         case bool():
             return "true" if value else "false"
         case str() | uuid.UUID():
-            return _quoted(str(value))
+            return _quoted(str(value), exact)
+        case LooseText(text=text):
+            return _quoted(text, exact)
         case bytes():
             return f"X'{value.hex().upper()}'"
         case _:
@@ -125,9 +138,11 @@ def _temporal(value: Any) -> str:
         case TimeLiteral(nanos=nanos):
             return f"TIME '{time_text(nanos, 9)}'"
         case TimestampLiteral(nanos=nanos, zone=zone):
-            return f"TIMESTAMP '{_stamp(nanos, 9)}{'' if zone is None else ' ' + zone}'"
+            kind = "TIMESTAMP_NTZ" if value.is_local else "TIMESTAMP"
+            return f"{kind} '{_stamp(nanos, 9)}{'' if zone is None else ' ' + zone}'"
         case dt.datetime():
-            return f"TIMESTAMP '{value.isoformat(' ')}'"
+            kind = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
+            return f"{kind} '{value.isoformat(' ')}'"
         case dt.date():
             return f"DATE '{value.isoformat()}'"
         case dt.time():

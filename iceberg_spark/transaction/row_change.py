@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.delete_cache import process_cache
@@ -114,6 +115,7 @@ class RowVerb:
     snapshot_properties: Mapping[str, str] | None = None
     case_sensitive: bool = True
     time_zone: str | None = None
+    dialect: Dialect = SPARK
 
     @property
     def target_options(self) -> TargetOptions:

@@ -14,6 +14,7 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, And, Unbound
+from iceberg_spark.expr.spelled import spelled
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.transaction.row_change import RowVerb
@@ -23,15 +24,19 @@ _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
 _VALUE_ERRORS = ("ArithmeticException", "NumberFormatException", "DateTimeException")
 
 
-def text_of(condition: str | Predicate | Unbound, what: str) -> str:
-    """Return a condition as SQL text. Raises InvalidTypeError for anything but a predicate."""
+def text_of(condition: str | Predicate | Unbound, what: str, schema: Schema | None = None) -> str:
+    """Return a condition as SQL text; `schema` spells the columns of a built one.
+
+    Raises InvalidTypeError for anything but a predicate.
+    """
     if isinstance(condition, str):
         if not condition.strip():
             raise InvalidExpressionError(f"{what} is empty; 'true' means all rows")
         return condition
     if condition is None:
         raise InvalidInputError(f"{what} must be a predicate; 'true' means all rows")
-    return to_text(as_unbound(condition), None)
+    built = as_unbound(condition)
+    return to_text(built if schema is None else spelled(built, schema), None)
 
 
 def check_condition(frame: DataFrame, condition: str, what: str) -> None:
@@ -77,7 +82,7 @@ def usable_filter(
     verb: RowVerb, condition: str, alias: str | None = None
 ) -> tuple[Unbound | None, bool]:
     """Return the part of a condition that prunes files (None: nothing), and if it is all of it."""
-    found, exact = conjuncts(condition, alias)
+    found, exact = conjuncts(condition, alias, verb.dialect)
     bound = [each for each in found if binds(verb, each)]
     exact = exact and len(bound) == len(found)
     return all_of(bound), exact

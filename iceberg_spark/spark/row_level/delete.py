@@ -51,7 +51,9 @@ def delete_on_spark(
     Files that the part of the condition known to the core proves to match whole are not opened.
     Raises InvalidExpressionError.
     """
-    condition = clock(context.schema.column_names)(text_of(delete_filter, "delete_filter"))
+    condition = clock(context.schema.column_names)(
+        text_of(delete_filter, "delete_filter", context.schema)
+    )
     check_condition(empty_frame(context.schema, spark), condition, "delete_filter")
     row_filter, exact = usable_filter(verb, condition)
     target = target_files(verb.metadata, verb.io, row_filter, verb.target_options, prove=exact)

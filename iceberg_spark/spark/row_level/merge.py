@@ -165,7 +165,7 @@ def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> U
     The conjuncts of ON about the target only and the ranges of the source's keys; by-source
     clauses reach what their own conditions say.
     """
-    found, _ = conjuncts(on, "t")
+    found, _ = conjuncts(on, "t", verb.dialect)
     parts = [part for part in found if binds(verb, part)]
     if source.ranges is not None and binds(verb, source.ranges):
         parts.append(source.ranges)

@@ -44,7 +44,7 @@ def merge_on_spark(
     its column can't hold, and for what `prepared` finds.
     """
     frame, on, clauses = prepared(verb, context, source, on, given, spark)
-    with spark_errors("The merge"), read_once(frame, on, context.schema) as rows:
+    with spark_errors("The merge"), read_once(frame, on, context.schema, verb.dialect) as rows:
         row_filter = target_filter(verb, on, clauses, rows)
         target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
         work = Merging(verb, context, on, clauses, rows, target.plan, spark)

@@ -16,6 +16,7 @@ from pyspark.storagelevel import StorageLevel
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.expr.condition import Equality, equalities
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,
@@ -76,7 +77,9 @@ def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
 
 
 @contextmanager
-def read_once(source: DataFrame, on: str, schema: Schema) -> Iterator[Source]:
+def read_once(
+    source: DataFrame, on: str, schema: Schema, dialect: Dialect = SPARK
+) -> Iterator[Source]:
     """Keep the source's rows while the block runs, so that each pass sees the same ones.
 
     Spark holds them in its storage memory and spills to local disk beyond. A number of the run is
@@ -89,7 +92,7 @@ def read_once(source: DataFrame, on: str, schema: Schema) -> Iterator[Source]:
     )
     kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(_RUN)
     try:
-        yield _measured(kept.alias("s"), equalities(on, "t", "s"), schema)
+        yield _measured(kept.alias("s"), equalities(on, "t", "s", dialect), schema)
     finally:
         numbered.unpersist()
 
@@ -134,15 +137,15 @@ def _range(column: str, low: Any, high: Any, *, with_nulls: bool) -> Unbound | N
 
 
 def _literal(value: pa.Scalar) -> Any:
-    """Return a key as a literal: dates and times by their numbers, which no calendar bounds."""
-    kind = value.type
+    """Return a key as a literal; dates and timestamps by their number, for Python's end at 9999."""
     if not value.is_valid:
         return None
-    if pa.types.is_date(kind):
+    if pa.types.is_date(value.type):
         return DateLiteral(value.cast(pa.int32()).as_py())
-    if pa.types.is_timestamp(kind):
-        micros = value.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py()
-        return TimestampLiteral(micros * 1000, None if kind.tz is None else "UTC")
+    if pa.types.is_timestamp(value.type):
+        micros = value.cast(pa.timestamp("us", value.type.tz)).cast(pa.int64()).as_py()
+        zone = None if value.type.tz is None else "UTC"
+        return TimestampLiteral(micros * 1000, zone, is_local=zone is None)
     return value.as_py()
 
 

@@ -57,7 +57,7 @@ def update_on_spark(
     stamped = clock(context.schema.column_names)
     values = assignments(context.schema, updates, "set", case_sensitive=verb.case_sensitive)
     values = values.rewritten(stamped)
-    condition = stamped(text_of(where, "where"))
+    condition = stamped(text_of(where, "where", context.schema))
     empty = empty_frame(context.schema, spark)
     check_condition(empty, condition, "where")
     work = _Update(verb, context, values, condition, spark)

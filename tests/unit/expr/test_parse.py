@@ -54,7 +54,7 @@ def test_a_literal_on_the_left_is_flipped(sql, op):
         ("TIMESTAMP '1970-01-01 00:00:01'", TimestampLiteral(10**9)),
         ("TIMESTAMP '1970-01-01T00:00:01+01:00'", TimestampLiteral(10**9, "+01:00")),
         ("TIMESTAMP '1970-01-01 00:00:01 Europe/Berlin'", TimestampLiteral(10**9, "Europe/Berlin")),
-        ("TIMESTAMP_NTZ '1970-01-01'", TimestampLiteral(0)),
+        ("TIMESTAMP_NTZ '1970-01-01'", TimestampLiteral(0, is_local=True)),
         ("cast('5' as bigint)", 5), ("true", True),
     ],
 )  # fmt: skip

@@ -1,0 +1,25 @@
+"""How a text of SQL is read: Spark's own way, or as a session's settings change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a session's settings say about the meaning of SQL.
+
+    `quoted_names`: text in double quotes is a name (ansi.doubleQuotedIdentifiers).
+    `raw_texts`: a backslash stands for itself (parser.escapedStringLiterals).
+    `ansi`: casts of texts raise instead of giving null, and compare in the wider type.
+    `changed`: other settings that may change a meaning; under them nothing is read here.
+    """
+
+    quoted_names: bool = False
+    raw_texts: bool = False
+    ansi: bool = True
+    changed: tuple[str, ...] = ()
+
+
+SPARK = Dialect()
+"""Spark 4 with its defaults: how texts are read where no session is."""

@@ -1,0 +1,184 @@
+"""Predicates mean what Spark means by them: generated ones beside Spark's own `where`.
+
+Each predicate is counted over the same rows three times: by Spark, by our row filter in Arrow, and
+as the rows of the files that pruning leaves. Ours may refuse a predicate; it may never differ.
+"""
+
+import datetime as dt
+import random
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.row_filter import row_filter
+from iceberg_spark.expr.sql import parse_predicate
+from iceberg_spark.spark.native.session_dialect import session_dialect
+from tests.spark.settings import settings
+
+BIG = 2**53
+COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "i": (pa.int32(), [-(2**31), -1, 0, 1, 5, 16777217, 2**31 - 1]),
+    "l": (pa.int64(), [-(2**63), -1, 0, 5, BIG, BIG + 1, BIG + 2, 2**63 - 1]),
+    "f": (pa.float32(), [float("nan"), float("-inf"), -0.0, 0.0, 0.1, 5.0, 16777216.0]),
+    "d": (pa.float64(), [float("nan"), float("inf"), -0.0, 0.1, 5.0, float(BIG), -1e300]),
+    "c": (pa.decimal128(9, 2), [Decimal(n).scaleb(-2) for n in (-999999999, 0, 10, 500, 501)]),
+    "w": (pa.decimal128(38, 2), [Decimal(n).scaleb(-2) for n in (0, 10, 100 * BIG + 100, 500)]),
+    "s": (pa.string(), ["", "5", "abc", "it's", "a\\b", "true", "2024-03-31", "%", "05", '"s"']),
+    "b": (pa.binary(), [b"", b"abc", b"\xff", b"5"]),
+    "o": (pa.bool_(), [True, False]),
+    "t": (pa.date32(), [dt.date(2024, 3, 31), dt.date(1970, 1, 1), dt.date(2024, 10, 27)]),
+    "z": (
+        pa.timestamp("us", "UTC"),
+        [dt.datetime(2024, 10, 27, hour, 30, tzinfo=dt.UTC) for hour in (0, 1, 2)]
+        + [dt.datetime(2024, 3, 31, hour, 30, tzinfo=dt.UTC) for hour in (0, 1)]
+        + [dt.datetime(2024, 3, 30, 23, tzinfo=dt.UTC), dt.datetime(2024, 3, 31, tzinfo=dt.UTC)],
+    ),
+    "n": (
+        pa.timestamp("us"),
+        [
+            dt.datetime.fromisoformat(f"2024-{each}:30:00")
+            for each in ("03-31 00", "03-31 01", "03-31 02", "03-31 03", "10-27 01", "10-27 02")
+        ]
+        + [dt.datetime.fromisoformat(f"2024-{each}") for each in ("03-31", "03-31 02", "03-31 03")],
+    ),
+}
+LITERALS = (
+    "5", "-1", "05", "5L", "5.0", "0.1", "0.1D", "0.1F", "0.10BD", "1e-1", "-0.0D", "0", "5S", "5Y",
+    "9007199254740993", "9007199254740993.00", "9007199254740992D", "double('NaN')", "16777217",
+    "cast('Infinity' as double)", "cast('-inf' as float)", "3000000000", "-9223372036854775808",
+    "1e300", "16777217D", "'5'", "' 5 '", "'5.0'", "'0.1'", "'abc'", "''", "'it\\'s'", "'it''s'",
+    "'a\\\\b'", "'a\\tb'", "r'a\\b'", "'a' 'bc'", "\"abc\"", "'NaN'", "'1_0'", "'%'", "X'616263'",
+    "X'FF'", "x'5'", "true", "false", "'true'", "'t'", "null", "cast(null as int)", "string(true)",
+    "cast(5 as string)", "cast(date'2024-03-31' as string)", "cast('abcdef' as binary)",
+    "cast(5.005 as decimal(9, 2))", "cast('5.005' as decimal(4, 2))", "cast(5.7 as int)",
+    "cast(16777217 as float)", "cast(true as int)", "cast(0.1D as decimal(3, 2))", "int('5')",
+    "cast('2024-3-31' as date)", "date'2024-03-31'", "date'2024-10-27'", "date'2024-03-31 01:30'",
+    "timestamp'2024-03-31'", "timestamp'2024-03-31 02:30:00'", "timestamp'2024-03-31 03:15:00'",
+    "timestamp'2024-03-31 00:00:00'", "timestamp'2024-10-27 02:30:00'",
+    "timestamp'2024-03-31 00:30:00Z'", "timestamp'2024-10-27 02:30:00+01:00'",
+    "timestamp_ntz'2024-03-31 02:30:00'", "timestamp_ntz'2024-10-27 02:30:00'",
+    "timestamp_ltz'2024-10-27 01:30:00'", "cast(timestamp_ntz'2024-03-31 02:30:00' as date)",
+    "cast(date'2024-03-31' as timestamp)", "cast('2024-03-31 02:30' as timestamp_ntz)",
+    "'2024-03-31'", "'2024-3-31'", "'2024-03-31 02:30:00'", "'2024-10-27T02:30:00+01:00'",
+    "'2024'", "date'+12024-01-01'", "'${nothing}'", "'$\\{nothing}'",
+)  # fmt: skip
+OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+SESSIONS: dict[str, dict[str, str]] = {
+    "defaults": {},
+    "berlin": {"spark.sql.session.timeZone": "Europe/Berlin"},
+    "ansi off": {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Europe/Berlin"},
+    "names": {"spark.sql.ansi.doubleQuotedIdentifiers": "true"},
+    "raw texts": {"spark.sql.parser.escapedStringLiterals": "true"},
+    "ntz": {"spark.sql.timestampType": "TIMESTAMP_NTZ"},
+    "legacy": {
+        "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true",
+        "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "true",
+    },
+}  # fmt: skip
+CASES = 140
+
+
+def predicates(seed: str) -> list[str]:
+    """All literals against a column each at least once, in comparisons, lists and ranges."""
+    draw = random.Random(seed)
+    made = []
+    for number in range(CASES):
+        column = draw.choice(list(COLUMNS))
+        one, two = LITERALS[number % len(LITERALS)], draw.choice(LITERALS)
+        made.append(
+            draw.choice(
+                [
+                    f"{column} {draw.choice(OPERATORS)} {one}",
+                    f"{column} {draw.choice(OPERATORS)} {one}",
+                    f"{one} {draw.choice(OPERATORS)} {column}",
+                    f"not {column} {draw.choice(OPERATORS)} {one}",
+                    f"{column} in ({one}, {two})",
+                    f"{column} not in ({one}, {two})",
+                    f"{column} between {one} and {two}",
+                    f"{column} like {one}",
+                    f"{column} = {one} or {draw.choice(list(COLUMNS))} > {two}",
+                    f"{column} in ({one})",
+                ]
+            )
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Each row is a file of its own, so that pruning shows."""
+    count = max(len(values) for _, values in COLUMNS.values())
+    columns = {
+        name: pa.array([*values, *[None] * (count - len(values) + 1)], kind)
+        for name, (kind, values) in COLUMNS.items()
+    }
+    data = pa.table(columns).append_column("k", pa.array(range(count + 1), pa.int64()))
+    made = ice.create_table(
+        str(tmp_path_factory.mktemp("meaning") / "t"), data.schema, partition_by=["k"]
+    )
+    made.append(data)
+    return made
+
+
+def spark_answers(frame: Any, texts: list[str]) -> list[set[int] | None]:
+    """Return the keys of the rows that Spark keeps for each text, None where it raises."""
+    usable: list[Any] = []
+    for text in texts:
+        try:
+            column = sf.when(sf.expr(text), sf.col("k"))
+            frame.select(column).schema  # noqa: B018 (Spark analyses it)
+            usable.append(column)
+        except PySparkException:
+            usable.append(None)
+
+    def answers(columns: list[Any]) -> list[set[int] | None]:
+        """Ask for all at once; halve the list where one of them raises."""
+        asked = [each for each in columns if each is not None]
+        if not asked:
+            return [None] * len(columns)
+        try:
+            found = iter(frame.agg(*[sf.collect_set(each) for each in asked]).collect()[0])
+            return [None if each is None else set(next(found)) for each in columns]
+        except PySparkException:
+            if len(columns) == 1:
+                return [None]
+            half = len(columns) // 2
+            return answers(columns[:half]) + answers(columns[half:])
+
+    return answers(usable)
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> None:
+    texts = predicates(name)
+    data = table.scan().to_arrow()
+    frame = spark.createDataFrame(data).coalesce(1).cache()
+    batch = data.combine_chunks().to_batches()[0]
+    schema = table.schema()
+    wrong, taken = [], 0
+    with settings(spark, SESSIONS[name]):
+        zone, dialect = spark.conf.get("spark.sql.session.timeZone"), session_dialect(spark)
+        for text, answer in zip(texts, spark_answers(frame, texts), strict=True):
+            try:
+                bound = bind(schema, parse_predicate(text, dialect), time_zone=zone)
+            except InvalidInputError:
+                continue
+            if answer is None:
+                continue
+            taken += 1
+            mask = row_filter(bound, {each.field_id: (each.name,) for each in schema.fields})(batch)
+            ours = set(batch.filter(mask).column("k").to_pylist())
+            planned = table.scan(row_filter=text).plan_files()
+            left = {task.partition[0] for task in planned}
+            if ours != answer or not answer <= left:
+                wrong.append((text, sorted(answer), sorted(ours), sorted(left)))
+    frame.unpersist()
+    assert wrong == []
+    assert taken > 20 or dialect.changed
