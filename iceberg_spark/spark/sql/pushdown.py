@@ -41,13 +41,19 @@ def needed_columns(
 ) -> tuple[str, ...] | None:
     """Return the top-level columns whose names stand in the query, None for all of them."""
     select = _select_of(reference)
-    if select is None or _takes_every_column(select) or _names_at_run_time(tree):
+    if select is None or _takes_every_column(tree, select) or _names_at_run_time(tree):
         return None
-    named = {str(one.name).lower() for one in tree.find_all(exp.Identifier)}
-    return tuple(name for name in columns if name.lower() in named)
+    named = {_folded(str(one.name)) for one in tree.find_all(exp.Identifier)}
+    return tuple(name for name in columns if _folded(name) in named)
 
 
-def conditions(reference: TableReference, columns: Collection[str]) -> Conditions:
+def conditions(
+    tree: Node,
+    reference: TableReference,
+    columns: Collection[str],
+    *,
+    case_sensitive: bool = False,
+) -> Conditions:
     """Return the conjuncts of WHERE and ON that concern this table alone.
 
     A table on the side of an outer join that is filled with nulls takes only conjuncts of its
@@ -62,7 +68,7 @@ def conditions(reference: TableReference, columns: Collection[str]) -> Condition
     if not _is_filled(joins, place) and not (place is not None and _is_semi(joins[place])):
         where = select.args.get("where")
         found += _conjuncts(where and where.this)
-    return _sorted_out(found, reference, {name.lower() for name in columns})
+    return _sorted_out(found, _scope(tree, select, reference, columns, case_sensitive))
 
 
 def _decisive(joins: list[Node], place: int | None) -> Iterator[Node]:
@@ -86,44 +92,104 @@ def _is_filled(joins: list[Node], place: int | None) -> bool:
     return any(_side(join) in ("RIGHT", "FULL") for join in later)
 
 
-def _sorted_out(found: Iterable[Node], reference: TableReference, names: set[str]) -> Conditions:
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """How a table's columns can be named: what a name must be for certain to be one of them.
+
+    `others` are names of other relations anywhere in the query: Spark takes `b.x` for a column of
+    b before it looks for a struct b. Columns that USING joins belong to no table alone.
+    """
+
+    columns: frozenset[str]
+    qualifiers: tuple[tuple[str, ...], ...]
+    others: frozenset[str]
+    only_qualified: bool
+    case_sensitive: bool
+
+    def fold(self, name: str) -> str:
+        """Return a name as this session compares it."""
+        return name if self.case_sensitive else name.lower()
+
+    def path(self, column: Node) -> tuple[str, ...] | None:
+        """Return a column's path inside the table, None for what may be another's."""
+        parts = [str(part.name) for part in column.parts]
+        folded = [self.fold(part) for part in parts]
+        for qualifier in self.qualifiers:
+            if tuple(folded[: len(qualifier)]) == qualifier and folded[len(qualifier) :]:
+                inside = folded[len(qualifier)] in self.columns
+                return tuple(parts[len(qualifier) :]) if inside else None
+        if self.only_qualified or (len(parts) > 1 and folded[0] in self.others):
+            return None
+        return tuple(parts) if folded[0] in self.columns else None
+
+
+def _scope(
+    tree: Node, select: Node, reference: TableReference, columns: Iterable[str], case: bool
+) -> _Scope:
+    def fold(name: str) -> str:
+        return name if case else name.lower()
+
+    tables = [part.name for table in tree.find_all(exp.Table) for part in table.parts]
+    aliases = [alias.name for alias in tree.find_all(exp.TableAlias)]
+    joins = select.args.get("joins") or []
+    merged = any(join.args.get("using") or join.args.get("method") for join in joins)
+    if reference.alias is not None:
+        qualifiers: tuple[tuple[str, ...], ...] = ((fold(reference.alias),),)
+    else:
+        parts = tuple(fold(part) for part in reference.parts)
+        qualifiers = tuple(parts[at:] for at in range(len(parts)))
+    return _Scope(
+        frozenset(fold(name) for name in columns),
+        qualifiers,
+        frozenset(fold(name) for name in (*tables, *aliases)),
+        merged,
+        case,
+    )
+
+
+def _sorted_out(found: Iterable[Node], scope: _Scope) -> Conditions:
     taken, left_out = [], []
     for one in found:
         if one.find(exp.Query) is not None:
             left_out.append(one.sql("spark"))
             continue
         mentioned = list(one.find_all(exp.Column))
-        own = [column for column in mentioned if _own_path(column, reference, names) is not None]
+        own = [column for column in mentioned if scope.path(column) is not None]
         if own and len(own) == len(mentioned):
-            taken.append(Condition(_unqualified(one, reference, names), one.sql("spark")))
+            taken.append(Condition(_unqualified(one, scope), one.sql("spark")))
     return Conditions(tuple(taken), tuple(left_out))
 
 
 def _select_of(reference: TableReference) -> Node | None:
     """Return the SELECT whose FROM or JOIN names the table directly."""
-    parent = reference.node.parent
-    if not isinstance(parent, exp.From | exp.Join) or reference.node.args.get("joins"):
+    node = reference.node
+    parent, alias = node.parent, node.args.get("alias")
+    if not isinstance(parent, exp.From | exp.Join) or node.args.get("joins"):
         return None
+    if alias is not None and alias.args.get("columns"):
+        return None  # FROM t AS x(b, a): its columns have other names
     return parent.parent if isinstance(parent.parent, exp.Select) else None
 
 
-def _takes_every_column(select: Node) -> bool:
+def _takes_every_column(tree: Node, select: Node) -> bool:
     joins = select.args.get("joins") or []
-    natural = any(join.args.get("method") == "NATURAL" for join in joins)
-    return natural or _is_pivoted(select) or any(_stars(select))
+    natural = any(join.args.get("method") for join in joins)
+    return natural or _is_pivoted(select) or any(_stars(tree, select))
 
 
-def _stars(select: Node) -> Iterable[Node]:
-    for star in select.find_all(exp.Star):
+def _stars(tree: Node, select: Node) -> Iterable[Node]:
+    """Yield the stars that may take the columns of a table of `select`, `x.*` wherever it is."""
+    for star in tree.find_all(exp.Star):
+        qualified = isinstance(star.parent, exp.Column | exp.Dot)
         counted = isinstance(star.parent, exp.Count)
-        if not counted and star.find_ancestor(exp.Select) is select:
+        if qualified or (not counted and star.find_ancestor(exp.Select) is select):
             yield star
 
 
 def _is_pivoted(select: Node) -> bool:
     return any(
-        table.args.get("pivots") and table.find_ancestor(exp.Select) is select
-        for table in select.find_all(exp.Table)
+        each.args.get("pivots") and each.find_ancestor(exp.Select) is select
+        for each in select.find_all(exp.Table, exp.Subquery)
     )
 
 
@@ -153,30 +219,16 @@ def _conjuncts(node: Node | None) -> list[Node]:
     return [one for child in inner.flatten() for one in _conjuncts(child)]
 
 
-def _own_path(column: Node, reference: TableReference, names: set[str]) -> tuple[str, ...] | None:
-    """Return a column's path inside the table, None for a column of another table."""
-    parts = [str(part.name) for part in column.parts]
-    lower = [part.lower() for part in parts]
-    qualifiers = _qualifiers(reference)
-    for qualifier in qualifiers:
-        if tuple(lower[: len(qualifier)]) == qualifier and lower[len(qualifier) :]:
-            inside = lower[len(qualifier)] in names
-            return tuple(parts[len(qualifier) :]) if inside else None
-    return tuple(parts) if lower[0] in names else None
+def _folded(name: str) -> str:
+    """Return a name so that all that Spark takes for equal, whatever the case, are one."""
+    return name.upper().lower()
 
 
-def _qualifiers(reference: TableReference) -> list[tuple[str, ...]]:
-    if reference.alias is not None:
-        return [(reference.alias.lower(),)]
-    parts = tuple(part.lower() for part in reference.parts)
-    return [parts[at:] for at in range(len(parts))]
-
-
-def _unqualified(node: Node, reference: TableReference, names: set[str]) -> Node:
+def _unqualified(node: Node, scope: _Scope) -> Node:
     def changed(part: Node) -> Node:
         if not isinstance(part, exp.Column):
             return part
-        path = _own_path(part, reference, names) or ()
+        path = scope.path(part) or ()
         first, *rest = [exp.to_identifier(name, quoted=True) for name in path]
         made: Node = exp.Column(this=first)
         for one in rest:

@@ -14,8 +14,9 @@ from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.nodes import And, Unbound
-from iceberg_spark.expr.sql import parse_predicate
+from iceberg_spark.expr.parse import predicate
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import scan_request
@@ -24,9 +25,15 @@ from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.datasource.pinned import split_name
 from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spark.native.session import session_time_zone
+from iceberg_spark.spark.native.session_dialect import session_dialect
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
-from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
+from iceberg_spark.spark.sql.references import (
+    TableReference,
+    is_rewritten,
+    parse_query,
+    table_references,
+)
 
 _BRANCH, _TAG = "branch_", "tag_"
 _SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
@@ -82,12 +89,13 @@ def plan_query(spark: SparkSession, text: str) -> Query:
     VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`).
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
-    tree = parse_query(text)
+    dialect = session_dialect(spark)
+    tree = parse_query(text, dialect)
     tables = []
-    for reference in table_references(tree, text):
+    for reference in table_references(tree, text, dialect):
         place = _place(reference, spark)
         if place is not None:
-            tables.append(_Planner(spark, tree, reference).table(place))
+            tables.append(_Planner(spark, text, tree, dialect, reference).table(place))
     return Query(text, tuple(tables))
 
 
@@ -107,7 +115,9 @@ class _Planner:
     """Plans one table of a query."""
 
     spark: SparkSession
+    text: str
     tree: Any  # sqlglot's
+    dialect: Dialect
     reference: TableReference
 
     def table(self, place: str) -> QueriedTable:
@@ -146,7 +156,8 @@ class _Planner:
         return QueriedTable(self.reference, planned, texts, left_out)
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:
-        if self._setting("spark.sql.parser.quotedRegexColumnNames", "false"):
+        regex = self._setting("spark.sql.parser.quotedRegexColumnNames", "false")
+        if regex or is_rewritten(self.text, self.dialect):
             return None
         found = needed_columns(self.tree, self.reference, names)
         if found is None:
@@ -156,16 +167,21 @@ class _Planner:
     def _conditions(
         self, schema: Any, names: list[str], everything: Mapping[str, Any]
     ) -> tuple[list[Unbound], tuple[str, ...], tuple[str, ...]]:
-        asked = conditions(self.reference, names)
+        case_sensitive = everything["case_sensitive"]
+        asked = conditions(self.tree, self.reference, names, case_sensitive=case_sensitive)
         taken, texts, left_out = [], [], list(asked.left_out)
-        nodes = worked_out([one.node for one in asked.taken], self.spark)
+        if self.dialect.changed or is_rewritten(self.text, self.dialect):
+            return [], (), (*left_out, *(one.text for one in asked.taken))
+        nodes = [one.node for one in asked.taken]
+        if "\\" not in self.text:  # parts go to Spark as they were read here
+            nodes = worked_out(nodes, self.spark)
         for condition, node in zip(asked.taken, nodes, strict=True):
             try:
-                unbound = parse_predicate(node.sql("spark"))
+                unbound = predicate(node, self.text, self.dialect)
                 bind(
                     schema,
                     unbound,
-                    case_sensitive=everything["case_sensitive"],
+                    case_sensitive=case_sensitive,
                     time_zone=everything["time_zone"],
                 )
             except IcebergError:

@@ -8,14 +8,16 @@ from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.parse import grammar
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 
+_PIPES = ("|>", "|")
 _VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
 
@@ -42,13 +44,13 @@ class TableReference:
         return ".".join(self.parts)
 
 
-def parse_query(text: str) -> Node:
-    """Return the syntax tree of a query in Spark's dialect.
+def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
+    """Return the syntax tree of a query as a session reads it.
 
     Raises InvalidInputError for what can't be parsed and for statements that are no queries.
     """
     try:
-        tree: Node = sqlglot.parse_one(text, dialect=Spark)
+        tree: Node = sqlglot.parse_one(text, dialect=grammar(dialect))
     except SqlglotError as cause:
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
@@ -62,15 +64,25 @@ def parse_query(text: str) -> Node:
     return tree
 
 
-def table_references(tree: Node, text: str) -> list[TableReference]:
-    """Return the named tables of a query in the order of its text."""
-    tokens = Spark().tokenize(text)
+def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[TableReference]:
+    """Return the named tables of a query in the order of its text; a CTE is none."""
+    tokens = grammar(dialect)().tokenize(text)
+    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     found = [
         _reference(node, tokens, text)
         for node in tree.find_all(exp.Table)
         if all("start" in part.meta for part in node.parts)
+        and not (len(node.parts) == 1 and node.name.lower() in own)
     ]
     return sorted(found, key=lambda one: one.start)
+
+
+def is_rewritten(text: str, dialect: Dialect) -> bool:
+    """Return whether a query is not what its tree says: it has variables or pipes (`|>`)."""
+    tokens = grammar(dialect)().tokenize(text)
+    return "${" in text or any(
+        token.text in _PIPES and token.end - token.start < len(_PIPES) for token in tokens
+    )
 
 
 def _reference(node: Node, tokens: Sequence[Token], text: str) -> TableReference:

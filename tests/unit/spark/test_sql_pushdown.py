@@ -3,8 +3,14 @@
 import pytest
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
-from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
+from iceberg_spark.spark.sql.references import (
+    TableReference,
+    is_rewritten,
+    parse_query,
+    table_references,
+)
 
 COLUMNS = ("id", "day", "s")
 
@@ -15,12 +21,12 @@ def reference(text: str, name: str = "c.d.t") -> tuple[object, TableReference]:
 
 
 def taken(text: str, name: str = "c.d.t") -> list[str]:
-    _, one = reference(text, name)
-    return [condition.text for condition in conditions(one, COLUMNS).taken]
+    tree, one = reference(text, name)
+    return [condition.text for condition in conditions(tree, one, COLUMNS).taken]
 
 
 def left_out(text: str) -> list[str]:
-    return list(conditions(reference(text)[1], COLUMNS).left_out)
+    return list(conditions(*reference(text), COLUMNS).left_out)
 
 
 def columns(text: str) -> tuple[str, ...] | None:
@@ -136,3 +142,65 @@ def test_quoted_names_and_paths_have_their_quotes_in_the_span() -> None:
 def test_what_is_no_query_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError):
         parse_query(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select * from c.d.t join v as day on day.id = t.id where day.s = 1",
+        "select * from c.d.t join x.day on t.id = 1 + t.id where day.s = 1",
+        "select * from c.d.t, lateral view_of(t.id) as day(s) where day.s = 1",
+        "select * from c.d.t lateral view explode(s) day as z where day.s = 1",
+        "select * from c.d.t as x(s, day, id) where s = 1",
+        "select * from c.d.t join u using (s) where s = 1",
+        "select * from c.d.t natural join u where s = 1",
+    ],
+)
+def test_a_name_that_may_be_another_relation_s_is_not_taken(text: str) -> None:
+    assert not any("s = 1" in one for one in taken(text)), taken(text)
+
+
+def test_a_struct_beside_no_relation_of_its_name_is_taken() -> None:
+    assert taken("select * from c.d.t join u on u.k = t.id where day.s = 1") == ["day.s = 1"]
+    assert taken("select * from c.d.t join v as day on day.k = t.id where t.day.s = 1") == [
+        "t.day.s = 1"
+    ]
+
+
+def test_case_tells_aliases_apart_where_the_session_says_so() -> None:
+    tree, one = reference("select * from c.d.t as T join u as t on t.k = T.id where t.s = 1")
+    assert conditions(tree, one, COLUMNS, case_sensitive=True).taken == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select (select struct(o.*)) from c.d.t o",
+        "select x.id from c.d.t as x(id, a, b)",
+        "select v.id from c.d.t o, lateral (select o.*) v",
+        "select count(o.*) from c.d.t o",
+        "select day from c.d.t natural join u",
+    ],
+)
+def test_columns_that_may_be_taken_without_their_name_are_all_kept(text: str) -> None:
+    assert columns(text) is None
+
+
+def test_a_table_expression_hides_a_location_of_its_name() -> None:
+    text = "with `/w/t` as (select 1 as id) select * from `/w/t`"
+    assert table_references(parse_query(text), text) == []
+
+
+def test_names_in_double_quotes_are_read_as_the_session_reads_them() -> None:
+    text = 'select "day" from c.d.t where "s" = \'x\''
+    names = Dialect(quoted_names=True)
+    tree = parse_query(text, names)
+    one = table_references(tree, text, names)[0]
+    assert needed_columns(tree, one, COLUMNS) == ("day", "s")
+    assert [each.text for each in conditions(tree, one, COLUMNS).taken] == ["`s` = 'x'"]
+
+
+@pytest.mark.parametrize("text", ["from c.d.t |> where id = 1", "select '${x}' from c.d.t"])
+def test_a_query_that_spark_rewrites_is_known(text: str) -> None:
+    assert is_rewritten(text, SPARK)
+    assert not is_rewritten("select id from c.d.t where s || 'x' = '|>'", SPARK)
