@@ -143,9 +143,11 @@ def _place(floor: int, exact: bool, low: int, high: int, make: Callable[[int], A
 def _boolean(term: BoundReference, literal: Any, _time_zone: str | None) -> Coerced:
     if isinstance(literal, bool):
         return Exact(literal)
+    if not isinstance(literal, str):
+        raise _mismatch(term, literal, ": use true or false")
     try:
         return Exact(truth(literal))
-    except (ValueError, AttributeError) as cause:
+    except ValueError as cause:
         raise _mismatch(term, literal, ": use true or false") from cause
 
 

