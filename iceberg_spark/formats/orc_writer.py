@@ -75,18 +75,52 @@ def orc_layout(
     )
 
 
+class _Shielded:
+    """A sink that keeps the first error to itself, and takes everything after it.
+
+    Arrow's ORC writer ends the whole process where its sink fails as it is closed (tried with
+    Arrow 26: an exception leaves a C++ destructor).
+    """
+
+    __slots__ = ("_error", "_sink", "closed", "mode")
+
+    def __init__(self, sink: BinaryIO) -> None:
+        self._sink = sink
+        self._error: BaseException | None = None
+        self.closed = False
+        self.mode = "wb"
+
+    def write(self, data: Any) -> int:
+        """Write bytes, or note why that failed."""
+        if self._error is None:
+            try:
+                self._sink.write(data)
+            except BaseException as error:  # noqa: BLE001 (raised by `check`)
+                self._error = error
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing: the file is flushed when it is closed."""
+
+    def check(self) -> None:
+        """Raise what went wrong, if anything did."""
+        if self._error is not None:
+            raise self._error
+
+
 class OrcFileWriter:
     """Writes one ORC file to an open sink; stripes end at their size, not with a table."""
 
-    __slots__ = ("_layout", "_metrics", "_reopen", "_sink", "_writer")
+    __slots__ = ("_layout", "_metrics", "_reopen", "_shield", "_sink", "_writer")
 
     def __init__(self, sink: BinaryIO, layout: OrcLayout, reopen: Callable[[], BinaryIO]) -> None:
         self._sink = sink
         self._layout = layout
         self._reopen = reopen
         self._metrics = MetricsCollector(layout.schema, layout.modes, FileFormat.ORC)
+        self._shield = _Shielded(sink)
         self._writer: Any = po.ORCWriter(
-            sink,
+            self._shield,
             compression=layout.codec,
             compression_block_size=_BLOCK_BYTES,
             stripe_size=layout.stripe_bytes,
@@ -113,10 +147,12 @@ class OrcFileWriter:
             for column, field in zip(table.columns, target, strict=True)
         ]
         self._writer.write(pa.Table.from_arrays(columns, schema=target))
+        self._shield.check()
 
     def close(self) -> WrittenFile:
         """Finish the file, close the sink, and look up where the stripes are."""
         self._writer.close()
+        self._shield.check()
         size = self._sink.tell()
         self._sink.close()
         with self._reopen() as source:

@@ -42,7 +42,8 @@ class FileIO(Protocol):
     def create(self, path: str) -> BinaryIO:
         """Open a new file for streaming writes; parents are made; closing makes it durable.
 
-        Leaving its `with` block by an error discards what was written where the store can.
+        Leaving its `with` block by an error discards what was written where the store can, and
+        so does an error at its close; its methods raise StorageError.
         """
         ...
 

@@ -15,6 +15,7 @@ from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import local_files, location, remote_files
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
+from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.secrets import secrets_of
 from iceberg_spark.io.stores import driver_path, file_system, number
 
@@ -85,10 +86,13 @@ class FsspecIO:
     def create(self, path: str) -> BinaryIO:
         """Open a new file for streaming writes; closing makes it durable."""
         with self._errors("create", path):
-            if location.is_local(path):
-                return local_files.DurableWriter(location.strip_scheme(path))
-            files, at = self._files(path)
-            return cast(BinaryIO, remote_files.RemoteWriter(files, at))
+            file = self._unfinished(path)
+        return cast(BinaryIO, NewFile(file, self._errors("write", path)))
+
+    def _unfinished(self, path: str) -> Unfinished:
+        if location.is_local(path):
+            return local_files.DurableWriter(location.strip_scheme(path))
+        return remote_files.RemoteWriter(*self._files(path))
 
     def create_if_absent(self, path: str, data: bytes) -> None:
         """Write a whole file atomically and durably, or raise FileAlreadyExistsError.

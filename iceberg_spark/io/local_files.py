@@ -13,6 +13,7 @@ import os
 import stat
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, BinaryIO
 
@@ -32,15 +33,24 @@ class DurableWriter(io.BufferedWriter):
         self._path = path
 
     def close(self) -> None:
-        """Flush, sync the file and its folder, and close."""
+        """Flush, sync the file and its folder, and close; the file is gone where that fails."""
         if self.closed:
             return
         try:
             self.flush()
             os.fsync(self.fileno())
-        finally:
             super().close()
-        sync_folder(os.path.dirname(self._path))
+            sync_folder(os.path.dirname(self._path))
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Close and remove the file, whatever state it is in."""
+        with suppress(OSError):  # a full disk takes no more of what is buffered
+            super().close()
+        with suppress(OSError):
+            remove(self._path)
 
     def __exit__(
         self,
@@ -50,9 +60,8 @@ class DurableWriter(io.BufferedWriter):
     ) -> None:
         if kind is None:
             self.close()
-            return
-        super().close()
-        remove(self._path)
+        else:
+            self.discard()
 
 
 def opened(path: str) -> BinaryIO:

@@ -9,10 +9,9 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from fsspec.spec import AbstractBufferedFile
 
@@ -27,21 +26,20 @@ LOCK_PATH = "io.lock-path"
 
 
 class RemoteWriter:
-    """A new object that appears when closed, and never does if its `with` block fails."""
+    """A new object that appears when closed, and never does if that fails or it is discarded."""
 
     def __init__(self, files: Any, path: str) -> None:
         self._files = files
         self._path = path
         _make_parents(files, path)
         self._file = files.open(path, "wb")
-        self.mode = "wb"
 
     @property
     def closed(self) -> bool:
         """Whether it was closed."""
         return bool(self._file.closed)
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Any, /) -> int:
         """Write bytes."""
         return int(self._file.write(data) or 0)
 
@@ -53,39 +51,24 @@ class RemoteWriter:
         """Return how many bytes were written."""
         return int(self._file.tell())
 
-    def readable(self) -> bool:
-        """Return False."""
-        return False
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return False."""
-        return False
-
     def close(self) -> None:
         """Finish the upload."""
-        if not self._file.closed:
-            self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
+        if self._file.closed:
             return
+        try:
+            self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Give the upload up, and remove the object where the store has it and allows that."""
         if isinstance(self._file, AbstractBufferedFile):
-            self._file.discard()
+            with suppress(Exception):  # whatever the driver raises: the first error is told
+                self._file.discard()
             self._file.closed = True  # or its destructor would finish the upload
-        remove(self._files, self._path)
+        with suppress(Exception):
+            remove(self._files, self._path)
 
 
 _FOLDERLESS = frozenset({"s3", "gs", "gcs", "abfs", "az", "memory"})

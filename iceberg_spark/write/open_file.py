@@ -119,7 +119,7 @@ class OpenFile:
 
     def abort(self) -> None:
         """Close and delete the file, whatever state it is in."""
-        with suppress(OSError, ValueError, pa.ArrowException):
+        with suppress(OSError, ValueError, IcebergError, pa.ArrowException):
             self._writer.abort()
         with suppress(OSError, ValueError, IcebergError):
             self._sink.close()

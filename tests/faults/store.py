@@ -134,9 +134,9 @@ def _stale(method: str, path: str, work: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def faulty_store() -> Iterator[Calls]:
+def faulty_store(given: Calls | None = None) -> Iterator[Calls]:
     """Lead every call of every `FsspecIO` through the `Calls` while the block runs."""
-    calls = Calls()
+    calls = given or Calls()
     real = {name: getattr(FsspecIO, name) for name in METHODS}
 
     def over(name: str) -> Callable[..., Any]:

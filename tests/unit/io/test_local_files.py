@@ -1,5 +1,6 @@
 """Durable files on the local file system."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from iceberg_spark.errors import StorageError
 from iceberg_spark.io import local_files
+from iceberg_spark.io.fsspec_io import FsspecIO
 
 
 def _names(folder: Path) -> list[str]:
@@ -126,3 +129,44 @@ def test_removing_a_file_removes_its_checksum_and_is_fine_when_it_is_gone(tmp_pa
     local_files.remove(str(tmp_path / "f"))
     local_files.remove(str(tmp_path / "f"))
     assert _names(tmp_path) == []
+
+
+@pytest.mark.parametrize("call", ["flush", "fsync", "sync_folder"])
+def test_a_writer_that_fails_as_it_is_closed_leaves_nothing_and_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    where = tmp_path / "d" / "f"
+    file = FsspecIO().create(str(where))
+    file.write(b"half")
+    with monkeypatch.context() as patch:
+        match call:
+            case "flush":
+                patch.setattr(local_files.DurableWriter, "flush", full)
+            case "fsync":
+                patch.setattr(os, "fsync", full)
+            case _:
+                patch.setattr(local_files, "sync_folder", full)
+        with pytest.raises(StorageError, match=f"Can't write {where}: .*No space left"):
+            file.close()
+    assert file.closed
+    assert _names(tmp_path / "d") == []
+
+
+def test_a_block_whose_file_can_not_be_flushed_either_raises_the_error_of_the_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fail() -> None:
+        with FsspecIO().create(str(tmp_path / "d" / "f")) as file:
+            file.write(b"half")
+            monkeypatch.setattr(local_files.DurableWriter, "flush", full)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert _names(tmp_path / "d") == []

@@ -155,3 +155,17 @@ def named(table: ice.Table, objects: Objects) -> set[str]:
     found |= set(now.inspect.all_files().column("file_path").to_pylist())
     log = {entry.metadata_file for entry in now.metadata.metadata_log}
     return found | log | {now.metadata_location, "version-hint.text"}
+
+
+@pytest.mark.parametrize("kind", [r"\.parquet$", r"-m0\.avro$", r"/snap-.*\.avro$"])
+def test_an_upload_that_is_refused_as_it_is_closed_is_an_error_that_names_the_file(
+    objects: Objects, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    table = make(objects)
+    stored = set(objects.stored)
+    monkeypatch.setattr(objects, "pattern", kind)
+    objects.answers += [Answer.DENIED] * 9
+    with pytest.raises(StoragePermissionError, match=rf"Can't write s3://bucket/.*{kind[:-1]}"):
+        table.append(pa.table({"id": [2]}))
+    assert rows(table, objects) == [1]
+    assert set(objects.stored) == stored
