@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo check test test-4.3 faults fuzz bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo check test test-4.3 faults fuzz attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -59,6 +59,10 @@ faults: setup ## Break the store at every call of every verb, and interrupt at e
 
 fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours
 	@$(PY) -m tests.fuzz
+
+attack: setup ## Try many more hostile settings and sequences of verbs than the tests do; ATTACK_SEED=7 draws others
+	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py -q
+	@$(WITH_SPARK) VERB_EXAMPLES=$${VERB_EXAMPLES:-10} $(PY) -m pytest tests/oracle/test_verb_sequences.py -q
 
 bench: setup ## Measure against Java Iceberg and plain Parquet; writes benchmarks/results.md
 	@$(WITH_SPARK) $(PY) -m benchmarks.run

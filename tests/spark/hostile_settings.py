@@ -1,0 +1,91 @@
+"""Settings of Spark that a session may have and that no row may depend on."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_LEFT_ALONE = (
+    "spark.sql.analyzer.singlePassResolver",  # plain Spark resolves less with it
+    "spark.sql.streaming", "spark.sql.thriftserver", "spark.sql.hive", "spark.sql.connect",
+    "spark.sql.test", "spark.sql.ui",
+)  # fmt: skip
+_RULES = (
+    "ColumnPruning", "PushDownPredicates", "ConstantFolding", "CollapseProject", "CombineFilters",
+    "BooleanSimplification", "SimplifyCasts", "NullPropagation", "PruneFilters", "OptimizeIn",
+    "NestedColumnAliasing", "SimplifyConditionals", "ConvertToLocalRelation",
+    "InferFiltersFromConstraints", "UnwrapCastInBinaryComparison", "PropagateEmptyRelation",
+)  # fmt: skip
+_RULE_NAMES = ",".join(f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _RULES)
+
+VALUES: dict[str, tuple[str, ...]] = {
+    "spark.sql.adaptive.optimizer.excludedRules": (
+        "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
+    ),
+    "spark.sql.autoBroadcastJoinThreshold": ("-1", "1"),
+    "spark.sql.codegen.factoryMode": ("NO_CODEGEN",),
+    "spark.sql.codegen.maxFields": ("1",),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": ("1",),
+    "spark.sql.files.maxPartitionBytes": ("1", "700", "4096"),
+    "spark.sql.files.minPartitionNum": ("9",),
+    "spark.sql.files.openCostInBytes": ("1",),
+    "spark.sql.legacy.timeParserPolicy": ("LEGACY", "EXCEPTION"),
+    "spark.sql.mapKeyDedupPolicy": ("LAST_WIN",),
+    "spark.sql.optimizer.excludedRules": (_RULE_NAMES,),
+    "spark.sql.parquet.columnarReaderBatchSize": ("1", "3"),
+    "spark.sql.parquet.datetimeRebaseModeInRead": ("LEGACY", "EXCEPTION"),
+    "spark.sql.parquet.int96RebaseModeInRead": ("LEGACY", "EXCEPTION"),
+    "spark.sql.parquet.outputTimestampType": ("INT96", "TIMESTAMP_MILLIS"),
+    "spark.sql.parquet.pushdown.inFilterThreshold": ("0", "1"),
+    "spark.sql.session.timeZone": (
+        "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia", "+14:00",
+    ),
+    "spark.sql.shuffle.partitions": ("1", "7"),
+    "spark.sql.sources.default": ("csv",),
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": ("0",),
+    "spark.sql.sources.useV1SourceList": ("",),
+    "spark.sql.storeAssignmentPolicy": ("LEGACY", "STRICT"),
+    "spark.sql.timestampType": ("TIMESTAMP_NTZ",),
+    "fs.defaultFS": ("hdfs://nowhere:1",),
+    "parquet.filter.columnindex.enabled": ("false",),
+    "parquet.filter.stats.enabled": ("false",),
+    "parquet.filter.record-level.enabled": ("true",),
+    "parquet.page.verify-checksum.enabled": ("true",),
+}  # fmt: skip
+
+
+def every_setting(spark: Any) -> dict[str, tuple[str, ...]]:
+    """Return hostile values by key: VALUES, and each switch that Spark knows turned over."""
+    known = getattr(getattr(spark._jvm, "org.apache.spark.sql.internal.SQLConf$"), "MODULE$")
+    entries = known.getConfigEntries().iterator()
+    found = dict(VALUES)
+    while entries.hasNext():
+        entry = entries.next()
+        key, default = entry.key(), entry.defaultValueString()
+        is_switch = default in ("true", "false") and not key.startswith(_LEFT_ALONE)
+        if is_switch and spark.conf.isModifiable(key):
+            found[key] = ("false" if default == "true" else "true",)
+    return dict(sorted(found.items()))
+
+
+def bundle(pick: random.Random, known: dict[str, tuple[str, ...]], size: int) -> dict[str, str]:
+    """Return some settings at once, each with one of its hostile values."""
+    return {key: pick.choice(known[key]) for key in pick.sample(sorted(known), size)}
+
+
+@contextmanager
+def settings(session: Any, values: dict[str, str]) -> Iterator[None]:
+    """Hold settings in a session while a block runs."""
+    before = {key: session.conf.get(key, None) for key in values}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # over Connect old settings are warned of
+            for key, value in values.items():
+                session.conf.set(key, value)
+        yield
+    finally:
+        for key, value in before.items():
+            session.conf.unset(key) if value is None else session.conf.set(key, value)
