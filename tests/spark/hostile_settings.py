@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,11 +81,58 @@ def settings(session: Any, values: dict[str, str]) -> Iterator[None]:
     """Hold settings in a session while a block runs."""
     before = {key: session.conf.get(key, None) for key in values}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # over Connect old settings are warned of
-            for key, value in values.items():
-                session.conf.set(key, value)
+        _set(session, values)
         yield
     finally:
-        for key, value in before.items():
+        _set(session, before)
+
+
+def _set(session: Any, values: Mapping[str, str | None]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # over Connect old settings are warned of
+        for key, value in values.items():
             session.conf.unset(key) if value is None else session.conf.set(key, value)
+
+
+WRITE_VALUES: dict[str, tuple[str, ...]] = {
+    "parquet.block.size": ("1024",),
+    "parquet.bloom.filter.enabled": ("true",),
+    "parquet.columnindex.truncate.length": ("1",),
+    "parquet.compression": ("GZIP",),
+    "parquet.enable.dictionary": ("false",),
+    "parquet.enable.summary-metadata": ("true",),
+    "parquet.page.row.count.limit": ("1",),
+    "parquet.page.size": ("64",),
+    "parquet.page.write-checksum.enabled": ("false",),
+    "parquet.statistics.truncate.length": ("1",),
+    "parquet.writer.version": ("v2",),
+    "mapreduce.fileoutputcommitter.algorithm.version": ("2",),
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": ("true",),
+    "spark.sql.adaptive.enabled": ("false",),
+    "spark.sql.ansi.doubleQuotedIdentifiers": ("true",),
+    "spark.sql.ansi.enabled": ("false",),
+    "spark.sql.autoBroadcastJoinThreshold": ("-1",),
+    "spark.sql.caseSensitive": ("true",),
+    "spark.sql.codegen.wholeStage": ("false",),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": ("1",),
+    "spark.sql.execution.arrow.pyspark.enabled": ("false",),
+    "spark.sql.files.maxRecordsPerFile": ("1",),
+    "spark.sql.legacy.timeParserPolicy": ("LEGACY",),
+    "spark.sql.optimizer.plannedWrite.enabled": ("false",),
+    "spark.sql.parquet.compression.codec": ("gzip", "uncompressed", "zstd"),
+    "spark.sql.parquet.datetimeRebaseModeInRead": ("LEGACY", "EXCEPTION"),
+    "spark.sql.parquet.datetimeRebaseModeInWrite": ("LEGACY", "EXCEPTION"),
+    "spark.sql.parquet.fieldId.write.enabled": ("false",),
+    "spark.sql.parquet.int96RebaseModeInWrite": ("LEGACY",),
+    "spark.sql.parquet.outputTimestampType": ("INT96", "TIMESTAMP_MILLIS"),
+    "spark.sql.parquet.writeLegacyFormat": ("true",),
+    "spark.sql.parser.escapedStringLiterals": ("true",),
+    "spark.sql.parser.quotedRegexColumnNames": ("true",),
+    "spark.sql.session.timeZone": ("America/New_York", "Pacific/Apia", "Asia/Kathmandu"),
+    "spark.sql.sources.default": ("csv",),
+    "spark.sql.sources.partitionOverwriteMode": ("dynamic",),
+    "spark.sql.sources.useV1SourceList": ("",),
+    "spark.sql.storeAssignmentPolicy": ("STRICT", "LEGACY"),
+    "spark.sql.timestampType": ("TIMESTAMP_NTZ",),
+}  # fmt: skip
+"""What Spark's Parquet writer and row-level changes could obey."""

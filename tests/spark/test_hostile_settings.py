@@ -5,6 +5,7 @@ ATTACK_BUNDLES=40 tries so many bundles of settings (`make attack`), ATTACK_SEED
 
 import os
 import random
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark import Table
+from iceberg_spark import Table, TableScan
 from tests.spark.delete_commits import delete_keys, delete_positions
 from tests.spark.hostile_settings import bundle, every_setting, settings
 from tests.spark.native_tables import METADATA_COLUMNS, every_type_table, evolve, rows
@@ -23,8 +24,17 @@ SIZE = 60
 PLAIN = "select id, string(id) as s from range(9) where id > 3 order by id desc"
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A scan and what it gives without Spark's reader."""
+
+    scan: TableScan
+    type: Any
+    rows: list[str]
+
+
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> list[Table]:
+def known(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Known]:
     """Of all types, evolved with deletes of both kinds, and with names that are patterns."""
     plain = every_type_table(tmp_path_factory.mktemp("plain"))
     evolved = every_type_table(tmp_path_factory.mktemp("evolved"))
@@ -32,7 +42,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[Table]:
     delete_keys(evolved, [{"id": 4}], 0, (0,))
     evolve(evolved)
     evolved.append(pa.table({"id": [100], "b": [7], "s": pa.array([8], pa.int32())}))
-    return [plain, evolved, _oddly_named(tmp_path_factory.mktemp("names"))]
+    tables = plain, evolved, _oddly_named(tmp_path_factory.mktemp("names"))
+    scans = [table.scan(metadata_columns=METADATA_COLUMNS) for table in tables]
+    frames = [scan.to_df(spark, engine="arrow") for scan in scans]
+    return [Known(one, by.schema, rows(by)) for one, by in zip(scans, frames, strict=True)]
 
 
 def _oddly_named(folder: Path) -> Table:
@@ -49,18 +62,15 @@ def _oddly_named(folder: Path) -> Table:
 
 @pytest.mark.parametrize("number", range(BUNDLES))
 def test_no_row_depends_on_the_settings_of_a_session(
-    spark: Any, tables: list[Table], number: int
+    spark: Any, known: list[Known], number: int
 ) -> None:
     pick = random.Random(SEED * 1_000 + number)
     values = bundle(pick, every_setting(spark), SIZE)
-    scans = [table.scan(metadata_columns=METADATA_COLUMNS) for table in tables]
-    arrow = [scan.to_df(spark, engine="arrow") for scan in scans]
-    expected = [(frame.schema, rows(frame)) for frame in arrow]
-    before = [scan.to_df(spark) for scan in scans]
+    before = [one.scan.to_df(spark) for one in known]
     with settings(spark, values):
         spark.sql(PLAIN).collect()  # fails where Spark itself can't live with the settings
-        for scan, frame, (kind, live) in zip(scans, before, expected, strict=True):
-            after = scan.to_df(spark)
-            assert (frame.schema, after.schema) == (kind, kind), values
-            assert rows(frame) == live, f"made before {values}"
-            assert rows(after) == live, f"made after {values}"
+        for one, frame in zip(known, before, strict=True):
+            after = one.scan.to_df(spark)
+            assert (frame.schema, after.schema) == (one.type, one.type), values
+            assert rows(frame) == one.rows, f"made before {values}"
+            assert rows(after) == one.rows, f"made after {values}"

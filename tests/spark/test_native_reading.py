@@ -2,8 +2,8 @@
 
 import io
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +27,7 @@ from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field
 from tests.spark.delete_commits import delete_keys, delete_positions
+from tests.spark.hostile_settings import settings
 from tests.spark.native_tables import METADATA_COLUMNS, every_type_table, evolve, rows
 
 
@@ -160,18 +161,6 @@ def test_a_frame_with_deletes_leaves_the_active_session_as_it_is(
     assert active.equals(spark._jsparkSession)
 
 
-@contextmanager
-def settings(session: Any, values: dict[str, str]) -> Iterator[None]:
-    before = {key: session.conf.get(key, None) for key in values}
-    for key, value in values.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            session.conf.unset(key) if value is None else session.conf.set(key, value)
-
-
 HOSTILE = {
     FIELD_IDS: "false",
     "spark.sql.files.ignoreCorruptFiles": "true",
@@ -217,7 +206,7 @@ def test_deletes_hold_whatever_the_session_says(any_spark: Any, tmp_path: Path) 
     delete_keys(table, [{"k": "k4"}, {"k": None}])
     before = table.scan().to_df(any_spark)
     live = [0, 1, 3, 5, 6, 8, 9]
-    with settings(any_spark, HOSTILE):
+    with settings(any_spark, HOSTILE | PARSER):
         assert sorted(row.id for row in table.scan().to_df(any_spark).collect()) == live
         # Over Connect the frame is resolved anew, with Parquet as a V2 source.
         assert sorted(row.id for row in before.collect()) == live

@@ -11,7 +11,8 @@ from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field
 from tests.spark.delete_commits import delete_positions
-from tests.spark.test_native_reading import DEFAULTS, PARSER, settings
+from tests.spark.hostile_settings import settings
+from tests.spark.test_native_reading import DEFAULTS, PARSER
 
 
 def test_a_name_of_a_table_with_deletes_is_no_pattern_whatever_the_session_says(
