@@ -61,7 +61,7 @@ fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in row
 	@$(PY) -m tests.fuzz
 
 attack: setup ## Try many more hostile settings and sequences of verbs than the tests do; ATTACK_SEED=7 draws others
-	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py -q
+	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py tests/spark/test_hostile_writes.py -q
 	@$(WITH_SPARK) VERB_EXAMPLES=$${VERB_EXAMPLES:-10} $(PY) -m pytest tests/oracle/test_verb_sequences.py -q
 
 bench: setup ## Measure against Java Iceberg and plain Parquet; writes benchmarks/results.md
