@@ -22,6 +22,7 @@ from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.io.limits import Limits, limits_of
 from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.printable import printable
 
 SYNC = b"s" * 16
 MEGA = 1024 * 1024
@@ -228,7 +229,7 @@ def test_only_regular_files_are_opened(tmp_path: Path, kind: str):
             read(path)
     for form in (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO):
         with (
-            pytest.raises((StorageError, CorruptFileError), match=re.escape(path)),
+            pytest.raises((StorageError, CorruptFileError), match=re.escape(printable(path))),
             open_data_file(store, path, form),
         ):
             pass
