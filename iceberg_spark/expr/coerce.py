@@ -24,6 +24,7 @@ from iceberg_spark.expr.literals import (
     NANOS_PER_DAY,
     DateLiteral,
     LooseText,
+    Pattern,
     TimeLiteral,
     TimestampLiteral,
     date_from_text,
@@ -117,6 +118,8 @@ def coerce(term: BoundReference, literal: Any, time_zone: str | None) -> Coerced
     if isinstance(literal, np.generic):
         literal = literal.item()
     convert = _CONVERSIONS.get(type(term.field_type))
+    if isinstance(literal, Pattern) and not isinstance(term.field_type, StringType | UUIDType):
+        raise _mismatch(term, str(literal), " by LIKE, which needs a string column")
     if convert is None:
         raise _mismatch(term, literal)
     return convert(term, literal, time_zone)

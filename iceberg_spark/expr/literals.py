@@ -62,6 +62,12 @@ class LooseText:
     text: str
 
 
+class Pattern(str):
+    """The text of a LIKE without wildcards: Spark compares it with the text of any other type."""
+
+    __slots__ = ()
+
+
 def date_from_text(text: str) -> DateLiteral:
     """Parse Spark's date forms (`2024`, `2024-1`, `2024-01-31`, a time after it is ignored)."""
     found = _DATE_TEXT.fullmatch(text)

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.evaluate import compare, holds
-from iceberg_spark.expr.literals import LooseText
+from iceberg_spark.expr.literals import LooseText, Pattern
 from iceberg_spark.expr.nodes import (
     And,
     Comparison,
@@ -290,7 +290,7 @@ def _like(node: exp.Like, escape: str | None, whole: Node) -> Unbound:
         raise _refuse(whole)
     prefix, is_open = _prefix(pattern, escape, whole)
     column = _column(node.this)
-    test = StartsWith(column, prefix) if is_open else Comparison(Op.EQ, column, prefix)
+    test = StartsWith(column, prefix) if is_open else Comparison(Op.EQ, column, Pattern(prefix))
     return Not(test) if node.args.get("negate") else test
 
 

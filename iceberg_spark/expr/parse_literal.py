@@ -127,9 +127,9 @@ def _cast(node: Node) -> Any:
             f"'{node.sql('spark')}': a literal can't be cast to {node.to.sql('spark')} here"
         )
     loose = bool(node.meta.get(LOOSE))
-    if loose and node.to.this == _Kind.FLOAT:
+    if loose and (value is None or node.to.this == _Kind.FLOAT):
         raise InvalidExpressionError(
-            f"'{node.sql('spark')}': without ANSI mode whole numbers are compared as floats"
+            f"'{node.sql('spark')}': without ANSI mode the column may be cast to that type"
         )
     try:
         cast = None if value is None else convert(value)

@@ -18,7 +18,7 @@ SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
         *((name, pa.string()) for name in NAMES),
-        ("inner", pa.struct([(name, pa.string()) for name in NAMES])),
+        ("st", pa.struct([(name, pa.string()) for name in NAMES])),
     ]
 )
 
@@ -29,7 +29,7 @@ def q(name: str) -> str:
 
 def rows(*numbers: int, of: str = "v") -> pa.Table:
     odd = [dict.fromkeys(NAMES, f"{of}{number}") for number in numbers]
-    made = [{"id": n, **each, "inner": each} for n, each in zip(numbers, odd, strict=True)]
+    made = [{"id": n, **each, "st": each} for n, each in zip(numbers, odd, strict=True)]
     return pa.Table.from_pylist(made, schema=SCHEMA)
 
 
@@ -46,7 +46,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         str(tmp_path / "t"),
         SCHEMA,
         partition_by=[f"bucket(2, {q('a`b')})"],
-        sort_order=[f"{q(ODD)} desc", f"inner.{q('a.b.c')}"],
+        sort_order=[f"{q(ODD)} desc", f"st.{q('a.b.c')}"],
         properties=modes,
     )
 
@@ -58,16 +58,16 @@ def test_every_verb_takes_columns_of_any_name(spark: Any, table: Any) -> None:
     assert read(table) == read(table, spark) == expected
 
     sets = {q(name): f"upper({q(name)})" for name in NAMES}
-    sets |= {f"inner.{q(name)}": f"concat({q(name)}, inner.{q(name)})" for name in NAMES}
-    table.update(sets, where=f"{q(' ')} in ('v1', 'v4') and length(inner.{q('a.b.c')}) = 2")
+    sets |= {f"st.{q(name)}": f"concat({q(name)}, st.{q(name)})" for name in NAMES}
+    table.update(sets, where=f"{q(' ')} in ('v1', 'v4') and length(st.{q('a.b.c')}) = 2")
     for number in (1, 4):
         for name in NAMES:
             expected[number][name] = f"V{number}"
-            expected[number]["inner"][name] = f"v{number}v{number}"
+            expected[number]["st"][name] = f"v{number}v{number}"
     assert read(table, spark) == expected
 
     everything = " and ".join(f"lower({q(name)}) = 'v2'" for name in NAMES)
-    table.delete(f"{everything} and inner.{q('*')} = 'v2'")
+    table.delete(f"{everything} and st.{q('*')} = 'v2'")
     del expected[2]
     source = spark.createDataFrame(rows(3, 7, of="m"))
     (
@@ -97,17 +97,17 @@ def test_every_verb_takes_columns_of_any_name(spark: Any, table: Any) -> None:
 def test_reads_and_the_source_s_options_take_quoted_names(spark: Any, table: Any) -> None:
     table.append(rows(1, 2, 3))
     location = table.location()
-    scan = table.scan(selected_fields=(q(ODD), f"inner.{q('a`b')}"), row_filter=f"{q('*')} = 'v2'")
-    assert scan.to_arrow().to_pylist() == [{ODD: "v2", "inner": {"a`b": "v2"}}]
-    assert scan.to_df(spark).toArrow().to_pylist() == [{ODD: "v2", "inner": {"a`b": "v2"}}]
+    scan = table.scan(selected_fields=(q(ODD), f"st.{q('a`b')}"), row_filter=f"{q('*')} = 'v2'")
+    assert scan.to_arrow().to_pylist() == [{ODD: "v2", "st": {"a`b": "v2"}}]
+    assert scan.to_df(spark).toArrow().to_pylist() == [{ODD: "v2", "st": {"a`b": "v2"}}]
     reader = spark.read.format(FORMAT).options(
-        **{"columns": f"{q('a.b.c')},id", "row-filter": f"inner.{q('*')} = 'v3'"}
+        **{"columns": f"{q('a.b.c')},id", "row-filter": f"st.{q('*')} = 'v3'"}
     )
     assert [tuple(row) for row in reader.load(location).collect()] == [(3, "v3")]
     writer = spark.createDataFrame(rows(3, of="u")).coalesce(1).write.format(FORMAT).mode("append")
     writer.options(**{"write-mode": "upsert", "equality-fields": f"id,{q('a`b')}"}).save(location)
     said = q('say "x"')
-    query = f"select x.inner.{said} r, {q('1')} from `{location}` x where x.{q('{z}')} = 'u3'"
+    query = f"select x.st.{said} r, {q('1')} from `{location}` x where x.{q('{z}')} = 'u3'"
     assert [tuple(row) for row in ice.sql(spark, query).collect()] == [("u3", "u3")]
 
 

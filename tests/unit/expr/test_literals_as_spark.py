@@ -110,7 +110,8 @@ def test_columns_are_compared_in_the_type_that_spark_takes(text: str, expected: 
 @pytest.mark.parametrize(
     "text",
     [
-        "n < timestamp'2024-03-31 03:15:00'", "i = 'x'", "o = X'61'", "o = 1", "i in (1, '2')",
+        "n < timestamp'2024-03-31 03:15:00'", "i = 'x'", "o = 1",
+        "o = X'61'", "i like '5'", "t like '2024-01-01'", "i in (1, '2')",
         "t in (date'2024-01-01', '2024-01-02')",
         "u = '00000000-0000-0000-0000-00000000000A'", "f = 16777217", "l = '9223372036854775808'",
         "z < timestamp'2024-01-01 00:00:00+19:00'",
@@ -124,7 +125,14 @@ def test_comparisons_that_a_session_may_decide_otherwise_are_refused(text: str) 
 def test_without_ansi_mode_texts_meet_no_numbers() -> None:
     loose = Dialect(ansi=False)
     assert bound("s = '5' and t >= '2024-01-01'", loose) == "s = '5' AND t >= DATE '2024-01-01'"
-    for text in ("i = '5'", "d = '5'", "t in ('2024-01-01')", "i = cast(5 as string)", "l = 5F"):
+    for text in (
+        "i = '5'",
+        "d = '5'",
+        "t in ('2024-01-01')",
+        "i = cast(5 as string)",
+        "l = 5F",
+        "s <=> cast(null as int)",
+    ):
         with pytest.raises(InvalidExpressionError):
             bound(text, loose)
 
