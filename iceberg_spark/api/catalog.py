@@ -9,6 +9,7 @@ from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.registry import load_catalog as load
+from iceberg_spark.catalog.table_name import TableName, table_name
 from iceberg_spark.maintenance.drop import drop_table
 
 
@@ -28,13 +29,13 @@ class TableCatalog:
         """The catalog's name."""
         return self._catalog.name
 
-    def load_table(self, identifier: str) -> Table:
+    def load_table(self, identifier: TableName) -> Table:
         """Load a table. Raises NoSuchTableError."""
-        return Table(self._catalog, self._catalog.load(identifier))
+        return Table(self._catalog, self._catalog.load(table_name(identifier)))
 
     def create_table(
         self,
-        identifier: str,
+        identifier: TableName,
         schema: SchemaInput,
         *,
         partition_by: Sequence[str] | str = (),
@@ -43,19 +44,19 @@ class TableCatalog:
     ) -> Table:
         """Create an empty table, as `iceberg_spark.create_table` does."""
         made = properties or {}
-        return create(self._catalog, identifier, schema, partition_by, sort_order, made)
+        return create(self._catalog, table_name(identifier), schema, partition_by, sort_order, made)
 
-    def table_exists(self, identifier: str) -> bool:
+    def table_exists(self, identifier: TableName) -> bool:
         """Return whether there is a table of that name."""
-        return self._catalog.table_exists(identifier)
+        return self._catalog.table_exists(table_name(identifier))
 
-    def drop_table(self, identifier: str, purge: bool = False) -> None:
+    def drop_table(self, identifier: TableName, purge: bool = False) -> None:
         """Remove a table; with `purge` its files too, those in its own folders.
 
         Tables below its location and files that `add_files` took from elsewhere stay. Raises
         NoSuchTableError, and ValidationException for a purge where `gc.enabled` is false.
         """
-        drop_table(self._catalog, identifier, purge=purge)
+        drop_table(self._catalog, table_name(identifier), purge=purge)
 
 
 def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:

@@ -15,8 +15,8 @@ def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:
     loaded = catalog.load(shown.identifier)
     if loaded.metadata.table_uuid != shown.metadata.table_uuid:
         raise CommitFailedException(
-            f"{shown.identifier} is another table by now, it was dropped and created again: load "
-            "it to change it"
+            f"{shown.identifier} is another table by now, it was dropped and created again "
+            "(its uuid differs): load it to change it"
         )
     return loaded
 

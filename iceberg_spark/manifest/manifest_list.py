@@ -82,8 +82,8 @@ def _check_specs(found: Table, location: str, metadata: TableMetadata) -> None:
     unknown = set(pc.unique(specs).to_pylist()) - set(sizes)
     if unknown:
         raise CorruptFileError(
-            f"{location} lists manifests of partition specs {sorted(map(str, unknown))}, which the "
-            "table has not"
+            f"{location} lists manifests of partition spec {', '.join(sorted(map(str, unknown)))}, "
+            "which the table has not"
         )
 
 
