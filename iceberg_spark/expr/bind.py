@@ -267,6 +267,8 @@ def _compare_band(op: Op, ref: BoundReference, low: Any, high: Any) -> Bound:
 def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
     """Return the values of an IN as Spark compares them: all in one type, the widest.
 
+    Texts beside numbers are doubles then (ANSI mode), which a column of doubles is already.
+
     Raises InvalidExpressionError for texts beside other values, and without ANSI mode for texts
     against a column that is no text.
     """
@@ -275,7 +277,7 @@ def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
     if (
         texts
         and not isinstance(ref.field_type, StringType | UUIDType)
-        and (loose or len(texts) < len(literals))
+        and (loose or (len(texts) < len(literals) and not isinstance(ref.field_type, DoubleType)))
     ):
         raise InvalidExpressionError(
             f"Column '{ref.name}' has type {ref.field_type}: texts in its IN list are compared as "
