@@ -121,7 +121,8 @@ class Verbs(RuleBasedStateMachine):
             change = replace(change, global_delete=True)
         head, files = self.head(MAIN), self.files()
         try:
-            run(change, self.stale, self.stale, self.stale_view)
+            with self.stale.transaction() as tx:  # it stays on the version that it began with
+                run(change, tx, self.stale, self.stale_view)
         except (ValidationException, CommitFailedException):
             assert self.files() == files
             return
