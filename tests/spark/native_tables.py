@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import Row
 
 import iceberg_spark as ice
 from iceberg_spark import Table
@@ -89,5 +90,20 @@ def evolve(table: Table) -> None:
 
 
 def rows(frame: Any) -> list[str]:
-    """The rows as text in a fixed order: NaN equals itself there."""
-    return sorted(map(repr, frame.collect()))
+    """The rows as text in a fixed order: NaN equals itself there, bytes equal a bytearray."""
+    return sorted(repr(_with_bytes(row)) for row in frame.collect())
+
+
+def _with_bytes(value: Any) -> Any:
+    """Return a value of a row with bytes where PySpark may show binary as a bytearray."""
+    match value:
+        case bytearray():
+            return bytes(value)
+        case Row():
+            return tuple(zip(value.__fields__, map(_with_bytes, value), strict=True))
+        case list():
+            return [_with_bytes(each) for each in value]
+        case dict():
+            return {_with_bytes(key): _with_bytes(each) for key, each in value.items()}
+        case _:
+            return value

@@ -74,3 +74,11 @@ def test_no_row_depends_on_the_settings_of_a_session(
             assert (frame.schema, after.schema) == (one.type, one.type), values
             assert rows(frame) == one.rows, f"made before {values}"
             assert rows(after) == one.rows, f"made after {values}"
+
+
+def test_binary_is_the_same_row_however_python_is_shown_it(spark: Any) -> None:
+    frame = spark.sql("select x'38' b, array(struct(x'39' c)) l, map('k', x'3A') m")
+    expected = rows(frame)
+    with settings(spark, {"spark.sql.execution.pyspark.binaryAsBytes": "false"}):
+        assert type(frame.first().b) is bytearray
+        assert rows(frame) == expected
