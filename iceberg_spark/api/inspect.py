@@ -15,6 +15,7 @@ from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.request import inspection, parts, read_parts
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice
+from iceberg_spark.spec.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Inspect:
 
     def __repr__(self) -> str:
         names = "\n".join(f"  {name}()" for name in MetadataTable)
-        return f"Metadata tables of {self.loaded.identifier}\n{names}"
+        return printable(f"Metadata tables of {self.loaded.identifier}\n{names}")
 
     def history(self) -> pa.Table:
         """Return which snapshot became current when."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from iceberg_spark.catalog.catalog import LoadedTable
@@ -35,10 +36,16 @@ def table_html(loaded: LoadedTable) -> str:
         for label, value in _facts(metadata)
     )
     return (
-        f"<div><b>Iceberg table</b> <code>{html.escape(loaded.identifier)}</code>"
+        f"<div><b>Iceberg table</b> <code>{html.escape(printable(loaded.identifier))}</code>"
         f"<table>{facts}</table><table><tr><th>id</th><th>column</th><th>type</th><th></th>"
         f"<th>comment</th></tr>{columns}</table></div>"
     )
+
+
+def transaction_text(base: LoadedTable, actions: Sequence[object]) -> str:
+    """Return the changes of a transaction that is not committed, a line each."""
+    made = [f"  {type(action).__name__}" for action in actions] or ["  no change yet"]
+    return printable("\n".join([f"Transaction of {base.identifier}, not committed:", *made]))
 
 
 def _columns(metadata: TableMetadata) -> list[str]:

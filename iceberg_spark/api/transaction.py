@@ -14,6 +14,7 @@ from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
 from iceberg_spark.api.merge import MergeBuilder, MergeKeywords, MergeRequest
 from iceberg_spark.api.row_source import RowSource, write_rows
+from iceberg_spark.api.show import transaction_text
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
@@ -91,8 +92,7 @@ class TableTransaction:
         self._stage = (base.metadata, 0)
 
     def __repr__(self) -> str:
-        made = [f"  {type(action).__name__}" for action in self._actions] or ["  no change yet"]
-        return "\n".join([f"Transaction of {self._base.identifier}, not committed:", *made])
+        return transaction_text(self._base, self._actions)
 
     def __enter__(self) -> Self:
         return self

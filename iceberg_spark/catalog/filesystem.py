@@ -52,6 +52,7 @@ from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.updates import TableUpdate
 
 WAREHOUSE = "warehouse"
@@ -154,6 +155,7 @@ class FileSystemCatalog:
         was prepared for older metadata has another's sequence number.
         """
         table = self.location_of(identifier)
+        check_place(table)
         if base is None:
             return self._create(table, tuple(requirements), tuple(updates))
         found = self._committable(table)

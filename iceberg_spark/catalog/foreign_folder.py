@@ -16,6 +16,7 @@ from iceberg_spark.catalog.versions import newest_version
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.secrets import check_place
 
 _OWN = (METADATA_FOLDER, "data")
 _MARKS = {"_delta_log": "a Delta table", ".hoodie": "a Hudi table"}
@@ -59,10 +60,13 @@ def foreign_folder(io: FileIO, folder: str) -> ForeignFolder | None:
 def check_free(io: FileIO, folder: str, *, asked: bool) -> None:
     """Refuse to make a table where others keep theirs: its files would be taken for theirs.
 
+    A location that holds a secret is refused before anything is looked at.
+
     `asked` says that somebody called for the new table; a save that would make one by the way
     is refused beside plain data files as well, whose rows it would not show. Raises
     InvalidInputError.
     """
+    check_place(folder)
     found = foreign_folder(io, folder)
     if found is not None and (found.is_owned or (found.is_data and not asked)):
         raise InvalidInputError(

@@ -30,6 +30,7 @@ from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.updates import TableUpdate
 
 _tables: dict[tuple[str, str], LoadedTable] = {}
@@ -120,6 +121,7 @@ class MemoryCatalog:
         now_ms = int(time.time() * 1000)
         if newest is None:
             metadata = apply(None, updates, now_ms=now_ms)
+            check_place(metadata.location)
             version = 0
         else:
             now_ms = max(now_ms, newest.metadata.last_updated_ms)

@@ -6,23 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 
 from iceberg_spark.errors import redacted
+from iceberg_spark.spec.secrets import is_secret
 
-_SECRET = re.compile(
-    r"secret|password|passwd|token(?!-expires)|access.?key|account.?key|private.?key|credential"
-    r"|connection.?string|(?:^|[._-])(?:sas|key)(?:$|[._-])|session-kwargs",
-    re.IGNORECASE,
-)
-_NO_SECRET = re.compile(r"kms-key-id", re.IGNORECASE)  # a name that needs rights of its own
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
 """`spark.redaction.regex` as it is by default: the source is asked in a process without the
 session, whose own expression it cannot know."""
 _SHORTEST_SECRET = 4  # shorter values are part of too many words
-
-
-def is_secret(name: str, value: str = "") -> bool:
-    """Return whether a property must never be shown: by its name, or a password in its URL."""
-    by_name = _SECRET.search(name) is not None and _NO_SECRET.search(name) is None
-    return by_name or redacted(value) != value
 
 
 def shown_by_spark(options: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spec.secrets import check_stored
 
 DEFAULT_FORMAT_VERSION = 2
 FORMAT_VERSION = "format-version"
@@ -227,8 +228,8 @@ def prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
 def check_known_values(properties: Mapping[str, str]) -> None:
     """Check properties that a table is about to get.
 
-    Raises InvalidOptionError for a reserved name, a value that is not text, or a bad value of a
-    property that has a type or choices.
+    Raises InvalidOptionError for a reserved name, a value that is not text, a bad value of a
+    property that has a type or choices, or a secret.
     """
     check_not_reserved(properties)
     for key, value in properties.items():
@@ -244,6 +245,7 @@ def check_known_values(properties: Mapping[str, str]) -> None:
                     )
             case _:
                 text_property(properties, key, "")
+    check_stored(properties)
 
 
 def check_not_reserved(keys: Iterable[str]) -> None:
