@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from iceberg_spark.api.delete_rows import delete_rows
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.spelled import spelled
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
-from iceberg_spark.spark.native.session import active_session
-from iceberg_spark.spark.row_level.conditions import text_of, usable_filter
-from iceberg_spark.spark.row_level.delete import delete_on_spark, rewritten_on_spark
-from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.file_deletes import deletes_context
-from iceberg_spark.transaction.row_change import (
+from iceberg_spark.row_level.in_process import delete_rows
+from iceberg_spark.row_level.position_deletes import deletes_context
+from iceberg_spark.row_level.row_level_change import (
     REWRITE,
     PlannedChange,
     RowChange,
     RowVerb,
     dropped,
 )
-from iceberg_spark.transaction.target_files import Target, TargetOptions, target_files
+from iceberg_spark.row_level.target_files import Target, TargetOptions, target_files
+from iceberg_spark.spark.row_level.conditions import text_of, usable_filter
+from iceberg_spark.spark.row_level.delete import delete_on_spark, rewritten_on_spark
+from iceberg_spark.spark.session.active_session import active_session
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.context import WriteContext
-from iceberg_spark.write.strays import remove_strays
+from iceberg_spark.write.uncommitted_files import remove_strays
 
 Made = TypeVar("Made")
 IN_PROCESS_BYTES = 32 * 1024 * 1024

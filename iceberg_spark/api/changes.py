@@ -14,8 +14,8 @@ from iceberg_spark.errors import InvalidInputError, InvalidTypeError, NoSuchSnap
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest, change_batches
 from iceberg_spark.scan.changelog import ChangeStep, change_steps
-from iceberg_spark.spark.native.change_frame import change_frame
-from iceberg_spark.spark.native.session import needed_session
+from iceberg_spark.spark.reading.changelog_frame import change_frame
+from iceberg_spark.spark.session.active_session import needed_session
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 

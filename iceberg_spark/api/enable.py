@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.errors import InvalidTypeError
-from iceberg_spark.spark.adapt.worker_python import check_worker_python
-from iceberg_spark.spark.native.session import checked_session
+from iceberg_spark.spark.session.active_session import checked_session
+from iceberg_spark.spark.session.worker_python import check_worker_python
 
 _lock = threading.Lock()
 _enabled: set[str] = set()

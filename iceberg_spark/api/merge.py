@@ -13,9 +13,9 @@ from iceberg_spark.errors import (
     InvalidTypeError,
     ValidationException,
 )
+from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spark.row_level.merge_clauses import Does, Kind, MergeClause, check_order
 from iceberg_spark.spark.row_level.merge_source import MergeSource
-from iceberg_spark.transaction.row_change import ChangedRows
 
 
 class MergeKeywords(TypedDict, total=False):

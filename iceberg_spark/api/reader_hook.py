@@ -13,8 +13,8 @@ from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.options import read_options
 from iceberg_spark.spark.adapt.requested_scan import requested_scan, requested_split
 from iceberg_spark.spark.datasource.pinned import load, split_name
-from iceberg_spark.spark.native.plan_frame import plan_frame
-from iceberg_spark.spark.native.session import session_time_zone
+from iceberg_spark.spark.reading.plan_frame import plan_frame
+from iceberg_spark.spark.session.active_session import session_time_zone
 
 
 class ReaderHook:

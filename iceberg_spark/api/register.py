@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.spark.adapt.worker_python import check_worker_python
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
-from iceberg_spark.spark.native.session import checked_session
+from iceberg_spark.spark.session.active_session import checked_session
+from iceberg_spark.spark.session.worker_python import check_worker_python
 
 
 def register(spark: SparkSession) -> None:

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 from iceberg_spark.api.arguments import one_of
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.native.arranged_frame import DISTRIBUTIONS, distribution, is_sortable
-from iceberg_spark.spark.native.engine import ENGINES, Engine
-from iceberg_spark.spark.native.write_engine import write_engine
-from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spark.session.engine import ENGINES, Engine
+from iceberg_spark.spark.writing.distribution import DISTRIBUTIONS, distribution, is_sortable
+from iceberg_spark.spark.writing.write_engine import write_engine
+from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
+from iceberg_spark.write.align_batches import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.sorted_files import write_sorted_files

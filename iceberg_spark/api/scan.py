@@ -27,10 +27,14 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import scan_request
 from iceberg_spark.scan.split import split_options
-from iceberg_spark.spark.native.engine import ENGINES, Engine
-from iceberg_spark.spark.native.plan_frame import plan_frame, reading_lines
-from iceberg_spark.spark.native.session import active_session, needed_session, session_time_zone
-from iceberg_spark.spark.native.session_dialect import read_by_session
+from iceberg_spark.spark.reading.plan_frame import plan_frame, reading_lines
+from iceberg_spark.spark.session.active_session import (
+    active_session,
+    needed_session,
+    session_time_zone,
+)
+from iceberg_spark.spark.session.engine import ENGINES, Engine
+from iceberg_spark.spark.session.session_dialect import read_by_session
 from iceberg_spark.spec.printable import printable
 
 _NUMBERS = (

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
-from iceberg_spark.spark.adapt.worker_python import check_worker_python
-from iceberg_spark.spark.native.session import checked_session
+from iceberg_spark.spark.session.active_session import checked_session
+from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.query import QueriedTable, plan_query
 from iceberg_spark.spec.printable import printable
 

@@ -28,9 +28,10 @@ from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.native.arranged_frame import Distribution
-from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spark.row_level.merge_source import MergeSource
+from iceberg_spark.spark.session.engine import Engine
+from iceberg_spark.spark.writing.distribution import Distribution
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -38,7 +39,6 @@ from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.row_change import ChangedRows
 from iceberg_spark.write.upsert_result import UpsertResult
 
 

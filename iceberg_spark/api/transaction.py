@@ -28,13 +28,22 @@ from iceberg_spark.errors import (
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.native.arranged_frame import Distribution
-from iceberg_spark.spark.native.engine import Engine
-from iceberg_spark.spark.native.session import needed_session, session_time_zone
-from iceberg_spark.spark.native.session_dialect import read_by_session, session_dialect
+from iceberg_spark.row_level.row_level_change import (
+    ChangedRows,
+    PlannedChange,
+    RowLevelMode,
+    RowVerb,
+    row_change_action,
+)
+from iceberg_spark.row_level.target_files import TargetOptions
+from iceberg_spark.row_level.upsert_rows import UpsertRows
 from iceberg_spark.spark.row_level.merge_modes import merge_on_spark
 from iceberg_spark.spark.row_level.merge_source import MergeSource
 from iceberg_spark.spark.row_level.update import update_on_spark
+from iceberg_spark.spark.session.active_session import needed_session, session_time_zone
+from iceberg_spark.spark.session.engine import Engine
+from iceberg_spark.spark.session.session_dialect import read_by_session, session_dialect
+from iceberg_spark.spark.writing.distribution import Distribution
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
@@ -42,23 +51,14 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_committed, staged
+from iceberg_spark.transaction.conflict_scope import Planned
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
-from iceberg_spark.transaction.row_change import (
-    ChangedRows,
-    PlannedChange,
-    RowLevelMode,
-    RowVerb,
-    row_change_action,
-)
 from iceberg_spark.transaction.set_schema import SetSchema
 from iceberg_spark.transaction.set_sort_order import SetSortOrder
 from iceberg_spark.transaction.set_spec import SetSpec
-from iceberg_spark.transaction.target_files import TargetOptions
 from iceberg_spark.transaction.update_properties import UpdateProperties, set_name_mapping
-from iceberg_spark.transaction.upsert_rows import UpsertRows
-from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context

@@ -12,7 +12,7 @@ from iceberg_spark.spark.row_level.upsert import plan_upsert, run_upsert
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
 from iceberg_spark.write.context import TaskId
-from iceberg_spark.write.strays import remove_aborted, remove_strays
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays
 from iceberg_spark.write.upsert_context import UpsertContext
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.checkup.report import Finding, State
 from iceberg_spark.spark.adapt.options import FORMAT_NAME
-from iceberg_spark.spark.native.session import active_session, checked_session
+from iceberg_spark.spark.session.active_session import active_session, checked_session
 
 _WORKERS = "Python of the workers"
 _ASK = (

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import assert_never
 
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.formats.avro_data_reader import open_avro
+from iceberg_spark.formats.avro.data_reader import open_avro
 from iceberg_spark.formats.data_file import DataFileReader
 from iceberg_spark.formats.orc_reader import open_orc
 from iceberg_spark.formats.parquet_reader import open_parquet

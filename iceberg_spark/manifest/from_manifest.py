@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.avro_container import parse_container
+from iceberg_spark.formats.avro.container import parse_container
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import limits_of

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.schema import field_id
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.avro_columns import read_avro_files
+from iceberg_spark.formats.avro.columns import read_avro_files
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 
 Table: TypeAlias = Any  # pyarrow ships no types

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.schema import field_id, to_arrow
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
-from iceberg_spark.formats.avro_columns import read_avro_columns, read_avro_files
-from iceberg_spark.formats.avro_schema import avro_record
-from iceberg_spark.formats.avro_writer import write_avro
+from iceberg_spark.formats.avro.columns import read_avro_columns, read_avro_files
+from iceberg_spark.formats.avro.schema import avro_record
+from iceberg_spark.formats.avro.writer import write_avro
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.arrays import concat, map_entries, struct_of, validity
 from iceberg_spark.arrow.schema import field_id
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
-from iceberg_spark.formats.avro_columns import read_avro_columns
+from iceberg_spark.formats.avro.columns import read_avro_columns
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import Limits, limits_of

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_children
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.formats.avro_schema import avro_record
-from iceberg_spark.formats.avro_writer import write_avro
+from iceberg_spark.formats.avro.schema import avro_record
+from iceberg_spark.formats.avro.writer import write_avro
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.columns import (
     DATA_FILE_ID,
@@ -64,7 +64,7 @@ def write_manifest(io: FileIO, path: str, **parts: Unpack[ManifestParts]) -> Man
     bounds are carried as they are. Sequence numbers that are None stay null in the file, so
     that they are inherited on read and a retried commit needs no new manifest; an entry without
     a snapshot id gets `snapshot_id`. `tuple_type` is the spec's partition type where `schema`
-    has lost a source column. `codec` as in `avro_writer.write_avro`.
+    has lost a source column. `codec` as in `avro.writer.write_avro`.
 
     Raises InvalidInputError for delete files in format version 1, for existing or deleted
     entries without a data sequence number, and for values that don't fit the spec.

@@ -30,10 +30,10 @@ from iceberg_spark.spec.summary import (
 from iceberg_spark.spec.updates import SetSnapshotRef
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflicts import History, history_since, no_added_data_files
-from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
 from iceberg_spark.transaction.new_manifests import data_files_of
-from iceberg_spark.transaction.selection import Mask, Partitions, Paths, Selection
+from iceberg_spark.transaction.removed_entries import Mask, Partitions, Paths, Selection
+from iceberg_spark.transaction.snapshot_change import FileChange, Removed, Wanted
 
 
 class CherryPick:

@@ -11,9 +11,9 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
-from iceberg_spark.transaction.file_change import FileChange, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
-from iceberg_spark.transaction.selection import MatchingRows, Paths, Selection
+from iceberg_spark.transaction.removed_entries import MatchingRows, Paths, Selection
+from iceberg_spark.transaction.snapshot_change import FileChange, Wanted
 
 
 class DeleteFiles:

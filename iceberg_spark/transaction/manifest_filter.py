@@ -24,7 +24,7 @@ from iceberg_spark.transaction.new_manifests import (
     with_status,
     write_entries,
 )
-from iceberg_spark.transaction.selection import Paths, Selection
+from iceberg_spark.transaction.removed_entries import Paths, Selection
 from iceberg_spark.transaction.snapshot_producer import SnapshotProducer
 
 

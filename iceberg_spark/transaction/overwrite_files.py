@@ -13,6 +13,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
+from iceberg_spark.transaction.conflict_scope import Planned, bind_again, may_match_filter
 from iceberg_spark.transaction.conflicts import (
     history_since,
     no_added_data_files,
@@ -20,10 +21,9 @@ from iceberg_spark.transaction.conflicts import (
     no_new_deletes_for,
     no_removed_data_files,
 )
-from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
-from iceberg_spark.transaction.planned import Planned, bind_again, may_match_filter
-from iceberg_spark.transaction.selection import MatchingRows, Paths, Selection
+from iceberg_spark.transaction.removed_entries import MatchingRows, Paths, Selection
+from iceberg_spark.transaction.snapshot_change import FileChange, Removed, Wanted
 
 
 class OverwriteFiles:

@@ -20,10 +20,10 @@ from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflicts import History, history_since
-from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
 from iceberg_spark.transaction.new_manifests import data_files_of
-from iceberg_spark.transaction.selection import Paths
+from iceberg_spark.transaction.removed_entries import Paths
+from iceberg_spark.transaction.snapshot_change import FileChange, Removed, Wanted
 
 _ADD_DATA = (Operation.APPEND, Operation.OVERWRITE, Operation.REPLACE)
 

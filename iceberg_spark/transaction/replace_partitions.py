@@ -15,15 +15,15 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.spec.summary import REPLACE_PARTITIONS
 from iceberg_spark.transaction.action import ActionCommit
+from iceberg_spark.transaction.conflict_scope import Planned
 from iceberg_spark.transaction.conflicts import (
     history_since,
     no_added_data_files,
     no_added_delete_files,
     no_removed_data_files,
 )
-from iceberg_spark.transaction.file_change import FileChange, Wanted
-from iceberg_spark.transaction.planned import Planned
-from iceberg_spark.transaction.selection import Everything, Mask, Partitions, Selection
+from iceberg_spark.transaction.removed_entries import Everything, Mask, Partitions, Selection
+from iceberg_spark.transaction.snapshot_change import FileChange, Wanted
 
 
 class ReplacePartitions:

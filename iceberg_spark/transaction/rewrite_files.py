@@ -10,9 +10,9 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflicts import history_since, no_new_deletes_for
-from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
-from iceberg_spark.transaction.selection import Paths, Selection
+from iceberg_spark.transaction.removed_entries import Paths, Selection
+from iceberg_spark.transaction.snapshot_change import FileChange, Removed, Wanted
 
 
 class RewriteFiles:

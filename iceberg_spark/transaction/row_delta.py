@@ -10,6 +10,7 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
+from iceberg_spark.transaction.conflict_scope import Planned, bound_filter, may_match_filter
 from iceberg_spark.transaction.conflicts import (
     data_files_exist,
     history_since,
@@ -17,10 +18,9 @@ from iceberg_spark.transaction.conflicts import (
     no_added_delete_files,
     no_new_deletes_for,
 )
-from iceberg_spark.transaction.file_change import FileChange, Removed, Wanted
 from iceberg_spark.transaction.manifest_filter import check_all_removed
-from iceberg_spark.transaction.planned import Planned, bound_filter, may_match_filter
-from iceberg_spark.transaction.selection import Paths, Selection
+from iceberg_spark.transaction.removed_entries import Paths, Selection
+from iceberg_spark.transaction.snapshot_change import FileChange, Removed, Wanted
 
 
 class RowDelta:

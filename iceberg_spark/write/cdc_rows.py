@@ -17,7 +17,7 @@ from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
-from iceberg_spark.write.check_schema import AlignPlan, align
+from iceberg_spark.write.align_columns import AlignPlan, align
 from iceberg_spark.write.partitioned import source_column
 from iceberg_spark.write.upsert_context import UpsertContext
 

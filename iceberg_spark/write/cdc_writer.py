@@ -20,8 +20,8 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.properties import DELETE_GRANULARITY, text_property
+from iceberg_spark.write.batch_chunks import chunks, overlap
 from iceberg_spark.write.cdc_rows import CdcReader
-from iceberg_spark.write.chunks import chunks, overlap
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.data_file_writer import rolling_data_files
 from iceberg_spark.write.equality_delete_writer import rolling_equality_deletes

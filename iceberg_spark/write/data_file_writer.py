@@ -16,7 +16,7 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.write.chunks import chunks, overlap
+from iceberg_spark.write.batch_chunks import chunks, overlap
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import OpenFile, data_shape

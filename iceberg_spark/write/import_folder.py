@@ -10,7 +10,7 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.write.imported_file import data_file_from_parquet, partition_values_from_path
+from iceberg_spark.write.describe_imported import data_file_from_parquet, partition_values_from_path
 
 _HIDDEN = ("_", ".")
 _THREADS = 8  # footers are small reads, most of the time is waiting for them

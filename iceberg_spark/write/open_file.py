@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import IcebergError, StorageError, UnsupportedError
-from iceberg_spark.formats.avro_data_writer import AvroFileWriter, avro_layout
+from iceberg_spark.formats.avro.data_writer import AvroFileWriter, avro_layout
 from iceberg_spark.formats.file_writer import FileWriter
 from iceberg_spark.formats.metrics_modes import MetricsMode, metrics_modes
 from iceberg_spark.formats.orc_writer import OrcFileWriter, orc_layout

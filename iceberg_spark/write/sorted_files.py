@@ -25,7 +25,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField, SortOrder
 from iceberg_spark.spec.transform_result import can_transform
 from iceberg_spark.spec.transforms import UnknownTransform, VoidTransform
-from iceberg_spark.write.chunks import chunks
+from iceberg_spark.write.batch_chunks import chunks
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.partitioned import source_column

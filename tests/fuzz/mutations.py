@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from iceberg_spark.errors import IcebergError
-from iceberg_spark.formats.avro_container import (
+from iceberg_spark.formats.avro.container import (
     AvroContainer,
     decompressed,
     header_bytes,

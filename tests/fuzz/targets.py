@@ -33,7 +33,7 @@ from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_jso
 from iceberg_spark.spec.rest_json import requirement_from_json, update_from_json
 from iceberg_spark.spec.transform_text import parse_transform
 from iceberg_spark.spec.type_text import parse_type
-from iceberg_spark.write.imported_file import data_file_from_parquet
+from iceberg_spark.write.describe_imported import data_file_from_parquet
 from tests.builders import EVENTS
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -4,7 +4,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.session.engine import Engine
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import frame
 

@@ -5,7 +5,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.spark.native.engine import Engine
+from iceberg_spark.spark.session.engine import Engine
 from tests.oracle import duckdb_reader, rows
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import data_files, frame, identifier, load, location, read

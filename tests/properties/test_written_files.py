@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.formats.avro_data_writer import AvroFileWriter, avro_layout
+from iceberg_spark.formats.avro.data_writer import AvroFileWriter, avro_layout
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.formats.orc_writer import OrcFileWriter, orc_layout
 from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout

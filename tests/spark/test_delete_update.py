@@ -9,7 +9,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
-from iceberg_spark.spark.native.write_files import write_frame
+from iceberg_spark.spark.writing.write_files import write_frame
 
 MODES = ("copy-on-write", "merge-on-read")
 ROW = ("id", "cast(id * 10 as int) v", "if(id = 9, null, cast(id % 3 as string)) k")

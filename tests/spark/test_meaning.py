@@ -20,7 +20,7 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.expr.sql import parse_predicate
-from iceberg_spark.spark.native.session_dialect import session_dialect
+from iceberg_spark.spark.session.session_dialect import session_dialect
 from tests.spark.settings import settings
 
 BIG = 2**53

@@ -17,13 +17,13 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.native import relation as relation_module
-from iceberg_spark.spark.native.native_session import (
+from iceberg_spark.spark.reading import parquet_relation as relation_module
+from iceberg_spark.spark.reading.plan_frame import plan_frame
+from iceberg_spark.spark.reading.reading_session import (
     FIELD_IDS,
     LISTING_THRESHOLD,
     ON_THE_DRIVER,
 )
-from iceberg_spark.spark.native.plan_frame import plan_frame
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field
 from tests.spark.delete_commits import delete_keys, delete_positions

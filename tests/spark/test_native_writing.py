@@ -22,17 +22,17 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.native import native_write
-from iceberg_spark.spark.native.shuffle import NO_SHUFFLE, shuffle_of
-from iceberg_spark.spark.native.write_engine import write_engine
-from iceberg_spark.spark.native.write_files import write_frame
-from iceberg_spark.spark.native.write_settings import WRITE_SETTINGS, write_settings
+from iceberg_spark.spark.writing import write_by_spark as native_write
+from iceberg_spark.spark.writing.shuffle import NO_SHUFFLE, shuffle_of
+from iceberg_spark.spark.writing.write_engine import write_engine
+from iceberg_spark.spark.writing.write_files import write_frame
+from iceberg_spark.spark.writing.write_settings import WRITE_SETTINGS, write_settings
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.transforms import BucketTransform
 from iceberg_spark.spec.types import LongType
-from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.describe_written import NotInFooterError, describer
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.written_file import NotInFooterError, describer
 from tests.oracle import rows as samples
 from tests.oracle.java_api import frame as frame_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 import iceberg_spark as ice
-from iceberg_spark.spark.native.plan_frame import plan_frame
+from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field
 from tests.spark.delete_commits import delete_positions

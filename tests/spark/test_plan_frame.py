@@ -10,8 +10,8 @@ from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructFi
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.scan.split import split_options
-from iceberg_spark.spark.native import arrow_frame
-from iceberg_spark.spark.native.plan_frame import plan_frame
+from iceberg_spark.spark.reading import worker_frame as arrow_frame
+from iceberg_spark.spark.reading.plan_frame import plan_frame
 
 ROWS = 1000
 

@@ -13,7 +13,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.spark.native.plan_frame import plan_frame
+from iceberg_spark.spark.reading.plan_frame import plan_frame
 from tests.spark.test_native_reading import explained
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from iceberg_spark.spark.adapt.in_worker import in_worker
+from iceberg_spark.spark.session.in_worker import in_worker
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 Task: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]

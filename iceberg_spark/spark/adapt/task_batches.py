@@ -11,8 +11,8 @@ from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.batches import spark_batches
-from iceberg_spark.spark.adapt.compat import expected_arrow_schema
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.compat import expected_arrow_schema
 
 
 def task_batches(context: ScanContext, tasks: Iterable[FileScanTask]) -> Iterator[pa.RecordBatch]:

@@ -18,11 +18,11 @@ from iceberg_spark.inspect.request import Inspection, Part, inspection, parts, r
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice
 from iceberg_spark.scan.split import pack, split_options
 from iceberg_spark.spark.adapt.batches import spark_batches
-from iceberg_spark.spark.adapt.compat import expected_arrow_schema
-from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import ReadOptions
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.datasource.pinned import PinnedTable, load
+from iceberg_spark.spark.session.compat import expected_arrow_schema
+from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import METADATA_SPLIT_SIZE, int_property

@@ -13,12 +13,12 @@ from iceberg_spark.expr.nodes import And
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spark.adapt.filters import to_predicate
-from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import ReadOptions
 from iceberg_spark.spark.adapt.requested_scan import requested_split
 from iceberg_spark.spark.adapt.task_batches import task_batches
 from iceberg_spark.spark.datasource.messages import TaskGroup
 from iceberg_spark.spark.datasource.pinned import PinnedTable
+from iceberg_spark.spark.session.in_worker import in_worker
 
 
 class BatchReader(DataSourceReader):

@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import (
     FORMAT_NAME,
     ReadOptions,
@@ -29,6 +28,7 @@ from iceberg_spark.spark.datasource.pinned import PinnedTable, load, split_name
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
 from iceberg_spark.spark.datasource.upsert_writer import plan_upsert
 from iceberg_spark.spark.datasource.writer import plan_write
+from iceberg_spark.spark.session.in_worker import in_worker
 
 
 class PyIcebergLiteSource(DataSource):

@@ -20,18 +20,18 @@ from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.adapt.in_worker import in_worker
+from iceberg_spark.row_level.upsert_rows import UpsertRows
 from iceberg_spark.spark.adapt.options import WriteOptions
-from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.datasource.messages import ChangesWritten
 from iceberg_spark.spark.datasource.writer import align_options, context_of
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.transaction.commit import commit, removed_unless_committed
-from iceberg_spark.transaction.upsert_rows import UpsertRows
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
-from iceberg_spark.write.strays import remove_aborted, remove_strays
 from iceberg_spark.write.task_keys import KeyCollector, key_files, refuse_shared_keys
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays
 from iceberg_spark.write.upsert_context import UpsertContext, live_spec_ids, upsert_context
 
 

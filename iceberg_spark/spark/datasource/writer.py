@@ -22,12 +22,12 @@ from iceberg_spark.errors import NoSuchTableError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.options import WriteOptions
-from iceberg_spark.spark.adapt.task import task_id, was_tried_before
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.datasource.creation import check_creation_options
 from iceberg_spark.spark.datasource.messages import FilesWritten
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.task import task_id, was_tried_before
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.known_properties import misspelt
@@ -44,11 +44,11 @@ from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
 from iceberg_spark.transaction.set_schema import SetSchema
-from iceberg_spark.write.aligned import AlignOptions, aligned, check_columns
+from iceberg_spark.write.align_batches import AlignOptions, aligned, check_columns
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.strays import remove_aborted, remove_other_attempts
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
 
 
 @dataclass(frozen=True, slots=True)

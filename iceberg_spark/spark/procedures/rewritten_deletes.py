@@ -13,12 +13,12 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner, run_here
 from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spark.adapt.in_worker import in_worker
-from iceberg_spark.spark.adapt.task import task_id
-from iceberg_spark.spark.adapt.worker_python import check_worker_python
-from iceberg_spark.spark.native.session import active_session
+from iceberg_spark.spark.session.active_session import active_session
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.task import task_id
+from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.write.strays import remove_aborted
+from iceberg_spark.write.uncommitted_files import remove_aborted
 
 _MOST_TASKS = 1000
 

@@ -23,9 +23,9 @@ from iceberg_spark.maintenance.reachable import (
 )
 from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.manifest.live_files import FILES
-from iceberg_spark.spark.adapt.in_worker import in_worker
-from iceberg_spark.spark.adapt.worker_python import check_worker_python
-from iceberg_spark.spark.native.session import active_session
+from iceberg_spark.spark.session.active_session import active_session
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.worker_python import check_worker_python
 
 Table: TypeAlias = Any  # pyarrow ships no types
 

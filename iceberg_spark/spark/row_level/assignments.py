@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
-from iceberg_spark.spark.row_level.target_frames import column
+from iceberg_spark.spark.row_level.target_rows import column
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema

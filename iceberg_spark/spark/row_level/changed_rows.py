@@ -8,11 +8,12 @@ from functools import reduce
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.native.arranged_frame import arrangement, is_sortable
-from iceberg_spark.spark.native.native_write import table_column
-from iceberg_spark.spark.native.write_files import write_frame
-from iceberg_spark.spark.row_level.target_frames import column
+from iceberg_spark.spark.row_level.target_rows import column
+from iceberg_spark.spark.writing.distribution import arrangement, is_sortable
+from iceberg_spark.spark.writing.write_by_spark import table_column
+from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.properties import (
     DELETE_DISTRIBUTION_MODE,
@@ -21,8 +22,7 @@ from iceberg_spark.spec.properties import (
     WRITE_DISTRIBUTION_MODE,
     text_property,
 )
-from iceberg_spark.transaction.row_change import RowVerb
-from iceberg_spark.write.aligned import AlignOptions
+from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 
 _MODES = {

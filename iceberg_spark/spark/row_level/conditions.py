@@ -16,8 +16,8 @@ from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, And, Unbound
 from iceberg_spark.expr.spelled import spelled
 from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.transaction.row_change import RowVerb
 
 _PROBE = "__iceberg_spark_probe"
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"

@@ -9,6 +9,21 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.row_level.position_deletes import DeletesWriter
+from iceberg_spark.row_level.row_level_change import (
+    ChangedRows,
+    PlannedChange,
+    RowChange,
+    RowVerb,
+    dropped,
+)
+from iceberg_spark.row_level.target_files import (
+    Target,
+    all_rows,
+    data_file,
+    only_files,
+    target_files,
+)
 from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import (
     check_condition,
@@ -17,26 +32,11 @@ from iceberg_spark.spark.row_level.conditions import (
     text_of,
     usable_filter,
 )
-from iceberg_spark.spark.row_level.one_time import clock
+from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.target_frames import PLACE, empty_frame, rows_frame
+from iceberg_spark.spark.row_level.target_rows import PLACE, empty_frame, rows_frame
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.file_deletes import DeletesWriter
-from iceberg_spark.transaction.row_change import (
-    ChangedRows,
-    PlannedChange,
-    RowChange,
-    RowVerb,
-    dropped,
-)
-from iceberg_spark.transaction.target_files import (
-    Target,
-    all_rows,
-    data_file,
-    only_files,
-    target_files,
-)
 from iceberg_spark.write.context import WriteContext
 
 

@@ -16,6 +16,7 @@ from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import Or, Unbound
+from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.row_level.conditions import (
     all_of,
@@ -27,6 +28,7 @@ from iceberg_spark.spark.row_level.conditions import (
     text_of,
     usable_filter,
 )
+from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.merge_clauses import (
     CLAUSE,
     Clauses,
@@ -35,10 +37,8 @@ from iceberg_spark.spark.row_level.merge_clauses import (
     matched_clauses,
 )
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
-from iceberg_spark.spark.row_level.one_time import clock
 from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
-from iceberg_spark.spark.row_level.target_frames import column, empty_frame, rows_frame
-from iceberg_spark.transaction.row_change import RowVerb
+from iceberg_spark.spark.row_level.target_rows import column, empty_frame, rows_frame
 from iceberg_spark.write.context import WriteContext
 
 _BROADCAST_BYTES = 48 * 1024 * 1024

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.position_deletes import ACTION, DELETE, KEEP, UPDATE
-from iceberg_spark.spark.row_level.target_frames import column, row_type
+from iceberg_spark.spark.row_level.target_rows import column, row_type
 from iceberg_spark.spec.schema import Schema
 
 CLAUSE = "__clause"

@@ -8,6 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from iceberg_spark.row_level.position_deletes import DeletesWriter
+from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
+from iceberg_spark.row_level.target_files import all_rows, data_file, only_files, target_files
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter
@@ -22,11 +25,8 @@ from iceberg_spark.spark.row_level.position_deletes import (
     twice_error,
     write_deletes,
 )
-from iceberg_spark.spark.row_level.target_frames import FILE, PLACE, POS
+from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.file_deletes import DeletesWriter
-from iceberg_spark.transaction.row_change import ChangedRows, PlannedChange, RowChange, RowVerb
-from iceberg_spark.transaction.target_files import all_rows, data_file, only_files, target_files
 from iceberg_spark.write.context import WriteContext
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.spark.adapt.in_worker import in_worker
+from iceberg_spark.spark.session.in_worker import in_worker
 
 PACKED = "number int, file string, rows binary"
 """What comes of packing: the number of the file's group, its path, and its rows' other columns."""

@@ -1,7 +1,7 @@
 """Position deletes written by Spark's tasks: rows that are gone, by file and position.
 
 The tasks that find the rows pack the positions of each data file (see `packed_rows`), or mark them
-where nothing but the place is to be known (see `marked_rows`). Of small tables the driver gathers
+where nothing but the place is to be known (see `position_bits`). Of small tables the driver gathers
 these and writes the deletes; of others one task does so for each file (or partition, as the
 granularity says), and nothing else is shuffled. A task holds the positions of one such group.
 """
@@ -23,21 +23,21 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spark.adapt.in_worker import in_worker
-from iceberg_spark.spark.adapt.task import task_id
-from iceberg_spark.spark.row_level.marked_rows import marked_rows
-from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
-from iceberg_spark.spark.row_level.target_frames import FILE, POS
-from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.spec.partition import partition_key
-from iceberg_spark.transaction.file_deletes import (
+from iceberg_spark.row_level.position_deletes import (
     DeletesWriter,
     Positions,
     deletes_context,
     first_of_each,
 )
-from iceberg_spark.write.strays import remove_aborted, remove_strays
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
+from iceberg_spark.spark.row_level.position_bits import marked_rows
+from iceberg_spark.spark.row_level.target_rows import FILE, POS
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.task import task_id
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.partition import partition_key
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays
 
 ACTION, SOURCE_ROW = "__action", "__source_row"
 KEEP, UPDATE, DELETE = 0, 1, 2

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from iceberg_spark.spark.row_level.target_frames import FILE
+from iceberg_spark.spark.row_level.target_rows import FILE
 
 
 def rows_by_file(rows: DataFrame) -> Mapping[str, int]:

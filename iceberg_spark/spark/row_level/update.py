@@ -11,6 +11,15 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.row_level.position_deletes import DeletesWriter
+from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
+from iceberg_spark.row_level.target_files import (
+    Target,
+    all_rows,
+    data_file,
+    only_files,
+    target_files,
+)
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import (
@@ -20,9 +29,9 @@ from iceberg_spark.spark.row_level.conditions import (
     usable_filter,
 )
 from iceberg_spark.spark.row_level.delete import matching
-from iceberg_spark.spark.row_level.one_time import clock
+from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.target_frames import (
+from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
     column,
     empty_frame,
@@ -30,15 +39,6 @@ from iceberg_spark.spark.row_level.target_frames import (
     rows_frame,
 )
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
-from iceberg_spark.transaction.file_deletes import DeletesWriter
-from iceberg_spark.transaction.row_change import ChangedRows, PlannedChange, RowChange, RowVerb
-from iceberg_spark.transaction.target_files import (
-    Target,
-    all_rows,
-    data_file,
-    only_files,
-    target_files,
-)
 from iceberg_spark.write.context import WriteContext
 
 

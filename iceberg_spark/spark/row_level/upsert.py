@@ -12,13 +12,13 @@ from pyspark.sql import Column, DataFrame
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.spark.adapt.in_worker import in_worker
 from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
-from iceberg_spark.spark.adapt.task import task_id
 from iceberg_spark.spark.adapt.types import from_spark
-from iceberg_spark.spark.adapt.worker_python import check_worker_python
-from iceberg_spark.spark.native.frame_columns import source_column
 from iceberg_spark.spark.row_level.input_order import SEQUENCE, numbered
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.task import task_id
+from iceberg_spark.spark.session.worker_python import check_worker_python
+from iceberg_spark.spark.writing.align_columns import source_column
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
 from iceberg_spark.write.upsert_context import UpsertContext

@@ -23,9 +23,9 @@ from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spark.adapt.options import FORMAT_NAME
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.datasource.pinned import split_name
-from iceberg_spark.spark.native.plan_frame import plan_frame
-from iceberg_spark.spark.native.session import session_time_zone
-from iceberg_spark.spark.native.session_dialect import session_dialect
+from iceberg_spark.spark.reading.plan_frame import plan_frame
+from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
 from iceberg_spark.spark.sql.references import (

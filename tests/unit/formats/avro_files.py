@@ -8,7 +8,7 @@ from typing import Any
 
 import fastavro
 
-from iceberg_spark.formats.avro_schema import avro_record
+from iceberg_spark.formats.avro.schema import avro_record
 from iceberg_spark.spec.types import IcebergType, NestedField, StructType
 from tests.builders import type_of
 

@@ -17,7 +17,7 @@ import pytest
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
-from iceberg_spark.formats.avro_data_writer import AvroFileWriter, avro_layout
+from iceberg_spark.formats.avro.data_writer import AvroFileWriter, avro_layout
 from iceberg_spark.formats.file_writer import WrittenFile
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.formats.orc_tail import stripes

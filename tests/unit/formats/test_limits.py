@@ -15,9 +15,9 @@ import pytest
 
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.errors import CorruptFileError, IcebergError, InvalidOptionError, StorageError
-from iceberg_spark.formats.avro_columns import read_avro_columns
-from iceberg_spark.formats.avro_container import header_bytes, zigzag
-from iceberg_spark.formats.avro_types import parse_record
+from iceberg_spark.formats.avro.columns import read_avro_columns
+from iceberg_spark.formats.avro.container import header_bytes, zigzag
+from iceberg_spark.formats.avro.types import parse_record
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.io.limits import Limits, limits_of

@@ -23,9 +23,9 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.append import AppendFiles
 from iceberg_spark.transaction.commit import RetryPolicy, commit, removed_unless_committed
+from iceberg_spark.transaction.conflict_scope import Planned
 from iceberg_spark.transaction.create_table import create_table
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.update_properties import UpdateProperties
 from tests.unit.transaction.tables import (
     CATALOG,

@@ -8,7 +8,7 @@ from iceberg_spark.errors import ValidationException
 from iceberg_spark.spec.spec_evolution import SpecUpdate
 from iceberg_spark.spec.transforms import BucketTransform
 from iceberg_spark.transaction.append import AppendFiles
-from iceberg_spark.transaction.planned import Planned
+from iceberg_spark.transaction.conflict_scope import Planned
 from iceberg_spark.transaction.replace_partitions import ReplacePartitions
 from iceberg_spark.transaction.row_delta import RowDelta
 from iceberg_spark.transaction.set_spec import SetSpec

@@ -9,9 +9,9 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError, Validation
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.transaction.append import AppendFiles
+from iceberg_spark.transaction.conflict_scope import Planned
 from iceberg_spark.transaction.delete_files import DeleteFiles
 from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.planned import Planned
 from iceberg_spark.transaction.replace_deletes import ReplaceDeletes
 from iceberg_spark.transaction.rewrite_files import RewriteFiles
 from iceberg_spark.transaction.row_delta import RowDelta

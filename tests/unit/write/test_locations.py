@@ -14,7 +14,7 @@ from iceberg_spark.spec.transforms import IdentityTransform, VoidTransform
 from iceberg_spark.spec.types import NestedField, StringType
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.locations import file_location, file_name
-from iceberg_spark.write.strays import remove_strays
+from iceberg_spark.write.uncommitted_files import remove_strays
 
 SCHEMA = Schema(NestedField(1, "s", StringType()))
 SPEC = PartitionSpec(1, (PartitionField((1,), 1000, IdentityTransform(), "s"),))

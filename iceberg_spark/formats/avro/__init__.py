@@ -1,0 +1,1 @@
+"""Avro: containers, schemas, rows and columns."""

@@ -1,0 +1,277 @@
+"""Avro files read straight into Arrow columns (polars decodes the blocks).
+
+Measured on 200,000 manifest entries with statistics of 10 columns: 2.7 µs an entry for
+decoding, 0.8 µs for inflating, where fastavro needs 25 µs. `avro.rows` is the reference that
+this is tested against, and reads what polars can't.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from iceberg_spark.errors import CorruptFileError, IcebergError
+from iceberg_spark.formats.avro.arrow_types import arrow_field, from_plain
+from iceberg_spark.formats.avro.container import (
+    SCHEMA_KEY,
+    AvroContainer,
+    decompressed,
+    parse_container,
+    uncompressed_file,
+)
+from iceberg_spark.formats.avro.counts import check_counts
+from iceberg_spark.formats.avro.rows import row_batches
+from iceberg_spark.formats.avro.types import AvroField, AvroType, inline_records, parse_record
+from iceberg_spark.io.decoding import decoding
+from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, too_many_bytes
+from iceberg_spark.lazy import LazyModule
+
+pl = LazyModule("polars")
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+_SEGMENT_BYTES = 32 * 1024 * 1024  # decompressed blocks are decoded in portions of this size
+
+
+class _NotColumnarError(Exception):
+    """The column reader can't read such a type, or not here; the row reader can."""
+
+
+@dataclass(slots=True)
+class _Polars:
+    """Whether polars' threads are there: a fork copies its memory, and none of its threads.
+
+    A child of a process that had loaded polars waits for them for ever.
+    """
+
+    lost: bool = False
+
+    def after_fork(self) -> None:
+        """Note what the child was given."""
+        self.lost = "polars" in sys.modules
+
+
+_POLARS = _Polars()
+os.register_at_fork(after_in_child=_POLARS.after_fork)
+
+
+def read_avro_columns(
+    data: bytes,
+    *,
+    location: str = "<bytes>",
+    columns: Collection[int] | None = None,
+    inline: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+) -> Table:
+    """Return the records of an Avro file as an Arrow table.
+
+    `columns` are the field ids of the top-level columns to decode, None for all (those without
+    an id too); others are skipped, not held. `inline` are ids of required records whose fields
+    become top-level columns named `record.field`. Field ids are in the fields' metadata as
+    `PARQUET:field_id`, the file's key-value metadata is the schema's. Logical types become
+    Arrow's; maps of both forms become Arrow maps, uuid stays 16 bytes.
+
+    Raises CorruptFileError naming `location` for a truncated or malformed file or one that asks
+    for more than the limits allow, UnsupportedError for an unknown codec or a type that
+    Iceberg's files don't have.
+    """
+    container = parse_container(data, location, limits)
+    fields = _fields(container, tuple(inline))
+    wanted = [one for one in fields if columns is None or one.field_id in columns]
+    return container_columns(container, fields, wanted)
+
+
+def read_avro_files(
+    files: Iterable[tuple[str, bytes]],
+    *,
+    columns: Collection[int],
+    inline: Collection[int] = (),
+    limits: Limits = DEFAULT_LIMITS,
+) -> Iterator[Table]:
+    """Yield the records of files given as (location, bytes); see `read_avro_columns`.
+
+    Neighbouring files of one schema are decoded together: for many small files the cost of a
+    decoder's start is most of the time. Key-value metadata is that of the first of them.
+    """
+    containers = (parse_container(data, location, limits) for location, data in files)
+    refused: tuple[type[BaseException], ...] = (CorruptFileError, *_refused())
+    for _, same in itertools.groupby(containers, key=lambda one: one.metadata[SCHEMA_KEY]):
+        group = list(same)
+        fields = _fields(group[0], tuple(inline))
+        wanted = [one for one in fields if one.field_id in columns]
+        try:
+            yield _joined(group, fields, wanted)
+        except refused:  # one by one, so that the file at fault is named
+            for container in group:
+                yield container_columns(container, fields, wanted)
+
+
+def _fields(container: AvroContainer, inline: tuple[int, ...]) -> tuple[AvroField, ...]:
+    """Return a file's fields; manifests of one table have few schemas, each is parsed once."""
+    limits = container.limits
+    try:
+        return _parsed(container.metadata[SCHEMA_KEY], inline, limits)
+    except IcebergError:  # again, so that it names this file
+        return inline_records(parse_record(container.schema, container.location, limits), inline)
+
+
+@lru_cache(maxsize=64)
+def _parsed(schema: str, inline: tuple[int, ...], limits: Limits) -> tuple[AvroField, ...]:
+    return inline_records(parse_record(json.loads(schema), "a file", limits), inline)
+
+
+def container_columns(
+    container: AvroContainer, fields: tuple[AvroField, ...], wanted: list[AvroField]
+) -> Table:
+    """Return the `wanted` ones of `fields` (all that are in a record) for a parsed file's blocks.
+
+    Raises what `read_avro_columns` raises.
+    """
+    with decoding(container.location):
+        batches = [*container_batches(container, fields, wanted)]
+        return pa.Table.from_batches(batches, _schema(container, wanted))
+
+
+def container_batches(
+    container: AvroContainer,
+    fields: tuple[AvroField, ...],
+    wanted: list[AvroField],
+    *,
+    whole: bool = True,
+) -> Iterator[Any]:
+    """Yield what `container_columns` returns, some blocks at a time, as they are decoded.
+
+    A `whole` file is bounded in what all its blocks decompress to, others block by block.
+    """
+    for rows, records in _segments([container], whole=whole):
+        check_counts(fields, rows, records, container)
+        try:
+            yield _decode(fields, rows, records, wanted)
+        except _refused():
+            # Malformed records are an OSError or a panic of polars, or a type it does not know:
+            # the row reader says what is wrong, or reads it.
+            yield from row_batches(container, rows, records, wanted)
+
+
+def _refused() -> tuple[type[BaseException], ...]:
+    """Return the errors by which the column decoder says that it can't read something."""
+    if _POLARS.lost:
+        return (_NotColumnarError,)
+    return _NotColumnarError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException
+
+
+def _joined(
+    containers: Sequence[AvroContainer], fields: tuple[AvroField, ...], wanted: list[AvroField]
+) -> Table:
+    batches = []
+    for rows, records in _segments(containers):
+        check_counts(fields, rows, records, containers[0])
+        batches.append(_decode(fields, rows, records, wanted))
+    return pa.Table.from_batches(batches, _schema(containers[0], wanted))
+
+
+def _schema(container: AvroContainer, wanted: list[AvroField]) -> Any:
+    metadata = {k: v for k, v in container.metadata.items() if not k.startswith("avro.")}
+    return pa.schema([arrow_field(one) for one in wanted], metadata)
+
+
+def _decode(fields: tuple[AvroField, ...], rows: int, records: Any, wanted: list[AvroField]) -> Any:
+    schema = pa.schema([arrow_field(one) for one in wanted])
+    plain_schema, names = _plain_schema(fields)
+    needed = [names[".".join(one.path)] for one in wanted if one.type.kind != "null"]
+    frame = _read_plain(plain_schema, rows, records, needed)
+    arrays = [
+        pa.nulls(rows)
+        if one.type.kind == "null"
+        else from_plain(frame[names[".".join(one.path)]], one.type)
+        for one in wanted
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _read_plain(plain_schema: Any, rows: int, records: Any, needed: list[str]) -> dict[str, Any]:
+    if not needed:
+        return {}
+    if _POLARS.lost:
+        raise _NotColumnarError
+    file = io.BytesIO(uncompressed_file(plain_schema, rows, records))
+    frame = pl.read_avro(file, columns=needed)
+    if frame.height != rows:
+        raise _NotColumnarError
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    return {name: _one_array(table.column(name)) for name in needed}
+
+
+def _one_array(column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _segments(
+    containers: Sequence[AvroContainer], *, whole: bool = True
+) -> Iterator[tuple[int, bytearray]]:
+    """Join blocks, so that polars makes one chunk of many (a third of the time is saved)."""
+    rows, records = 0, bytearray()
+    for container in containers:
+        allowed = container.limits.bytes_for(len(container.data))
+        left = allowed
+        for count, block in decompressed(container):
+            left -= len(block)
+            if whole and left < 0:
+                raise too_many_bytes(container.location, allowed)
+            rows += count
+            records += block
+            if len(records) >= _SEGMENT_BYTES:
+                yield rows, records
+                rows, records = 0, bytearray()
+    if rows:
+        yield rows, records
+
+
+@lru_cache(maxsize=64)
+def _plain_schema(fields: tuple[AvroField, ...]) -> tuple[Any, dict[str, str]]:
+    """Return the schema without logical types and names, and the new name of each path."""
+    names = {".".join(one.path): f"c{at}" for at, one in enumerate(fields)}
+    fresh = itertools.count()
+    members = [
+        {"name": names[".".join(one.path)], "type": _plain(one.type, fresh)}
+        for one in fields
+        if one.type.kind != "null" or one.type.optional
+    ]
+    return {"type": "record", "name": "top", "fields": members}, names
+
+
+def _plain(one: AvroType, fresh: Iterator[int]) -> Any:
+    match one.kind:
+        case "record":
+            plain: Any = _plain_record(one.fields, fresh)
+        case "array":
+            plain = {"type": "array", "items": _plain(one.fields[0].type, fresh)}
+        case "map":  # a map is encoded as an array of keys and values is
+            plain = {"type": "array", "items": _plain_record(one.fields, fresh)}
+        case "fixed":
+            plain = {"type": "fixed", "name": f"f{next(fresh)}", "size": one.size}
+        case "enum" | "null":
+            raise _NotColumnarError
+        case kind:
+            plain = kind
+    if not one.optional:
+        return plain
+    return [plain, "null"] if one.null_last else ["null", plain]
+
+
+def _plain_record(fields: tuple[AvroField, ...], fresh: Iterator[int]) -> Any:
+    """A record without its all-null fields, which take no bytes."""
+    kept = [one for one in fields if one.type.kind != "null" or one.type.optional]
+    if not kept:
+        raise _NotColumnarError
+    members = [{"name": f"c{next(fresh)}", "type": _plain(one.type, fresh)} for one in kept]
+    return {"type": "record", "name": f"r{next(fresh)}", "fields": members}

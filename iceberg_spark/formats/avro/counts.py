@@ -1,0 +1,125 @@
+"""Whether the numbers that an Avro block claims can be true, before a decoder believes them.
+
+Decoders set memory aside for as many records as a block claims. Most records take a byte a
+column, so that the block's size bounds their number; what takes no bytes is counted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.formats.avro.container import AvroContainer, read_long
+from iceberg_spark.formats.avro.types import AvroField, AvroType, least_bytes
+from iceberg_spark.io.limits import MAX_EMPTY_RECORDS, too_many_bytes
+
+_SIZES = {"float": 4, "double": 8, "boolean": 1}
+
+
+def check_counts(
+    fields: Iterable[AvroField], rows: int, records: Any, container: AvroContainer
+) -> None:
+    """Raise CorruptFileError, naming the file, where `records` can't hold that many rows."""
+    types = [one.type for one in fields]
+    least = sum(map(least_bytes, types))
+    if rows * least > len(records):
+        raise CorruptFileError(
+            f"{container.location} is damaged: it claims {rows:,} records of at least {least} "
+            f"bytes in {len(records):,} bytes"
+        )
+    if not least and rows > container.limits.empty_records:
+        raise _too_many(container)
+    fixed = sum(map(_fixed_bytes, types))
+    allowed = container.limits.bytes_for(len(records))
+    if rows * fixed > allowed:
+        raise too_many_bytes(container.location, allowed)
+    if any(map(_has_empty_items, types)):
+        _Walk(records, container).rows(types, rows)
+
+
+def _too_many(container: AvroContainer) -> CorruptFileError:
+    return CorruptFileError(
+        f"{container.location} claims more than {container.limits.empty_records:,} records or "
+        f"list elements that take no bytes; if that is as it should be, set the storage property "
+        f"{MAX_EMPTY_RECORDS} to more"
+    )
+
+
+def _fixed_bytes(one: AvroType) -> int:
+    """Return how many bytes Arrow takes for a value's fixed parts, null or not."""
+    if one.kind == "fixed":
+        return one.size
+    return sum(_fixed_bytes(child.type) for child in one.fields) if one.kind == "record" else 0
+
+
+def _has_empty_items(one: AvroType) -> bool:
+    """Return whether there is a list somewhere in it whose elements take no bytes."""
+    if one.kind == "array" and not least_bytes(one.fields[0].type):
+        return True
+    return any(_has_empty_items(child.type) for child in one.fields)
+
+
+class _Walk:
+    """Goes through records without making values, and counts the elements that take no bytes."""
+
+    def __init__(self, records: Any, container: AvroContainer) -> None:
+        self._data = bytes(records)
+        self._container = container
+        self._left = container.limits.empty_records
+        self._at = 0
+
+    def rows(self, types: list[AvroType], rows: int) -> None:
+        """Walk over records of those fields."""
+        try:
+            for _ in range(rows):
+                for one in types:
+                    self._value(one)
+        except (IndexError, ValueError) as broken:
+            raise CorruptFileError(
+                f"{self._container.location} has malformed Avro records: {broken}"
+            ) from broken
+
+    def _value(self, one: AvroType) -> None:
+        if one.optional and self._long() == (1 if one.null_last else 0):
+            return
+        match one.kind:
+            case "null":
+                return
+            case "record":
+                for child in one.fields:
+                    self._value(child.type)
+            case "array" | "map":
+                self._items(one)
+            case "string" | "bytes":
+                self._skip(self._long())
+            case "fixed":
+                self._skip(one.size)
+            case kind if kind in _SIZES:
+                self._skip(_SIZES[kind])
+            case _:
+                self._long()
+
+    def _items(self, one: AvroType) -> None:
+        empty = one.kind == "array" and not least_bytes(one.fields[0].type)
+        while count := self._long():
+            if count < 0:
+                count = -count
+                self._long()
+            if empty:
+                self._left -= count
+                if self._left < 0:
+                    raise _too_many(self._container)
+                continue
+            for _ in range(count):
+                for child in one.fields:
+                    self._value(child.type)
+
+    def _long(self) -> int:
+        number, self._at = read_long(self._data, self._at)
+        return number
+
+    def _skip(self, size: int) -> None:
+        if not 0 <= size <= len(self._data) - self._at:
+            raise ValueError(f"a value of {size} bytes at byte {self._at} does not fit")
+        self._at += size

@@ -1,0 +1,205 @@
+"""Iceberg types as Avro schemas in JSON and back (specification: "Avro").
+
+Names are Java's: records `r<field id>`, entries of maps `k<id>_v<id>`, `decimal_<p>_<s>`,
+`uuid_fixed`, `fixed_<length>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.formats.avro.types import AvroField, AvroType
+from iceberg_spark.spec import types as t
+
+_PLAIN: dict[type, Any] = {
+    t.BooleanType: "boolean",
+    t.IntegerType: "int",
+    t.LongType: "long",
+    t.FloatType: "float",
+    t.DoubleType: "double",
+    t.StringType: "string",
+    t.BinaryType: "bytes",
+    t.GeometryType: "bytes",
+    t.GeographyType: "bytes",
+    t.UnknownType: "null",
+    t.DateType: {"type": "int", "logicalType": "date"},
+    t.TimeType: {"type": "long", "logicalType": "time-micros"},
+    t.TimestampType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
+    t.TimestamptzType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+    t.TimestampNanoType: {
+        "type": "long",
+        "logicalType": "timestamp-nanos",
+        "adjust-to-utc": False,
+    },
+    t.TimestamptzNanoType: {
+        "type": "long",
+        "logicalType": "timestamp-nanos",
+        "adjust-to-utc": True,
+    },
+}
+_ICEBERG: dict[tuple[str, str | None], t.IcebergType] = {
+    ("null", None): t.UnknownType(),
+    ("boolean", None): t.BooleanType(),
+    ("int", None): t.IntegerType(),
+    ("long", None): t.LongType(),
+    ("float", None): t.FloatType(),
+    ("double", None): t.DoubleType(),
+    ("string", None): t.StringType(),
+    ("enum", None): t.StringType(),
+    ("bytes", None): t.BinaryType(),
+    ("int", "date"): t.DateType(),
+    ("long", "time-micros"): t.TimeType(),
+}
+
+
+def avro_record(struct: t.StructType, name: str) -> dict[str, Any]:
+    """Return the Avro schema of rows of a struct, as JSON objects.
+
+    Raises UnsupportedError for a variant.
+    """
+    return _record(struct, name, set())
+
+
+def compatible_name(name: str) -> str:
+    """Return a name that Avro allows: other characters become `_x<hexadecimal>`.
+
+    A leading digit gets an underscore before it. Source: Java's AvroSchemaUtil.
+    """
+    return "".join(_compatible(letter, at == 0) for at, letter in enumerate(name))
+
+
+def iceberg_struct(fields: Sequence[AvroField], location: str) -> t.StructType:
+    """Return the struct type that an Avro file's fields stand for.
+
+    Raises CorruptFileError, naming `location`, for a field without an id.
+    """
+    return t.StructType(*(_nested(one, location) for one in fields))
+
+
+def decimal_bytes(precision: int) -> int:
+    """Return how many bytes hold every unscaled value of that many digits."""
+    highest: int = 10**precision - 1
+    return (highest.bit_length() + 8) // 8
+
+
+def _record(struct: t.StructType, name: str, taken: set[str]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [_field(f, taken) for f in struct.fields]}
+
+
+def _field(field: t.NestedField, taken: set[str]) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": compatible_name(field.name)}
+    out["type"] = _of(field, taken)
+    if field.doc is not None:
+        out["doc"] = field.doc
+    if field.optional:
+        out["default"] = None
+    if out["name"] != field.name:
+        out["iceberg-field-name"] = field.name
+    out["field-id"] = field.field_id
+    return out
+
+
+def _of(field: t.NestedField, taken: set[str]) -> Any:
+    """Return a field's Avro type, a union with null for an optional one."""
+    plain = _type(field, taken)
+    return plain if field.required or plain == "null" else ["null", plain]
+
+
+def _type(field: t.NestedField, taken: set[str]) -> Any:
+    kind = field.field_type
+    match kind:
+        case t.StructType():
+            return _record(kind, _free(f"r{field.field_id}", field, taken), taken)
+        case t.ListType():
+            items = _of(kind.element_field, taken)
+            return {"type": "array", "items": items, "element-id": kind.element_id}
+        case t.MapType():
+            return _map(kind, field, taken)
+        case t.DecimalType(precision=precision, scale=scale):
+            name = _free(f"decimal_{precision}_{scale}", field, taken)
+            size = decimal_bytes(precision)
+            fixed = {"type": "fixed", "name": name, "size": size, "logicalType": "decimal"}
+            return fixed | {"precision": precision, "scale": scale}
+        case t.UUIDType():
+            name = _free("uuid_fixed", field, taken)
+            return {"type": "fixed", "name": name, "size": 16, "logicalType": "uuid"}
+        case t.FixedType(length=length):
+            name = _free(f"fixed_{length}", field, taken)
+            return {"type": "fixed", "name": name, "size": length}
+        case t.VariantType():
+            raise UnsupportedError(f"Column '{field.name}': variant can't be written to Avro yet")
+        case _:
+            return _PLAIN[type(kind)]
+
+
+def _map(kind: t.MapType, field: t.NestedField, taken: set[str]) -> Any:
+    values = _of(kind.value_field, taken)
+    if isinstance(kind.key_type, t.StringType):
+        ids = {"key-id": kind.key_id, "value-id": kind.value_id}
+        return {"type": "map", "values": values} | ids
+    name = _free(f"k{kind.key_id}_v{kind.value_id}", field, taken)
+    pair = [
+        {"name": "key", "type": _of(kind.key_field, taken), "field-id": kind.key_id},
+        {"name": "value", "type": values, "field-id": kind.value_id},
+    ]
+    if not kind.value_required:
+        pair[1]["default"] = None
+    items = {"type": "record", "name": name, "fields": pair}
+    return {"type": "array", "items": items, "logicalType": "map"}
+
+
+def _free(name: str, field: t.NestedField, taken: set[str]) -> str:
+    """Return a name for a type that no other has.
+
+    Java repeats a type by its name alone; PyIceberg can't read that, and nobody compares names.
+    """
+    free = name if name not in taken else f"{name}_{field.field_id}"
+    taken.add(free)
+    return free
+
+
+def _compatible(letter: str, first: bool) -> str:
+    if letter == "_" or letter.isalpha() or (not first and letter.isdecimal()):
+        return letter
+    if letter.isdecimal():
+        return f"_{letter}"
+    return "".join(f"_x{unit:X}" for unit in _utf16(letter))
+
+
+def _utf16(letter: str) -> tuple[int, ...]:
+    """Return the UTF-16 units of a character: Java names each of them."""
+    data = letter.encode("utf-16-be", "surrogatepass")
+    return tuple(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
+
+
+def _nested(one: AvroField, location: str) -> t.NestedField:
+    if one.field_id is None:
+        raise CorruptFileError(f"{location} has an Avro field '{one.name}' without a field id")
+    required = not one.type.optional and one.type.kind != "null"
+    return t.NestedField(one.field_id, one.label, _iceberg(one.type, location), required)
+
+
+def _iceberg(one: AvroType, location: str) -> t.IcebergType:
+    match one.kind:
+        case "record":
+            return iceberg_struct(one.fields, location)
+        case "array":
+            element = _nested(one.fields[0], location)
+            return t.ListType(element.field_id, element.field_type, element.required)
+        case "map":
+            key, value = (_nested(child, location) for child in one.fields)
+            return t.MapType(
+                key.field_id, key.field_type, value.field_id, value.field_type, value.required
+            )
+        case "fixed" | "bytes" if one.logical == "decimal":
+            return t.DecimalType(one.precision, one.scale)
+        case "fixed":
+            return t.UUIDType() if one.logical == "uuid" else t.FixedType(one.size)
+        case "long" if one.logical == "timestamp-micros":
+            return t.TimestamptzType() if one.utc else t.TimestampType()
+        case "long" if one.logical == "timestamp-nanos":
+            return t.TimestamptzNanoType() if one.utc else t.TimestampNanoType()
+        case kind:
+            return _ICEBERG.get((kind, one.logical)) or _ICEBERG[kind, None]

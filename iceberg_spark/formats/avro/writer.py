@@ -1,0 +1,107 @@
+"""Arrow tables written as Avro files: records encoded as columns, in compressed blocks."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import cramjam
+import numpy as np
+
+from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.formats.avro.container import CODEC_KEY, SCHEMA_KEY, header_bytes, zigzag
+from iceberg_spark.formats.avro.encode import encode_record
+from iceberg_spark.formats.avro.types import AvroField, inline_records, parse_record
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+BLOCK_BYTES = 64_000  # as Java's writer
+_ROWS_AT_ONCE = 16_384
+_DEFLATE_LEVEL = 9
+_ZSTD_LEVEL = 1
+_CODECS = {
+    "uncompressed": "null",
+    "none": "null",
+    "gzip": "deflate",
+    "zstd": "zstandard",
+}
+
+
+def write_avro(
+    schema: Mapping[str, Any],
+    table: Table,
+    *,
+    metadata: Mapping[str, str],
+    codec: str = "gzip",
+    inline: tuple[int, ...] = (),
+) -> Iterator[bytes]:
+    """Yield the bytes of an Avro file of the table's rows, header first.
+
+    `schema` is the Avro schema as JSON (`avro.schema.avro_record`). The table's columns are in
+    the order of its fields, the fields of records named in `inline` (ids) in their place.
+    `codec` is Iceberg's or Avro's name (`write.avro.compression-codec`): gzip, snappy, zstd,
+    uncompressed. Raises InvalidOptionError for another codec, InvalidInputError for a null in
+    a required column.
+    """
+    name, compress = _compressor(codec)
+    fields = inline_records(parse_record(schema, "the Avro file to write"), inline)
+    sync = secrets.token_bytes(16)
+    text = json.dumps(schema, separators=(",", ":"))
+    yield header_bytes({SCHEMA_KEY: text, CODEC_KEY: name, **metadata}, sync)
+    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+        for rows, records in _blocks(table.slice(start, _ROWS_AT_ONCE), fields):
+            data = compress(records)
+            yield b"".join((zigzag(rows), zigzag(len(data)), data, sync))
+
+
+def avro_codec(codec: str) -> str:
+    """Return Avro's name of a codec. Raises InvalidOptionError for one that isn't written."""
+    return _compressor(codec)[0]
+
+
+def _compressor(codec: str) -> tuple[str, Callable[[bytes], bytes]]:
+    name = _CODECS.get(codec.lower(), codec.lower())
+    if name not in _COMPRESS:
+        raise InvalidOptionError(
+            f"Avro codec '{codec}' is unknown; use gzip, snappy, zstd or uncompressed"
+        )
+    return name, _COMPRESS[name]
+
+
+def _blocks(table: Table, fields: tuple[AvroField, ...]) -> Iterator[tuple[int, bytes]]:
+    """Encode rows and cut them where a block is full."""
+    columns = {one.name: concat(table.column(at)) for at, one in enumerate(fields)}
+    piece = encode_record(columns, fields, table.num_rows)
+    ends = np.cumsum(piece.lengths)
+    first, begin = 0, 0
+    while first < table.num_rows:
+        last = int(np.searchsorted(ends, begin + BLOCK_BYTES)) + 1
+        last = min(last, table.num_rows)
+        end = int(ends[last - 1])
+        yield last - first, piece.data[begin:end].tobytes()
+        first, begin = last, end
+
+
+def _deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(_DEFLATE_LEVEL, wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+def _snappy(data: bytes) -> bytes:
+    return bytes(cramjam.snappy.compress_raw(data)) + zlib.crc32(data).to_bytes(4, "big")
+
+
+def _zstd(data: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(data, _ZSTD_LEVEL))
+
+
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "null": lambda data: data,
+    "deflate": _deflate,
+    "snappy": _snappy,
+    "zstandard": _zstd,
+}

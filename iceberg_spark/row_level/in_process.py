@@ -1,0 +1,90 @@
+"""Delete rows without Spark: files are read and written by this process, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.row_level.kept_rows import MatchedFiles
+from iceberg_spark.row_level.position_deletes import DeletesWriter, Positions
+from iceberg_spark.row_level.row_level_change import ChangedRows, RowChange, RowLevelMode, dropped
+from iceberg_spark.row_level.target_files import Target, data_file
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.reserved import POS
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.sorted_files import write_sorted_files
+
+Found = tuple[FileScanTask, Positions]
+
+
+def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode) -> RowChange:
+    """Delete the rows that match the target's filter; files without such a row stay as they are.
+
+    Memory holds the matching positions of a partition's files (merge-on-read) or of one file and
+    the batches being written (copy-on-write).
+    """
+    whole = dropped(target, io)
+    if mode.merge_on_read:
+        return _with_deletes(whole, target, io, context, mode)
+    return _rewritten(whole, target, io, context)
+
+
+def _matching(target: Target, io: FileIO, tasks: Iterable[FileScanTask]) -> Iterator[Found]:
+    """Yield the files that hold matching rows, with the positions of those, sorted."""
+    context = replace(target.context, read_schema=Schema(POS))
+    for task in tasks:
+        parts = [batch.column(0).to_numpy() for batch in read_task(context, io, task)]
+        if parts:
+            yield task, np.concatenate(parts)
+
+
+def _rewritten(whole: RowChange, target: Target, io: FileIO, context: WriteContext) -> RowChange:
+    found = _matching(target, io, target.plan)
+    counts = {task.file_path: len(positions) for task, positions in found}
+    touched = tuple(task for task in target.plan if task.file_path in counts)
+    partly = tuple(task for task in touched if counts[task.file_path] < task.record_count)
+    kept = MatchedFiles(target.context, partly).kept(io)
+    batches = aligned(context.schema, kept, AlignOptions())
+    return replace(
+        whole,
+        added_data=write_sorted_files(context, io, batches),
+        removed_data=(*whole.removed_data, *(data_file(task) for task in touched)),
+        counts=ChangedRows(deleted=whole.counts.deleted + sum(counts.values())),
+    )
+
+
+def _with_deletes(
+    whole: RowChange, target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode
+) -> RowChange:
+    writer = DeletesWriter(context, target.metadata.partition_specs, mode.granularity)
+
+    def group_of(task: FileScanTask) -> str:
+        lies = f"{task.spec_id} {task.partition!r}"
+        return lies if mode.granularity == "partition" else f"{lies} {task.file_path}"
+
+    written: list[DataFile] = []
+    replaced: list[DataFile] = []
+    referenced: list[str] = []
+    rows = whole.counts.deleted
+    for _, tasks in groupby(sorted(target.plan, key=group_of), key=group_of):
+        found = list(_matching(target, io, tasks))
+        new = writer.write(io, found, TaskId())
+        written += new.written
+        replaced += new.replaced
+        referenced += [task.file_path for task, _ in found]
+        rows += sum(len(positions) for _, positions in found)
+    return replace(
+        whole,
+        added_deletes=tuple(written),
+        removed_deletes=tuple(replaced),
+        referenced=tuple(referenced),
+        counts=ChangedRows(deleted=rows),
+    )

@@ -1,0 +1,189 @@
+"""A row-level change ready to be committed: files in and out, and the action that lands them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.row_level.target_files import Target, TargetOptions, data_file
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import (
+    DELETE_GRANULARITY,
+    DELETE_ISOLATION_LEVEL,
+    DELETE_MODE,
+    MERGE_ISOLATION_LEVEL,
+    MERGE_MODE,
+    UPDATE_ISOLATION_LEVEL,
+    UPDATE_MODE,
+    text_property,
+)
+from iceberg_spark.transaction.conflict_scope import Planned
+from iceberg_spark.transaction.overwrite_files import OverwriteFiles
+from iceberg_spark.transaction.row_delta import RowDelta
+
+_KEYS = {
+    "delete": (DELETE_MODE, DELETE_ISOLATION_LEVEL),
+    "update": (UPDATE_MODE, UPDATE_ISOLATION_LEVEL),
+    "merge": (MERGE_MODE, MERGE_ISOLATION_LEVEL),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """How many rows a verb inserted, updated and deleted.
+
+    `metrics` is the summary of the snapshot that was committed (`added-position-deletes`, ...),
+    empty before the commit and where nothing had to be changed. Rows of a file that is dropped
+    by metadata alone count as deleted, also those that an equality delete hid.
+    """
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """The files that a change adds and removes; `referenced` are those with new deletes."""
+
+    added_data: tuple[DataFile, ...] = ()
+    removed_data: tuple[DataFile, ...] = ()
+    added_deletes: tuple[DataFile, ...] = ()
+    removed_deletes: tuple[DataFile, ...] = ()
+    referenced: tuple[str, ...] = ()
+    counts: ChangedRows = ChangedRows()
+
+    @property
+    def is_empty(self) -> bool:
+        """True when no row changes."""
+        return not (self.added_data or self.removed_data or self.added_deletes)
+
+
+@dataclass(frozen=True, slots=True)
+class RowLevelMode:
+    """How a verb changes rows (`write.<verb>.mode`, `.isolation-level`, delete granularity)."""
+
+    verb: str
+    merge_on_read: bool
+    serializable: bool
+    granularity: str
+
+    @classmethod
+    def of(cls, metadata: TableMetadata, verb: str) -> RowLevelMode:
+        """Return what a table says. Raises UnsupportedError for format version 1."""
+        if metadata.format_version == 1:
+            raise UnsupportedError(
+                f"Row-level changes of {metadata.location} need its format-version to be 2; it "
+                "has 1. Set the table property format-version to 2 first"
+            )
+        mode, isolation = _KEYS[verb]
+        given = metadata.properties
+        return cls(
+            verb,
+            text_property(given, mode).lower() == "merge-on-read",
+            text_property(given, isolation).lower() == "serializable",
+            text_property(given, DELETE_GRANULARITY).lower(),
+        )
+
+
+REWRITE = RowLevelMode("overwrite", merge_on_read=False, serializable=True, granularity="file")
+"""What an overwrite by filter does to files that match in part, in any format version."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowVerb:
+    """One call of a row-level verb: the table it sees and the keywords that all verbs take.
+
+    `snapshot_id` is the committed head of the branch; `metadata` may be ahead of it by what the
+    same transaction did before.
+    """
+
+    metadata: TableMetadata
+    io: FileIO
+    mode: RowLevelMode
+    snapshot_id: int | None
+    branch: str | None = None
+    snapshot_properties: Mapping[str, str] | None = None
+    case_sensitive: bool = True
+    time_zone: str | None = None
+    dialect: Dialect = SPARK
+
+    @property
+    def target_options(self) -> TargetOptions:
+        """How the rows to change are looked for."""
+        return TargetOptions(self.branch, self.case_sensitive, self.time_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """A change and the filter of the rows that it read (None: any)."""
+
+    change: RowChange
+    row_filter: Unbound | None
+
+
+def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> OverwriteFiles | RowDelta:
+    """Return the action that lands a change, with the conflicts that it has to refuse.
+
+    Copy-on-write: rows added under the filter (serializable), and new deletes for the files that
+    are replaced (Java: SparkWrite.CopyOnWriteOperation). Merge-on-read: the same rows, the data
+    files that deletes point to, and for updates and merges deletes under the filter (Java:
+    SparkPositionDeltaWrite).
+    """
+    change, mode = planned_change.change, verb.mode
+    merge_on_read = bool(change.added_deletes)
+    planned = Planned(
+        verb.snapshot_id,
+        row_filter=planned_change.row_filter,
+        refuse_new_data=mode.serializable,
+        refuse_new_deletes=merge_on_read and mode.verb != "delete",
+        case_sensitive=verb.case_sensitive,
+        time_zone=verb.time_zone,
+        schema=verb.metadata.schema,
+    )
+    if not merge_on_read:
+        return OverwriteFiles(
+            change.added_data,
+            change.removed_data,
+            planned=planned,
+            branch=verb.branch,
+            snapshot_properties=verb.snapshot_properties,
+            case_sensitive=verb.case_sensitive,
+            time_zone=verb.time_zone,
+            schema=verb.metadata.schema,
+        )
+    return RowDelta(
+        change.added_data,
+        change.added_deletes,
+        remove_data=change.removed_data,
+        remove_deletes=change.removed_deletes,
+        referenced=change.referenced,
+        planned=planned,
+        branch=verb.branch,
+        snapshot_properties=verb.snapshot_properties,
+    )
+
+
+def dropped(target: Target, io: FileIO) -> RowChange:
+    """Return the change that removes the files whose rows all match; none of them is opened."""
+    return RowChange(
+        removed_data=tuple(data_file(task) for task in target.proved),
+        counts=ChangedRows(deleted=sum(_live_rows(task, io) for task in target.proved)),
+    )
+
+
+def _live_rows(task: FileScanTask, io: FileIO) -> int:
+    by_position = [
+        each for each in task.delete_files if each.content is DataFileContent.POSITION_DELETES
+    ]
+    gone = deleted_positions(io, task.file_path, by_position, process_cache())
+    return task.record_count - (0 if gone is None else len(gone))

@@ -1,0 +1,167 @@
+"""The data files that a row-level change is about, and those that it needn't open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound, Unbound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.task import DeleteFile, FileScanTask
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.manifest_file import ManifestContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.transaction.new_manifests import read_entries
+from iceberg_spark.transaction.removed_entries import MatchingRows, row_matches
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a snapshot has under a filter: `proved` files hold matching rows only.
+
+    `plan` are the other files that may hold some, with the filter to apply to their rows.
+    """
+
+    metadata: TableMetadata
+    plan: ScanPlan
+    proved: tuple[FileScanTask, ...] = ()
+
+    @property
+    def context(self) -> ScanContext:
+        """The scan that found the files."""
+        return self.plan.context
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """Which rows of which branch, and how names and literals in the filter are read."""
+
+    branch: str | None = None
+    case_sensitive: bool = True
+    time_zone: str | None = None
+    selected_fields: Sequence[str] | None = None
+    metadata_columns: Sequence[str] = ()
+
+
+def target_files(
+    metadata: TableMetadata,
+    io: FileIO,
+    row_filter: Unbound | None,
+    options: TargetOptions,
+    *,
+    prove: bool = False,
+) -> Target:
+    """Plan a change of the rows under a filter (None: of all rows).
+
+    With `prove` the files whose partition or metrics prove that all their rows match are set
+    apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere). The files come
+    with all their deletes, for the rows that don't match may be written anew. Raises
+    ValidationException naming a file that is listed twice and would not go as a whole.
+    """
+    context = scan_request(
+        metadata,
+        row_filter=row_filter,
+        branch=options.branch,
+        case_sensitive=options.case_sensitive,
+        time_zone=options.time_zone,
+        selected_fields=options.selected_fields,
+        metadata_columns=options.metadata_columns,
+        io_properties=io.properties,
+    )
+    planned = plan(metadata, io, context, whole_files=True)
+    proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
+    if proved is None or not len(proved):
+        _refuse_repeated(planned)
+        return Target(metadata, planned)
+    mask = pc.is_in(planned.files.column("file_path"), value_set=proved)
+    whole = replace(planned, files=planned.files.filter(mask))
+    rest = replace(planned, files=planned.files.filter(pc.invert(mask)))
+    _refuse_repeated(rest)
+    return Target(metadata, rest, tuple(whole))
+
+
+def _refuse_repeated(planned: ScanPlan) -> None:
+    """Refuse a file that is listed more than once: its rows can't be told from their copies.
+
+    A change would drop, or keep, all copies of a file together with the one that it is about.
+    """
+    counted = pc.value_counts(planned.files.column("file_path"))
+    several = counted.filter(pc.greater(counted.field("counts"), 1))
+    if len(several):
+        path, times = several[0]["values"].as_py(), several[0]["counts"].as_py()
+        raise ValidationException(
+            f"Data file {path} is listed {times} times in the snapshot, so that its rows can't be "
+            "changed: have it listed once before, as by overwrite_files(add=[file], delete=[file]) "
+            "of a transaction, or delete all of its rows by a filter"
+        )
+
+
+def only_files(planned: ScanPlan, paths: Collection[str]) -> ScanPlan:
+    """Return the part of a plan about some data files."""
+    wanted = pa.array(sorted(paths), pa.string())
+    mask = pc.is_in(planned.files.column("file_path"), value_set=wanted)
+    return replace(planned, files=planned.files.filter(mask))
+
+
+def all_rows(planned: ScanPlan) -> ScanPlan:
+    """Return a plan of all live rows of the same files, whatever the filter was."""
+    return replace(
+        planned,
+        context=replace(planned.context, row_filter=ALWAYS_TRUE),
+        residuals=(ALWAYS_TRUE,) * len(planned.residuals),
+    )
+
+
+def _proved_paths(metadata: TableMetadata, io: FileIO, context: ScanContext) -> pa.Array | None:
+    """Return the paths of live data files whose rows all match the filter."""
+    bound: Bound = context.row_filter
+    if context.snapshot_id is None or bound == ALWAYS_FALSE:
+        return None
+    selection = MatchingRows(metadata, bound, "")
+    found = [pa.array([], pa.string())]
+    for manifest in read_manifest_list(io, metadata.snapshot(context.snapshot_id), metadata):
+        if manifest.content is not ManifestContent.DATA or not selection.may_hold(manifest):
+            continue
+        entries = read_entries(io, metadata, manifest)
+        _, must = row_matches(metadata, manifest, entries, bound)
+        if np.any(must):
+            paths = entries.column("file_path").filter(pa.array(must))
+            found.append(paths.combine_chunks().cast(pa.string()))
+    return pa.concat_arrays(found)
+
+
+def data_file(task: FileScanTask) -> DataFile:
+    """Return a planned data file as a change removes it."""
+    return DataFile(
+        content=DataFileContent.DATA,
+        file_path=task.file_path,
+        file_format=task.file_format,
+        partition=task.partition,
+        record_count=task.record_count,
+        file_size_in_bytes=task.file_size_in_bytes,
+        spec_id=task.spec_id,
+    )
+
+
+def delete_file(file: DeleteFile, task: FileScanTask) -> DataFile:
+    """Return a position delete file of one data file as a change removes it."""
+    return DataFile(
+        content=file.content,
+        file_path=file.file_path,
+        file_format=file.file_format,
+        partition=task.partition,
+        record_count=file.record_count,
+        file_size_in_bytes=file.file_size_in_bytes,
+        spec_id=file.spec_id,
+        referenced_data_file=file.referenced_data_file,
+    )

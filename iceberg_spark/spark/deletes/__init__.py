@@ -1,0 +1,1 @@
+"""Deletes as Spark expressions: files with deletes, position bitmaps, equality keys."""

@@ -1,0 +1,175 @@
+"""Keys of equality delete files, read by our own readers on the driver or on Spark's workers.
+
+They know ids, promotions, name mappings and every file format, and no setting of a session can
+make them read NULLs; few columns are read, so moving the rows costs little.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.arrow.file_fields import ids_of
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.leaf_columns import LeafColumn
+from iceberg_spark.read.projected_rows import projected_rows
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.worker_python import check_worker_python
+from iceberg_spark.spec import name_mapping
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+
+SEQUENCE = "sequence"
+SCOPE = "scope"
+FILES_PER_TASK_BYTES = 16 * 1024 * 1024
+"""Bytes of delete files that one Spark task reads, ..."""
+KEYS_PER_TASK_BYTES = 64 * 1024 * 1024
+"""... and bytes of keys in memory, estimated: files may be compressed a hundred times."""
+BATCH_BYTES = 8 * 1024 * 1024
+"""What a task hands to the JVM at once, which holds it in memory."""
+
+
+def key_column_name(place: int) -> str:
+    """Return the name of a key column of a key table, by its place among the keys."""
+    return f"key_{place}"
+
+
+def key_columns(deletes: KeyDeletes) -> list[str]:
+    """Return the names of the columns by which keys are told apart."""
+    names = [key_column_name(place) for place in range(len(deletes.keys))]
+    return [*names, SCOPE] if deletes.by_scope else names
+
+
+def local_keys(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> pa.Table:
+    """Return the distinct keys with, where they count, their scope and greatest sequence number.
+
+    The caller bounds the number of keys. Raises CorruptFileError, NoSuchFileError or
+    StorageError naming a delete file.
+    """
+    places = zip(deletes.files, deletes.scopes, strict=True)
+    batches = [
+        batch for file, scope in places for batch in _rows(context, io, deletes.keys, file, scope)
+    ]
+    table = pa.Table.from_batches(batches, _arrow_type(deletes.keys))
+    newest = [(SEQUENCE, "max")] if deletes.by_sequence else []
+    distinct = table.group_by(key_columns(deletes)).aggregate(newest)
+    names = {f"{SEQUENCE}_max": SEQUENCE}
+    return distinct.rename_columns([names.get(name, name) for name in distinct.column_names])
+
+
+def mean_key_bytes(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> float:
+    """Return how many bytes a key takes in memory, by the first rows of the largest file.
+
+    The size of a file says little: equal beginnings of keys are compressed away. Raises as
+    `local_keys`.
+    """
+    largest = max(deletes.files, key=lambda file: file.record_count)
+    for batch in _rows(context, io, deletes.keys, largest, 0):
+        if batch.num_rows:
+            size = sum(column.nbytes for column in batch.columns[: len(deletes.keys)])
+            return float(size / batch.num_rows)
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadKeys:
+    """Reads the delete files that arrive as pickled (file, scope) groups."""
+
+    context: ScanContext
+    keys: tuple[LeafColumn, ...]
+
+    @in_worker
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        io = FsspecIO(self.context.io_properties)
+        for batch in batches:
+            for group in batch.column(0):
+                # Bytes that our own driver made a moment ago.
+                for file, scope in pickle.loads(group.as_py()):  # noqa: S301
+                    for rows in _rows(self.context, io, self.keys, file, scope):
+                        yield from _sliced(rows)
+
+
+def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, batch.num_rows * BATCH_BYTES // max(1, batch.nbytes))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def spark_keys(
+    context: ScanContext, deletes: KeyDeletes, spark: SparkSession, key_bytes: float
+) -> DataFrame:
+    """Return the keys as a frame that Spark's tasks read, with scopes and sequence numbers.
+
+    Keys that are there twice stay so, unless sequence numbers differ. A key takes some
+    `key_bytes` in memory.
+    """
+    check_worker_python(spark)
+    groups = [pickle.dumps(group, pickle.HIGHEST_PROTOCOL) for group in _groups(deletes, key_bytes)]
+    numbers = pa.array(range(len(groups)), pa.int32())
+    rows = pa.table({"files": pa.array(groups, pa.binary()), "number": numbers})
+    spread = spark.createDataFrame(rows).repartitionById(len(groups), "number").select("files")
+    return spread.mapInArrow(_ReadKeys(context, deletes.keys), to_spark(_schema(deletes.keys)))
+
+
+def _groups(deletes: KeyDeletes, key_bytes: float) -> Iterator[list[tuple[DeleteFile, int]]]:
+    group: list[tuple[DeleteFile, int]] = []
+    stored, held = 0, 0.0
+    for file, scope in zip(deletes.files, deletes.scopes, strict=True):
+        stored += file.file_size_in_bytes
+        held += file.record_count * key_bytes
+        if group and (stored > FILES_PER_TASK_BYTES or held > KEYS_PER_TASK_BYTES):
+            yield group
+            group = []
+            stored, held = file.file_size_in_bytes, file.record_count * key_bytes
+        group.append((file, scope))
+    yield group
+
+
+def _rows(
+    context: ScanContext, io: FileIO, keys: Sequence[LeafColumn], file: DeleteFile, scope: int
+) -> Iterator[pa.RecordBatch]:
+    schema = _arrow_type(keys)
+    mapping = context.name_mapping
+    names = ids_of(name_mapping.parse(mapping)) if mapping else {}
+    for batch in projected_rows(io, file, [leaf.field for leaf in keys], names):
+        columns = [leaf.of(column) for leaf, column in zip(keys, batch.columns, strict=True)]
+        fitted = [
+            column if column.type == field.type else pc.cast(column, field.type)
+            for column, field in zip(columns, schema, strict=False)
+        ]
+        numbers = (scope, file.data_sequence_number)
+        fitted += [pa.repeat(pa.scalar(one, pa.int64()), batch.num_rows) for one in numbers]
+        yield pa.RecordBatch.from_arrays(fitted, schema=schema)
+
+
+def _arrow_type(keys: Sequence[LeafColumn]) -> pa.Schema:
+    schema = to_arrow(_schema(keys))
+    return pa.schema(
+        [
+            pa.field(name, _plain(kind))
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        ]
+    )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return pa.binary() if pa.types.is_fixed_size_binary(kind) else kind
+
+
+def _schema(keys: Sequence[LeafColumn]) -> Schema:
+    """Return the columns of a key table; UUIDs are their 16 bytes."""
+    kinds = [t.BinaryType() if isinstance(k.kind, t.UUIDType) else k.kind for k in keys]
+    named = [(key_column_name(place), kind) for place, kind in enumerate(kinds)]
+    columns = [*named, (SCOPE, t.LongType()), (SEQUENCE, t.LongType())]
+    return Schema(*(t.NestedField(i, *column) for i, column in enumerate(columns, start=1)))

@@ -1,0 +1,77 @@
+"""Values that belong to a file, joined to the rows that Spark read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
+
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.io.location import normalise
+from iceberg_spark.spark.deletes.files_with_deletes import FileKey
+
+UNKNOWN_FILE = (
+    "A data file was read whose size or path differs from what the metadata says, so that its "
+    "deletes cannot be told; read with the Arrow engine"
+)
+"""Without quotes, so that it can be part of an expression."""
+FILE_OF_ROW = "__iceberg_file_of_row"
+_FILE, _KNOWN = "__iceberg_file", "__iceberg_known"
+
+
+def file_field(frame: DataFrame, name: str) -> Column:
+    """Return a field of `_metadata` of a relation, to be made a column right above the relation.
+
+    Only there Spark reads no other fields of it: `row_index` can't be read twice (`row_index`).
+    """
+    return frame.metadataColumn("_metadata")[name]
+
+
+def with_file_values(
+    frame: DataFrame, file_key: FileKey, files: pa.Table, values: pa.Table
+) -> DataFrame:
+    """Return the frame with the columns of `values`, one row of them for each row of `files`.
+
+    The frame comes from one relation over `files` (columns `file_path`, as metadata spells it,
+    and `file_size_in_bytes`) and has that field of `_metadata` as FILE_OF_ROW. Reading raises
+    where a row comes from a file that isn't among them, rather than to guess. The driver sends
+    the values to every task: some bytes a file.
+    """
+    if file_key == "file_size":
+        keys = files.column("file_size_in_bytes").combine_chunks()
+        rows = values.append_column(_FILE, keys)
+    else:
+        paths, places = _spellings(frame, files.column("file_path").to_pylist())
+        rows = values.take(places).append_column(_FILE, pa.array(paths, pa.string()))
+    rows = rows.append_column(_KNOWN, pa.array([True] * len(rows), pa.bool_()))
+    known = F.broadcast(frame.sparkSession.createDataFrame(rows))
+    joined = frame.join(known, F.col(FILE_OF_ROW) == F.col(_FILE), "left_outer")
+    unknown = F.raise_error(F.lit(UNKNOWN_FILE)).cast("boolean")
+    checked = F.when(F.col(_KNOWN).isNull(), unknown)
+    return joined.where(checked.otherwise(F.lit(True)))
+
+
+def _spellings(frame: DataFrame, paths: Sequence[str]) -> tuple[list[str], Any]:
+    """Return what Spark may call the files, and for each name the place of its file.
+
+    Spark's names are percent-encoded and local ones start with `file:/`; a name in a delete file
+    or a manifest is whatever its writer wrote, never encoded.
+    """
+    place_of = {normalise(path): place for place, path in enumerate(paths)}
+    found: dict[str, int] = {}
+    for name in frame.inputFiles():
+        place = place_of.get(normalise(unquote(name)))
+        if place is None:
+            raise CorruptFileError(f"Spark reads {name}, which the plan does not have")
+        for spelling in _both(name):
+            found[spelling] = place
+    return list(found), pa.array(list(found.values()), pa.int64())
+
+
+def _both(name: str) -> tuple[str, ...]:
+    local = "file:" + name.removeprefix("file://") if name.startswith("file:///") else name
+    return tuple(dict.fromkeys((name, local)))

@@ -1,1 +1,0 @@
-"""Frames composed on the driver, where there is a SparkSession."""

@@ -1,0 +1,166 @@
+"""The changes between two snapshots as a Spark frame.
+
+Tasks read the changed files. Where rows were both removed and added, they are brought together by
+a 128-bit hash of the whole row (or of the identifier columns), so that no values are compared
+after Spark has turned them into its own types.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as s
+
+from iceberg_spark.arrow.row_hashes import hash_rows, polars_frame
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.changelog import (
+    ChangeRequest,
+    changed_rows,
+    identity_keys,
+    netted,
+    row_keys,
+    settled,
+    shown,
+    with_change,
+)
+from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
+from iceberg_spark.spark.adapt.batches import spark_batches
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.session.compat import expected_arrow_schema
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.worker_python import check_worker_python
+
+_BYTES_A_TASK = 128 * 1024 * 1024
+_FILES_A_TASK = 64
+_ROWS_A_GROUP = 500_000
+_ROW_KEYS = ("_row_hash_1", "_row_hash_2")
+_ID_KEYS = ("_id_hash_1", "_id_hash_2")
+_GROUP = "_group"
+_SECOND_SEED = 0x5EED
+
+
+@dataclass(frozen=True, slots=True)
+class _StepFile:
+    """A changed file and its snapshot."""
+
+    ordinal: int
+    snapshot_id: int
+    file: ChangedFile
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read."""
+        both = (self.file.before, self.file.after)
+        return sum(task.length for task in both if task is not None)
+
+
+def change_frame(
+    request: ChangeRequest, steps: Iterable[ChangeStep], spark: SparkSession
+) -> DataFrame:
+    """Return the changes as a frame; the driver holds a description of each changed file.
+
+    A task that brings removed and added rows together holds about half a million rows, more where
+    that many are equal.
+    """
+    check_worker_python(spark)
+    alone: list[_StepFile] = []
+    paired: list[_StepFile] = []
+    rows = 0
+    for step in steps:
+        together = request.net or step.may_carry_over
+        rows += step.record_count if together else 0
+        files = [_StepFile(step.ordinal, step.snapshot_id, file) for file in step.files()]
+        (paired if together else alone).extend(files)
+    kind = nullable(to_spark(request.schema))
+    read = _spread(alone, spark).mapInArrow(_Read(request), kind)
+    if not paired:
+        return read
+    groups = max(1, -(-rows // _ROWS_A_GROUP))
+    names = _ROW_KEYS + (_ID_KEYS if request.identifiers else ())
+    keys = [s.StructField(name, s.LongType()) for name in (*names, _GROUP)]
+    keyed = _spread(paired, spark).mapInArrow(
+        _Read(request, groups), s.StructType([*kind.fields, *keys])
+    )
+    together_by = [_GROUP] if request.net else ["_change_ordinal", _GROUP]
+    identifiers, net = request.identifiers, request.net
+
+    def settle(table: pa.Table) -> pa.Table:
+        by_row = [table.column(name) for name in _ROW_KEYS]
+        by_id = [table.column(name) for name in _ID_KEYS] if identifiers else []
+        done = netted(table, by_row) if net else settled(table, by_row, by_id, identifiers)
+        return done.drop_columns([*names, _GROUP])
+
+    return read.unionByName(keyed.groupBy(*together_by).applyInArrow(settle, kind))
+
+
+def _spread(files: list[_StepFile], spark: SparkSession) -> DataFrame:
+    groups: list[bytes] = []
+    pending: list[_StepFile] = []
+    for file in files:
+        size = sum(each.size for each in pending) + file.size
+        if pending and (len(pending) >= _FILES_A_TASK or size > _BYTES_A_TASK):
+            groups.append(pickle.dumps(pending))
+            pending = []
+        pending.append(file)
+    if pending:
+        groups.append(pickle.dumps(pending))
+    numbers = pa.array(range(len(groups)), pa.int32())
+    table = pa.table({"files": pa.array(groups, pa.binary()), "number": numbers})
+    frame = spark.createDataFrame(table, "files binary, number int")  # Connect can't tell if empty
+    return frame.repartitionById(max(1, len(groups)), "number")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What every task runs: changed files in, their rows out, with keys if there are groups."""
+
+    request: ChangeRequest
+    groups: int = 0
+
+    @in_worker
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        io = FsspecIO(self.request.context.io_properties)
+        schema = self.request.schema
+        expected = expected_arrow_schema(to_spark(schema))
+        for batch in batches:
+            for pickled in batch.column(0):
+                # Bytes that our own driver made a moment ago.
+                for each in pickle.loads(pickled.as_py()):  # noqa: S301
+                    for table in self._rows(io, each):
+                        plain = spark_batches(shown(self.request, table), schema, expected)
+                        yield from self._with_keys(table, plain)
+
+    def _rows(self, io: FsspecIO, each: _StepFile) -> Iterator[pa.Table]:
+        for rows, is_insert in changed_rows(self.request.context, io, each.file):
+            yield with_change(rows, is_insert, each.ordinal, each.snapshot_id)
+
+    def _with_keys(
+        self, table: pa.Table, plain: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        if not self.groups:
+            yield from plain
+            return
+        by_row = _hashes(row_keys(self.request, table))
+        ids = identity_keys(self.request, table)
+        by_id = _hashes(ids) if ids else []
+        group = (by_id or by_row)[0] % np.uint64(self.groups)
+        keys = [pa.array(words.view(np.int64)) for words in (*by_row, *by_id, group)]
+        names = [*_ROW_KEYS, *(_ID_KEYS if by_id else ()), _GROUP]
+        first = 0
+        for batch in plain:
+            part = [key.slice(first, batch.num_rows) for key in keys]
+            first += batch.num_rows
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, *part], names=[*batch.schema.names, *names]
+            )
+
+
+def _hashes(keys: list[pa.Array]) -> list[np.ndarray]:
+    frame = polars_frame(keys)
+    return [hash_rows(frame), hash_rows(frame, _SECOND_SEED)]

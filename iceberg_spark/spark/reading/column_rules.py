@@ -1,0 +1,159 @@
+"""Whether Spark's Parquet reader gives the columns of a scan their right values: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from iceberg_spark.expr.nodes import And, Bound, BoundReference, Or
+from iceberg_spark.read.leaf_columns import LeafColumn
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.spark.deletes.row_position import ROW_INDEX
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+
+_DEFAULTS = (
+    t.BooleanType, t.IntegerType, t.LongType, t.FloatType, t.DoubleType, t.DecimalType,
+    t.DateType, t.TimestampType, t.TimestamptzType, t.StringType,
+)  # fmt: skip
+_METADATA_IDS = frozenset(
+    {
+        reserved.FILE_ID,
+        reserved.POS_ID,
+        reserved.DELETED_ID,
+        reserved.SPEC_ID_ID,
+        reserved.PARTITION_ID,
+    }
+)
+
+
+def data_fields(context: ScanContext) -> tuple[t.NestedField, ...]:
+    """Return the columns that a scan reads from files: those shown, then the filter's others.
+
+    A column of the filter that lies in a struct comes with its whole struct.
+    """
+    shown = tuple(f for f in context.read_schema.fields if f.field_id not in _METADATA_IDS)
+    known = {field.field_id for field in shown}
+    tops = dict.fromkeys(context.table_schema.path_ids(i)[0] for i in filter_ids(context))
+    others = (context.table_schema.find_field(top) for top in tops if top not in known)
+    return (*shown, *others)
+
+
+def key_fields(context: ScanContext, keys: Sequence[LeafColumn]) -> Mapping[int, t.NestedField]:
+    """Return the top-level columns that equality deletes need and the scan does not read, by id.
+
+    A struct comes whole; a column dropped since is there as its last schema had it, under a name
+    that no column has.
+    """
+    known = {field.field_id for field in data_fields(context)}
+    found: dict[int, t.NestedField] = {}
+    for leaf in keys:
+        top = leaf.field.field_id
+        if top in known:
+            continue
+        if context.table_schema.get(leaf.field_id) is not None:
+            found[top] = context.table_schema.find_field(top)
+        elif context.dropped_fields is not None:
+            was = context.dropped_fields.find_field(top)
+            found[top] = replace(was, name=f"__dropped_{top}")
+    return found
+
+
+def key_reason(context: ScanContext, keys: Sequence[LeafColumn], *, isolated: bool) -> str | None:
+    """Return why the Arrow engine has to apply deletes by these keys, None when Spark can."""
+    added = key_fields(context, keys)
+    read = Schema(*data_fields(context))
+    for leaf in keys:
+        top = added.get(leaf.field.field_id) or read.find_field(leaf.field.field_id)
+        if leaf.field_id not in {one.field_id for one in _with_nested(top)}:
+            return f"key column '{_name(leaf)}' lies in a struct that is read in part"
+        if context.table_schema.get(leaf.field_id) is None and (leaf.depth or not isolated):
+            # Spark prunes structs by name, and what a dropped field was called isn't known.
+            return f"key column '{_name(leaf)}' was dropped, so that only its field id finds it"
+        for one in _with_nested(top):
+            reason = _reason(context, one, top=one is top, isolated=isolated)
+            if reason:
+                return f"{reason} (key '{_name(leaf)}')"
+    return None
+
+
+def _name(leaf: LeafColumn) -> str:
+    name, field = leaf.field.name, leaf.field
+    while isinstance(field.field_type, t.StructType):
+        (field,) = field.field_type.fields
+        name = f"{name}.{field.name}"
+    return name
+
+
+def filter_ids(context: ScanContext) -> tuple[int, ...]:
+    """Return the field ids that the row filter asks for, each once."""
+    return tuple(dict.fromkeys(_referenced(context.row_filter)))
+
+
+def _referenced(bound: Bound) -> Iterator[int]:
+    match bound:
+        case And(children=children) | Or(children=children):
+            for child in children:
+                yield from _referenced(child)
+        case _ if isinstance(term := getattr(bound, "term", None), BoundReference):
+            yield term.field_id
+        case _:
+            return
+
+
+def has_floats(field: t.NestedField) -> bool:
+    """Return whether statistics of a top-level column must not be asked, because they lack NaN.
+
+    Spark would skip row groups that hold a NaN row; so wherever a float is inside.
+    """
+    return any(isinstance(one.field_type, _FLOATS) for one in _with_nested(field))
+
+
+_FLOATS = (t.FloatType, t.DoubleType)
+
+
+def column_reason(context: ScanContext, *, isolated: bool) -> str | None:
+    """Return why the Arrow engine has to read a scan's columns, None when Spark's reader can."""
+    read = Schema(*data_fields(context))
+    for field_id in filter_ids(context):
+        if read.get(field_id) is None:
+            name = context.table_schema.find_column_name(field_id)
+            return f"filter column '{name}' lies in a struct that is read in part"
+    if any(field.name.lower() == ROW_INDEX for field in context.table_schema.fields):
+        return f"a name under which Spark gives places of rows (column '{ROW_INDEX}')"
+    for field in read.fields:
+        for one in _with_nested(field):
+            reason = _reason(context, one, top=one is field, isolated=isolated)
+            if reason:
+                return f"{reason} ('{read.find_column_name(one.field_id)}')"
+    return None
+
+
+def _with_nested(field: t.NestedField) -> Iterator[t.NestedField]:
+    yield field
+    for child in t.child_fields(field.field_type):
+        yield from _with_nested(child)
+
+
+def _reason(context: ScanContext, field: t.NestedField, *, top: bool, isolated: bool) -> str | None:
+    history, field_id = context.history, field.field_id
+    default = field.initial_default
+    match field.field_type:
+        case t.UUIDType() | t.UnknownType() if not top:
+            return "a type that Spark reads at the top level only"
+        case t.TimestampNanoType() | t.TimestamptzNanoType() | t.TimeType():
+            return "a type that Spark's reader lacks"
+        case _ if default is not None and not top:
+            return "default inside a struct"
+        case kind if default is not None and not isinstance(kind, _DEFAULTS):
+            return "default of a type that Spark's reader gives none"
+        case _:
+            pass
+    if field_id in history.retyped:
+        return "column whose type was changed"
+    if field.required and field_id in history.younger and default is None and top:
+        return "required column that files may lack"
+    if not isolated and (field_id in history.renamed or field_id in history.shared):
+        return "renamed column, which a setting of the session could hide"
+    return None

@@ -1,0 +1,263 @@
+"""A native group of files as a frame over Spark's own Parquet reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
+from pyspark.sql.types import StructType
+
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.read.leaf_columns import LeafColumn
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.pruning import canonical_tuples
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.deletes.apply_deletes import key_name, live_rows
+from iceberg_spark.spark.deletes.per_file_values import file_field
+from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD, or_raise
+from iceberg_spark.spark.reading.column_rules import data_fields, key_fields
+from iceberg_spark.spark.reading.engine_choice import FileGroup
+from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
+from iceberg_spark.spark.reading.read_columns import ReadColumns, read_columns
+from iceberg_spark.spark.reading.reading_session import is_connect
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+
+OPTIONS = {
+    "__globPaths__": "false",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "mergeSchema": "false",
+    "recursiveFileLookup": "false",
+}
+"""What the session says about these is not asked; none of a user's options gets here."""
+
+KNOWN_RELATIONS, KNOWN_PATHS = 16, 1_000
+"""So many relations of so many files at most are kept: to list 8 files takes Spark 10 ms."""
+MANY_PATHS = 50
+PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
+_PATH = "__iceberg_path"
+_NEVER_IN_A_PATH = "\0"
+_SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
+_NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
+
+
+def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFrame:
+    """Return the group's rows that match the filter, with the columns of the read schema.
+
+    The columns are in its order; they may have other names, and field ids. `session` comes from
+    `native_session.reading_session`. Deletes of a group with some are applied before the filter,
+    which Spark pushes below them.
+    """
+    context, files = plan.context, plan.files.take(pa.array(group.rows))
+    columns = read_columns(context, not is_connect(session), group.columns)
+    paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
+    keys = group.deletes.keys if group.deletes else ()
+    kind = columns.type((*data_fields(context), *key_fields(context, keys).values()))
+    by_position = group.deletes is not None and group.deletes.has_positions
+    asks = by_position or _asks(context, reserved.POS_ID)
+    with_metadata = asks and _may_leave_metadata_out(context, session)
+    kind = kind.add(ROW_INDEX_FIELD) if asks and not with_metadata else kind
+    frame = _parquet(session, kind, paths, files.column("file_size_in_bytes").to_pylist())
+    added = _keys(columns, keys)
+    if with_metadata:
+        added[ROW_INDEX] = file_field(frame, "row_index")
+    if _asks(context, reserved.FILE_ID):
+        added[_PATH] = file_field(frame, "file_path")
+    if group.deletes is not None:
+        frame = live_rows(frame, added, group.deletes, plan, FsspecIO(context.io_properties))
+    elif added:
+        frame = frame.withColumns(added)
+    residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
+    if residuals != {ALWAYS_TRUE}:
+        frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
+    if _is_as_read(context, columns):
+        return frame if group.deletes is None else _shown(frame, context, columns)
+    found = {field.field_id: columns.column(field) for field in data_fields(context)}
+    plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
+    encoded = not pc.all(plain).as_py()
+    values = _Values(plan, group, found, encoded)
+    return frame.select([values.of(field) for field in context.read_schema.fields])
+
+
+def _shown(frame: DataFrame, context: ScanContext, columns: ReadColumns) -> DataFrame:
+    names = [columns.given_name(field) for field in context.read_schema.fields]
+    if is_connect(frame.sparkSession):
+        # Text is parsed at every action, by `parser.quotedRegexColumnNames` as it is then.
+        return frame.select([F.col(name) for name in names])
+    return frame.selectExpr(*names)
+
+
+def _may_leave_metadata_out(context: ScanContext, session: SparkSession) -> bool:
+    """Return whether a query may ask for places of rows and not for what else `_metadata` gives.
+
+    Spark then reads all of `_metadata`, with `row_index`, and refuses the column of places beside
+    it: so the places have to come from there too. Without `_file` and `_deleted` only the filter
+    of deletes asks for `_metadata`, and that filter stays.
+    """
+    optional = _asks(context, reserved.FILE_ID) or _asks(context, reserved.DELETED_ID)
+    return optional or str(session.conf.get(PRUNING, "true")).lower() != "true"
+
+
+def _parquet(
+    session: SparkSession, kind: StructType, paths: Sequence[str], sizes: Sequence[int]
+) -> DataFrame:
+    if is_connect(session) or len(paths) > KNOWN_PATHS:
+        return _listed(session, kind, paths)
+    return _known(session, kind, tuple(zip(paths, sizes, strict=True)))
+
+
+@lru_cache(maxsize=KNOWN_RELATIONS)
+def _known(
+    session: SparkSession, kind: StructType, files: tuple[tuple[str, int], ...]
+) -> DataFrame:
+    """Return a relation of a classic session, the same one again for the same files.
+
+    A file never changes; one that was added anew under its name has another size. Frames have
+    columns of their own above it, so that they can be joined with each other.
+    """
+    return _listed(session, kind, [path for path, _ in files])
+
+
+def _listed(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:
+    reader = session.read.schema(kind).options(**OPTIONS)
+    if is_connect(session) or len(paths) < MANY_PATHS:
+        return reader.parquet(*paths)
+    # PySpark hands a list over element by element, a round trip to Java each: 20,000 take seconds.
+    jvm: Any = session._jvm
+    separator = jvm.java.util.regex.Pattern.compile(_NEVER_IN_A_PATH)
+    names = separator.split(_NEVER_IN_A_PATH.join(paths))
+    return reader._df(reader._jreader.parquet(names))
+
+
+def _keys(columns: ReadColumns, keys: Sequence[LeafColumn]) -> dict[str, Column]:
+    """Return the key columns of the relation by name; NULL where a struct around one is."""
+    context = columns.context
+    added = key_fields(context, keys)
+    read = {field.field_id: field for field in (*data_fields(context), *added.values())}
+    found = {}
+    for leaf in keys:
+        field = leaf.field
+        column = columns.column(read[field.field_id])
+        while isinstance(field.field_type, t.StructType):
+            (field,) = field.field_type.fields
+            column = column.getField(field.name)
+        found[key_name(leaf.field_id)] = column
+    return found
+
+
+def _is_as_read(context: ScanContext, columns: ReadColumns) -> bool:
+    """Return whether a relation has the read schema's columns as they are, by their places."""
+    fields = context.read_schema.fields
+    return data_fields(context) == fields and all(columns.is_as_read(field) for field in fields)
+
+
+def _leaf_of(context: ScanContext, columns: ReadColumns) -> ColumnOf:
+    read = Schema(*data_fields(context))
+
+    def leaf(field_id: int) -> Column:
+        top, *path = read.path_ids(field_id)
+        column = columns.column(read.find_field(top))
+        for inner in path:
+            column = column.getField(read.find_field(inner).name)
+        return column
+
+    return leaf
+
+
+def _asks(context: ScanContext, field_id: int) -> bool:
+    return any(field.field_id == field_id for field in context.read_schema)
+
+
+def _for_spark(path: str) -> str:
+    """A path without a scheme is a local file to us; to Spark it is one of the default store."""
+    return f"file:{path}" if path.startswith("/") else path
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The columns of the read schema over a group's relation."""
+
+    plan: ScanPlan
+    group: FileGroup
+    found: Mapping[int, Column]
+    encoded: bool
+
+    def of(self, field: t.NestedField) -> Column:
+        comment = {"comment": field.doc} if field.doc else {}
+        return self._value(field).alias(field.name, metadata=comment)
+
+    def _value(self, field: t.NestedField) -> Column:
+        match field.field_id:
+            case reserved.FILE_ID:
+                return self._file()
+            case reserved.POS_ID:
+                return F.expr(or_raise(ROW_INDEX, "bigint"))
+            case reserved.DELETED_ID:
+                return F.col(reserved.DELETED.name) if self.group.deletes else F.lit(False)
+            case reserved.SPEC_ID_ID:
+                return F.lit(self.group.spec_id)
+            case reserved.PARTITION_ID if isinstance(field.field_type, t.StructType):
+                return self._partition(field.field_type)
+            case _:
+                return self._data(field)
+
+    def _data(self, field: t.NestedField) -> Column:
+        column = self.found[field.field_id]
+        return _uuid_text(column) if isinstance(field.field_type, t.UUIDType) else column
+
+    def _file(self) -> Column:
+        """Spark says `file:/a%20b`; the table's spelling has its own prefix and no escapes."""
+        path = F.col(_PATH)
+        rest = F.regexp_replace(path, _SCHEME, "")
+        if self.group.is_local:  # quicker, and what Spark says of local files
+            usual = path.startswith("file:/") & ~path.startswith("file://")
+            rest = F.when(usual, F.substr(path, F.lit(len("file:/")))).otherwise(rest)
+        if self.encoded:
+            rest = F.url_decode(F.replace(rest, F.lit("+"), F.lit("%2B")))
+        return F.concat(F.lit(self.group.prefix), rest)
+
+    def _partition(self, kind: t.StructType) -> Column:
+        spec = self.plan.context.specs[self.group.spec_id or 0]
+        tuples = [
+            each
+            for part in self.plan.partitions
+            for each in canonical_tuples(part.kind, part.tuples)
+        ]
+        values = dict(
+            zip(
+                (f.field_id for f in spec.fields),
+                tuples[self.group.partition_index or 0],
+                strict=True,
+            )
+        )
+        shown = nullable(to_spark(Schema(*kind.fields)))
+        columns = [
+            _partition_value(field, values.get(field.field_id)).cast(f.dataType).alias(field.name)
+            for field, f in zip(kind.fields, shown.fields, strict=True)
+        ]
+        return F.struct(*columns) if columns else F.struct().cast(shown)
+
+
+def _partition_value(field: t.NestedField, value: Any) -> Column:
+    if value is None:
+        return F.lit(None)
+    column = literal(field.field_type, value)
+    return _uuid_text(column) if isinstance(field.field_type, t.UUIDType) else column
+
+
+def _uuid_text(column: Column) -> Column:
+    dashes = "^(.{8})(.{4})(.{4})(.{4})(.{12})$"
+    return F.regexp_replace(F.lower(F.hex(column)), dashes, "$1-$2-$3-$4-$5")

@@ -1,0 +1,120 @@
+"""A planned scan as a Spark frame: the seam that everything which reads with Spark shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.report import count
+from iceberg_spark.scan.split import SplitOptions, split_options
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.reading.counted_frame import with_count
+from iceberg_spark.spark.reading.engine_choice import (
+    MANY_SMALL_FILES,
+    FileGroup,
+    Reach,
+    file_groups,
+    rows_of,
+)
+from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.reading.parquet_relation import relation
+from iceberg_spark.spark.reading.reading_session import (
+    active_session_kept,
+    is_connect,
+    reading_session,
+    unfit_setting,
+)
+from iceberg_spark.spark.reading.worker_frame import arrow_frame
+from iceberg_spark.spark.session.engine import Engine
+
+BUILT_IN_SCHEMES = frozenset({"", "file", "hdfs", "viewfs"})
+
+
+def plan_frame(
+    plan: ScanPlan,
+    spark: SparkSession,
+    *,
+    engine: Engine | None = None,
+    split: SplitOptions | None = None,
+) -> DataFrame:
+    """Return the rows of a plan as a frame; nothing is planned again, nothing read yet.
+
+    The columns are those of `plan.context.read_schema` (metadata columns too), nullable, with
+    the table's comments and no other field metadata. `engine` forces one; None chooses per
+    group of files. Works with classic and Connect sessions. Raises UnsupportedError naming
+    what the forced engine can't do.
+    """
+    groups = [] if engine == "arrow" else file_groups(plan, reach_of(spark))
+    native = [group for group in groups if group.engine == "native"]
+    others = [group for group in groups if group.engine == "arrow"]
+    if engine == "native" and others:
+        why = "; ".join(f"{len(group.rows):,} files: {group.reason}" for group in others)
+        raise UnsupportedError(f"The native engine can't read {why}. Leave `engine` out")
+    frames = [_head(plan.context, spark)] if native and not others else []
+    if others or not native:
+        rest = plan.subset(rows_of(others)) if native else plan
+        tasks = rest.group_values(_for_arrow(others, split_options({}) if split is None else split))
+        frames.append(arrow_frame(plan.context, tasks, spark))
+    session = reading_session(spark, local=_are_local(native)) if native else spark
+    with active_session_kept():
+        frames.extend(relation(plan, group, session) for group in native)
+    frame = reduce(lambda one, other: one.union(other), frames)
+    known = plan.record_count
+    return frame if known is None or engine == "arrow" else with_count(frame, known)
+
+
+def _for_arrow(groups: list[FileGroup], split: SplitOptions) -> SplitOptions:
+    """Return options by which many small files make fewer tasks, unless another cost is asked.
+
+    A task takes Spark and a Python worker 30 to 60 ms; a small local file takes the reader 1 ms.
+    """
+    many = any(group.reason == MANY_SMALL_FILES for group in groups)
+    default = split_options({}).open_file_cost
+    if not many or split.open_file_cost != default:
+        return split
+    return replace(split, open_file_cost=default // 4)
+
+
+def reading_lines(
+    plan: ScanPlan, spark: SparkSession | None = None, engine: Engine | None = None
+) -> list[str]:
+    """Return who reads how many files and why, a line a group; of a classic session if of none."""
+    if engine == "arrow":
+        return [f"{count(len(plan), 'file')}: arrow, as asked for"] if len(plan) else []
+    groups = file_groups(plan, Reach() if spark is None else reach_of(spark))
+    return [f"{count(len(group.rows), 'file')}: {group.label}" for group in groups]
+
+
+def reach_of(spark: SparkSession) -> Reach:
+    """Return what Spark's side of a session can do."""
+
+    def has_file_system(scheme: str) -> bool:
+        setting = f"spark.hadoop.fs.{scheme}.impl"
+        return scheme in BUILT_IN_SCHEMES or bool(spark.conf.get(setting, ""))
+
+    return Reach(not is_connect(spark), unfit_setting(spark), has_file_system)
+
+
+def _are_local(groups: list[FileGroup]) -> bool:
+    return all(group.is_local for group in groups)
+
+
+def _head(context: ScanContext, spark: SparkSession) -> DataFrame:
+    """Return no rows of exactly the frame's type.
+
+    A union has the session and the field metadata of its first member: so the frame belongs to
+    the user's session, and no field id of a relation is seen. The optimizer drops it.
+    """
+    kind = nullable(to_spark(context.read_schema))
+    if is_connect(spark):
+        return spark.range(1).where("false").select().to(kind)
+    # Each step of a frame is analysed by Java: this is one step instead of four.
+    java: Any = spark._jsparkSession
+    no_rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
+    return DataFrame(java.createDataFrame(no_rows, java.parseDataType(kind.json())), spark)

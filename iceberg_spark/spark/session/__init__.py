@@ -1,0 +1,1 @@
+"""PySpark's internals, versions, workers and the session."""

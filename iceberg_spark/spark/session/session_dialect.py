@@ -1,0 +1,80 @@
+"""What a session's settings say about the meaning of SQL text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.expr.build import Predicate, as_unbound
+from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.spark.session.active_session import active_session
+
+_ANSI = "spark.sql.ansi.enabled"
+_NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
+_RAW = "spark.sql.parser.escapedStringLiterals"
+# How a join or a SELECT is read, which no predicate has; Hive's and formats' own.
+_HARMLESS = (
+    _ANSI, _NAMES, _RAW, "spark.sql.ansi.relationPrecedence",
+    "spark.sql.parser.quotedRegexColumnNames", "spark.sql.legacy.setopsPrecedence",
+    "spark.sql.legacy.parquet.", "spark.sql.legacy.avro.", "spark.sql.legacy.json.",
+    "spark.sql.legacy.csv.", "spark.sql.legacy.hive.", "spark.sql.legacy.timeParserPolicy",
+    "spark.sql.legacy.createHiveTableByDefault", "spark.sql.legacy.execution.",
+    "spark.sql.legacy.setCommandRejectsSparkCoreConfs", "spark.sql.legacy.charVarcharAsString",
+)  # fmt: skip
+_GROUPS = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
+_TIMESTAMP = "spark.sql.timestampType"
+_SETTING = re.compile(r"(?:\{|, )(spark\.sql\.[\w.]+)=([^,}]*)")
+
+
+def session_dialect(spark: SparkSession | None = None) -> Dialect:
+    """Return how a session (None: the active one) reads SQL; Spark's own way without one.
+
+    Of settings that are not known here any that is on counts as changing a meaning.
+    """
+    session = spark if spark is not None else active_session()
+    if session is None:
+        return SPARK
+    ansi = str(session.conf.get(_ANSI)).lower() == "true"
+    given = _settings(session)
+    return Dialect(
+        quoted_names=ansi and _is_on(given.get(_NAMES)),
+        raw_texts=_is_on(given.get(_RAW)),
+        ansi=ansi,
+        changed=tuple(sorted(key for key, value in given.items() if _changes(key, value))),
+    )
+
+
+def read_by_session(
+    predicate: str | Predicate | Unbound, spark: SparkSession | None = None
+) -> Unbound:
+    """Return the tree of a predicate; a text is read as the session reads SQL.
+
+    Raises what `as_unbound` raises.
+    """
+    if isinstance(predicate, str):
+        return as_unbound(predicate, session_dialect(spark))
+    return as_unbound(predicate)
+
+
+def _settings(session: SparkSession) -> dict[str, str]:
+    """Return the settings of SQL that were made; one or two round trips."""
+    conf: Any = session.conf
+    java = getattr(conf, "_jconf", None)
+    if java is None:
+        return {str(key): str(value) for key, value in dict(conf.getAll).items()}
+    return dict(_SETTING.findall(str(java.getAllAsJava().toString())))
+
+
+def _is_on(value: str | None) -> bool:
+    return value is not None and value.lower() == "true"
+
+
+def _changes(key: str, value: str) -> bool:
+    if key == _TIMESTAMP:
+        return value.upper() != "TIMESTAMP_LTZ"
+    if "collation" in key.lower():
+        return "default" in key.lower() and value.upper() not in ("", "UTF8_BINARY")
+    return key.startswith(_GROUPS) and not key.startswith(_HARMLESS) and value.lower() != "false"

@@ -1,0 +1,169 @@
+"""A frame written by Spark's own Parquet writer, and its files described."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileInfo, FileIO
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.map_arrow import by_position
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.writing.align_columns import table_columns
+from iceberg_spark.spark.writing.distribution import arranged, arrangement
+from iceberg_spark.spark.writing.rows_per_file import rows_per_file
+from iceberg_spark.spark.writing.shuffle import shuffle_of
+from iceberg_spark.spark.writing.spark_parquet import write_parquet
+from iceberg_spark.spark.writing.write_settings import write_settings
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.describe_written import NotInFooterError, describer
+from iceberg_spark.write.locations import data_folder
+
+_SUFFIX = ".parquet"
+_FEW_FILES = 16
+_FEW_BYTES = 16 * 1024 * 1024  # to read back: more is read faster by the tasks, job and all
+_THREADS = 4
+_FILES_PER_TASK, _MOST_TASKS = 64, 200
+_LOOKS_AFTER_FAILURE_S = (0.0, 0.5, 1.0)  # tasks that Spark has given up may still be writing
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTask:
+    """What every describing task runs; pickled by value with the plan."""
+
+    context: WriteContext
+
+    @in_worker
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each file: its pickled entry, None without rows, or our own error."""
+        describe = describer(self.context, FsspecIO(self.context.io_properties))
+        for batch in batches:
+            found: list[DataFile | IcebergError | None] = []
+            for path, size in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                try:
+                    found.append(describe(path, size))
+                except IcebergError as error:
+                    found.append(error)
+            rows = [pickle.dumps(each) for each in found]
+            yield pa.record_batch({"file": pa.array(rows, pa.binary())})
+
+
+def write_natively(
+    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
+) -> tuple[DataFile, ...]:
+    """Write a frame whose columns were checked; returns the files, which no table refers to yet.
+
+    Everything lies in a folder of the write's own below the data folder; on any error that folder
+    is emptied.
+    """
+    io = FsspecIO(context.io_properties)
+    folder = _new_folder(io, context)
+    try:
+        table = by_position(frame).select(
+            *table_columns(context.schema, frame.schema, case_sensitive=options.case_sensitive)
+        )
+        shuffle = shuffle_of(context, asked, frame.sparkSession)
+        limit = rows_per_file(table, context, shuffle.task_bytes)
+        # Around both: a frame's shuffle may be sized when it is made.
+        with write_settings(frame.sparkSession, shuffle=shuffle):
+            rows, keys = _arranged(table, context, asked)
+            write_parquet(rows, folder, context.properties, keys, limit)
+        files = list(io.list(folder))
+        written = _described(frame.sparkSession, context, io, files)
+    except BaseException:
+        _empty(io, folder)
+        raise
+    kept = {file.file_path for file in written}
+    io.delete_many(info.path for info in files if info.path not in kept)
+    return written
+
+
+def _arranged(
+    table: DataFrame, context: WriteContext, asked: str | None
+) -> tuple[DataFrame, list[str]]:
+    """Return the table's columns and the folder columns, distributed and sorted."""
+    schema = context.schema
+    wanted = arrangement(context, asked, lambda field_id: table_column(schema, field_id))
+    names = _free_names(schema, len(wanted.keys))
+    named = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
+    keyed = table.select("*", *named)
+    keys = [sf.col(name) for name in names]
+    return arranged(keyed, wanted.mode, keys, wanted.order), names
+
+
+def table_column(schema: Schema, field_id: int) -> Column:
+    """Return a table's column, nested or not, of a frame that has the table's columns."""
+    first, *below = [schema.find_field(step).name for step in schema.path_ids(field_id)]
+    column = sf.col(quoted(first))
+    for name in below:
+        column = column.getField(name)
+    return column
+
+
+def _free_names(schema: Schema, count: int) -> list[str]:
+    """Return names of folder columns that no column of the table has."""
+    stem = "k"
+    taken = {name.lower() for name in schema.column_names}
+    while any(f"{stem}{index}" in taken for index in range(count)):
+        stem += "k"
+    return [f"{stem}{index}" for index in range(count)]
+
+
+def _new_folder(io: FileIO, context: WriteContext) -> str:
+    """Return a folder that has no files yet: one write may write several frames."""
+    root = data_folder(context.table_location, context.properties)
+    number, name = 1, context.write_id
+    while next(iter(io.list(location.join(root, name))), None) is not None:
+        number += 1
+        name = f"{context.write_id}-{number}"
+    return location.join(root, name)
+
+
+def _described(
+    session: SparkSession, context: WriteContext, io: FileIO, files: Sequence[FileInfo]
+) -> tuple[DataFile, ...]:
+    """Describe files with rows: a few small ones here, more by Spark's tasks.
+
+    Raises the first of our errors that a file gave.
+    """
+    found = [info for info in files if info.path.endswith(_SUFFIX)]
+    if len(found) <= _FEW_FILES:
+        small = sum(info.size for info in found) <= _FEW_BYTES
+        describe = describer(context, io, reads_columns=small)
+        with suppress(NotInFooterError), ThreadPoolExecutor(_THREADS, "iceberg-describe") as pool:
+            entries = list(pool.map(lambda info: describe(info.path, info.size), found))
+            return tuple(entry for entry in entries if entry is not None)
+    table = pa.table({"path": [info.path for info in found], "size": [info.size for info in found]})
+    tasks = min(-(-len(found) // _FILES_PER_TASK), _MOST_TASKS)
+    paths = session.createDataFrame(table).repartition(tasks)  # else few files are one partition
+    rows = paths.mapInArrow(DescribeTask(context), "file binary")
+    made = []
+    for row in rows.collect():
+        entry = pickle.loads(bytes(row.file))  # noqa: S301 - bytes of our own tasks
+        if isinstance(entry, IcebergError):
+            raise entry
+        if entry is not None:
+            made.append(entry)
+    return tuple(made)
+
+
+def _empty(io: FileIO, folder: str) -> None:
+    """Delete every file of a failed write; what the store keeps is left to orphan removal."""
+    for pause in _LOOKS_AFTER_FAILURE_S:
+        time.sleep(pause)
+        with suppress(IcebergError):
+            io.delete_many([info.path for info in io.list(folder)])

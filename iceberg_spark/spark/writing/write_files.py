@@ -1,0 +1,133 @@
+"""Write the rows of a frame as data files, on Spark, and bring back what was written.
+
+The tasks write and the driver commits: nothing but file descriptions travels, so several
+writes and other changes can land in one commit.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
+from iceberg_spark.spark.adapt.types import from_spark, to_spark
+from iceberg_spark.spark.session.engine import Engine
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spark.session.task import speculates, task_id, was_tried_before
+from iceberg_spark.spark.session.worker_python import check_worker_python
+from iceberg_spark.spark.writing.align_columns import source_column
+from iceberg_spark.spark.writing.distribution import (
+    arranged,
+    arrangement,
+    distribution,
+    is_sortable,
+)
+from iceberg_spark.spark.writing.shuffle import shuffle_of
+from iceberg_spark.spark.writing.write_by_spark import write_natively
+from iceberg_spark.spark.writing.write_engine import write_engine
+from iceberg_spark.spark.writing.write_settings import held_settings
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.align_batches import AlignOptions, aligned, check_columns
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """What every task runs; pickled by value with the plan."""
+
+    context: WriteContext
+    options: AlignOptions
+
+    @in_worker
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write a task's batches, then yield one row: its files, described and pickled.
+
+        Beside them it says whether an attempt before this one failed.
+        """
+        io = FsspecIO(self.context.io_properties)
+        rows = aligned(self.context.schema, batches, self.options)
+        files = write_data_files(self.context, io, rows, task_id())
+        done = pickle.dumps((files, was_tried_before()))
+        yield pa.record_batch({"files": pa.array([done], pa.binary())})
+
+
+def write_frame(
+    frame: DataFrame,
+    context: WriteContext,
+    options: AlignOptions,
+    *,
+    engine: Engine | None = None,
+    distribution_mode: str | None = None,
+) -> tuple[DataFile, ...]:
+    """Write a frame; returns the files of the tasks that succeeded, all others are removed.
+
+    Rows are distributed by `distribution_mode`, else as the table asks, and sorted within tasks
+    by its sort order. `engine` None takes the one that `write_engine.write_engine` chooses. The
+    driver holds one description a file, nothing a row. Classic and Connect alike. Raises
+    InvalidSchemaError for columns that don't fit before any task starts, InvalidInputError for
+    values, UnsupportedError for an engine that can't.
+    """
+    check_columns(context.schema, to_arrow(from_spark(frame.schema)), options)
+    chosen = write_engine(context, engine)
+    distribution(context, distribution_mode)
+    check_worker_python(frame.sparkSession)
+    if is_sortable(context):
+        context = replace(context, sort_order_id=context.sort_order.order_id)
+    if chosen.engine == "native":
+        return write_natively(frame, context, options, distribution_mode)
+    return _write_by_arrow(frame, context, options, distribution_mode)
+
+
+def _write_by_arrow(
+    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
+) -> tuple[DataFile, ...]:
+    io = FsspecIO(context.io_properties)
+    shuffle = shuffle_of(context, asked, frame.sparkSession)
+    try:
+        with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):
+            rows = _arranged(frame, context, options, asked)
+            found = map_in_arrow(rows, WriteTask(context, options), "files binary").collect()
+    except BaseException:
+        remove_aborted(io, context)
+        raise
+    # Bytes that our own tasks made a moment ago.
+    done = [pickle.loads(bytes(row.files)) for row in found]  # noqa: S301
+    files = tuple(file for written, _ in done for file in written)
+    others = any(again for _, again in done) or speculates(frame.sparkSession)
+    remove_other_attempts(io, context, [file.file_path for file in files], outlive=others)
+    return files
+
+
+def _arranged(
+    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
+) -> DataFrame:
+    """Return the frame as the table asks for its rows; its columns are the same."""
+    if distribution(context, asked) == "none" and not is_sortable(context):
+        return frame
+    schema, struct = context.schema, frame.schema
+
+    def source_of(field_id: int) -> Column:
+        found = source_column(schema, field_id, struct, case_sensitive=options.case_sensitive)
+        return _null(schema, field_id) if found is None else found
+
+    wanted = arrangement(context, asked, source_of)
+    names = [f"k{index}" for index in range(len(wanted.keys))]
+    keys = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
+    keyed = by_position(frame).select("*", *keys)
+    ordered = arranged(keyed, wanted.mode, [sf.col(name) for name in names], wanted.order)
+    return ordered.drop(*names).toDF(*struct.names)
+
+
+def _null(schema: Schema, field_id: int) -> Column:
+    kind = to_spark(Schema(schema.find_field(field_id))).fields[0].dataType
+    return sf.lit(None).cast(kind)

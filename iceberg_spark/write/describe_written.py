@@ -1,0 +1,315 @@
+"""Parquet files that Spark's own writer made for one write, described for their manifest entries.
+
+Counts, sizes and most bounds come from the footer. What a footer can't say (counts of NaN where
+there may be any, bounds that were too long for it) is read back from the columns concerned, so
+that the metrics are those of the Arrow writer. The partition is worked out from values in the
+file, never from its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.file_fields import FileField, file_fields
+from iceberg_spark.arrow.transforms import apply_transform
+from iceberg_spark.arrow.values import from_array, to_array
+from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
+from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.footer_metrics import (
+    chunks_of,
+    extremes,
+    float_extremes,
+    footer_metrics,
+    null_count,
+    single_leaves,
+)
+from iceberg_spark.formats.metrics import Metrics, MetricsCollector
+from iceberg_spark.formats.metrics_modes import COUNTS, MetricsMode, metrics_modes
+from iceberg_spark.formats.parquet_reader import ParquetReader, open_parquet
+from iceberg_spark.formats.parquet_writer import row_group_offsets
+from iceberg_spark.io.decoding import decoding
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.spec.partition import PartitionField
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.transforms import VoidTransform
+from iceberg_spark.spec.types import (
+    DoubleType,
+    FloatType,
+    IcebergType,
+    NestedField,
+    StructType,
+)
+from iceberg_spark.spec.values import to_bytes
+from iceberg_spark.write.align_columns import null_error
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.file_entry import file_entry
+from iceberg_spark.write.partitioned import group_rows
+
+_FLOATS = (FloatType, DoubleType)
+_FLOAT_ROWS, _TEXT_ROWS = 131_072, 2_048  # texts that lack bounds are over 4 KiB each
+Describe = Callable[[str, int], DataFile | None]
+"""From a file's location and its size in bytes to its entry; None for a file without rows."""
+
+
+class NotInFooterError(IcebergError):
+    """A file's metrics ask for its columns to be read, which this describer doesn't."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What all files of a write share, worked out once: there may be thousands of files."""
+
+    context: WriteContext
+    reads_columns: bool
+    modes: Mapping[int, MetricsMode]
+    floats: frozenset[int]
+    kinds: tuple[IcebergType, ...]  # of the partition fields
+    required: frozenset[int]  # columns at the top
+
+
+def describer(context: WriteContext, io: FileIO, *, reads_columns: bool = True) -> Describe:
+    """Return the function that describes the files of a write, one by one.
+
+    It raises InvalidInputError for a null in a required column, UnsupportedError for a file
+    that was written under a changed session setting (INT96, no field ids), CorruptFileError;
+    NotInFooterError where it would have to read columns and `reads_columns` is False.
+    """
+    shape = _shape(context, reads_columns)
+    last: list[tuple[pa.Schema, tuple[FileField, ...]]] = []
+
+    def fields_of(schema: pa.Schema) -> tuple[FileField, ...]:
+        """Return a file's columns; all files of a write have the same, but for surprises."""
+        for known, fields in last[:1]:
+            if known.equals(schema, check_metadata=True):
+                return fields
+        found = file_fields(schema)
+        last[:] = [(schema, found)]
+        return found
+
+    return lambda path, size: _describe(io, path, size, shape, fields_of)
+
+
+def _shape(context: WriteContext, reads_columns: bool) -> _Shape:
+    schema = context.schema
+    modes = metrics_modes(schema, context.properties)
+    floats = frozenset(
+        field_id
+        for field_id in schema.field_ids
+        if isinstance(schema.find_type(field_id), _FLOATS) and modes[field_id].has_counts
+    )
+    kinds = tuple(child.field_type for child in partition_type(context.spec, schema).fields)
+    required = frozenset(field.field_id for field in schema.fields if field.required)
+    return _Shape(context, reads_columns, modes, floats, kinds, required)
+
+
+def _describe(
+    io: FileIO,
+    path: str,
+    size: int,
+    shape: _Shape,
+    fields_of: Callable[[pa.Schema], tuple[FileField, ...]],
+) -> DataFile | None:
+    reader = open_parquet(io, path)
+    try:
+        footer = reader.file.metadata
+        fields = fields_of(reader.schema)
+        _check(path, footer, fields, shape.context.schema)
+        if not footer.num_rows:
+            return None
+        with decoding(path):
+            metrics = _metrics(reader, fields, shape)
+        return file_entry(
+            metrics,
+            content=DataFileContent.DATA,
+            file_path=path,
+            file_format=FileFormat.PARQUET,
+            partition=_partition(reader, fields, shape),
+            file_size_in_bytes=size,
+            spec_id=shape.context.spec.spec_id,
+            split_offsets=row_group_offsets(footer),
+            sort_order_id=shape.context.sort_order_id,
+        )
+    finally:
+        reader.close()
+
+
+def _check(path: str, footer: Any, fields: tuple[FileField, ...], schema: Schema) -> None:
+    """Refuse what Iceberg's readers could not read right."""
+    columns = footer.schema
+    kinds = [columns.column(index).physical_type for index in range(footer.num_columns)]
+    if "INT96" in kinds:
+        raise UnsupportedError(
+            f"{path} was written with INT96 timestamps: another thread changed the session's "
+            "spark.sql.parquet.outputTimestampType while the write ran; write again"
+        )
+    leaves = single_leaves(fields)
+    wanted = {
+        each for each in schema.field_ids if not isinstance(schema.find_type(each), StructType)
+    }
+    if set(leaves) != wanted:
+        raise UnsupportedError(
+            f"{path} lacks the field ids of the table's columns: another thread changed the "
+            "session's spark.sql.parquet.fieldId.write.enabled while the write ran; write again"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a footer says: its metrics, nulls, extremes of floats; `again` must be read."""
+
+    metrics: Metrics
+    nulls: dict[int, int | None]
+    floats: Mapping[int, tuple[float, ...]]
+    again: frozenset[int]
+
+
+def _known(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> _Known:
+    footer, schema, modes = reader.file.metadata, shape.context.schema, shape.modes
+    found = footer_metrics(footer, fields, schema, modes)
+    leaves = single_leaves(fields)
+    nulls = {each: null_count(chunks_of(footer, leaf)) for each, leaf in leaves.items()}
+    floats = _proved_floats(footer, leaves, shape)
+    again = set(shape.floats - floats.keys())
+    for field_id, count in nulls.items():
+        mode, bounded = modes[field_id], field_id in (found.lower_bounds or {})
+        lacks_bounds = mode.has_bounds and not bounded and count != footer.num_rows
+        if lacks_bounds or (count is None and (mode.has_counts or field_id in shape.required)):
+            again.add(field_id)
+    return _Known(found, nulls, floats, frozenset(again))
+
+
+def _metrics(reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape) -> Metrics:
+    """Return the footer's metrics, with what it lacks read back from the columns."""
+    schema, modes = shape.context.schema, shape.modes
+    known = _known(reader, fields, shape)
+    found, again = known.metrics, known.again
+    if again and not shape.reads_columns:
+        raise NotInFooterError(f"The footer of {reader.path} lacks metrics of columns {set(again)}")
+    seen = _read_back(reader, fields, shape, again) if again else Metrics(0)
+    nulls = known.nulls | dict(seen.null_value_counts or {})
+    for field_id in shape.required:
+        if nulls.get(field_id):
+            raise null_error(schema.find_field(field_id).name)
+    pairs = {each: pair for each, pair in known.floats.items() if pair and modes[each].has_bounds}
+    low, high = (_float_bounds(schema, pairs, end) for end in (0, 1))
+    return replace(
+        found,
+        null_value_counts={each: nulls[each] or 0 for each in nulls if modes[each].has_counts},
+        nan_value_counts=dict.fromkeys(known.floats, 0) | dict(seen.nan_value_counts or {}),
+        lower_bounds=_replaced(found.lower_bounds, seen.lower_bounds, again) | low,
+        upper_bounds=_replaced(found.upper_bounds, seen.upper_bounds, again) | high,
+    )
+
+
+def _proved_floats(
+    footer: Any, leaves: Mapping[int, FileField], shape: _Shape
+) -> dict[int, tuple[float, ...]]:
+    """Return the extremes of the float columns that the footer proves to hold no NaN."""
+    found = {each: float_extremes(footer, chunks_of(footer, leaves[each])) for each in shape.floats}
+    return {each: pair for each, pair in found.items() if pair is not None}
+
+
+def _float_bounds(
+    schema: Schema, known: Mapping[int, tuple[float, ...]], end: int
+) -> dict[int, bytes]:
+    return {each: to_bytes(schema.find_type(each), pair[end]) for each, pair in known.items()}
+
+
+def _replaced(
+    first: Mapping[int, bytes] | None, second: Mapping[int, bytes] | None, ids: Iterable[int]
+) -> dict[int, bytes]:
+    kept = {key: value for key, value in (first or {}).items() if key not in set(ids)}
+    return kept | dict(second or {})
+
+
+def _read_back(
+    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape, wanted: Collection[int]
+) -> Metrics:
+    schema = shape.context.schema
+    modes = {each: mode if mode.has_counts else COUNTS for each, mode in shape.modes.items()}
+    part = Schema(*_pruned(schema.fields, wanted))
+    only_floats = all(isinstance(schema.find_type(each), _FLOATS) for each in wanted)
+    leaves = single_leaves(fields)
+    collector = MetricsCollector(part, modes, FileFormat.PARQUET)
+    what = Wanted(
+        fields,
+        frozenset(leaves[each].leaves[0] for each in wanted),
+        batch_rows=_FLOAT_ROWS if only_floats else _TEXT_ROWS,
+    )
+    for batch in reader.batches(what):
+        collector.add(batch.rows)
+    return collector.finish()
+
+
+def _pruned(fields: Iterable[NestedField], ids: Collection[int]) -> list[NestedField]:
+    kept = []
+    for field in fields:
+        if isinstance(field.field_type, StructType):
+            below = _pruned(field.field_type.fields, ids)
+            if below:
+                kept.append(replace(field, field_type=StructType(*below)))
+        elif field.field_id in ids:
+            kept.append(field)
+    return kept
+
+
+def _partition(
+    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape
+) -> tuple[Any, ...]:
+    """Return the one partition of a file's rows, from the extremes of the source columns.
+
+    All rows have it, so that the extremes have it too, whatever the transform; where they are
+    not known for sure the file's first row is read. Raises CorruptFileError where they differ.
+    """
+    spec, schema = shape.context.spec, shape.context.schema
+    leaves = single_leaves(fields)
+    values: list[Any] = []
+    for part, kind in zip(spec.fields, shape.kinds, strict=True):
+        if isinstance(part.transform, VoidTransform):
+            values.append(None)
+            continue
+        known = _of_extremes(reader, leaves[part.source_id], part, schema, kind)
+        if known is None:
+            return _of_first_row(reader, fields, shape)
+        if len(known) != 1:
+            raise CorruptFileError(
+                f"{reader.path} holds rows of several partitions: {part.name} is "
+                f"{' and '.join(map(str, known))}"
+            )
+        values.append(known[0])
+    return tuple(values)
+
+
+def _of_extremes(
+    reader: ParquetReader, leaf: FileField, part: PartitionField, schema: Schema, kind: IcebergType
+) -> list[Any] | None:
+    """Return the different partition values of a column's extremes, None where unknown."""
+    source = schema.find_type(part.source_id)
+    chunks = chunks_of(reader.file.metadata, leaf)
+    nulls = null_count(chunks)
+    if nulls == reader.file.metadata.num_rows:
+        return [None]
+    bounds = None if isinstance(source, _FLOATS) else extremes(chunks, leaf, source)
+    if bounds is None or nulls is None:
+        return None
+    array = apply_transform(part.transform, source, to_array(source, bounds))
+    different = list(dict.fromkeys(from_array(kind, array)))
+    return [*different, None] if nulls else different
+
+
+def _of_first_row(
+    reader: ParquetReader, fields: tuple[FileField, ...], shape: _Shape
+) -> tuple[Any, ...]:
+    spec, schema = shape.context.spec, shape.context.schema
+    ids = {part.source_id for part in spec.fields if schema.get(part.source_id) is not None}
+    part = Schema(*_pruned(schema.fields, ids))
+    leaves = single_leaves(fields)
+    what = Wanted(fields, frozenset(leaves[each].leaves[0] for each in ids), batch_rows=1)
+    row = next(reader.batches(what)).rows
+    return next(iter(group_rows(pa.Table.from_batches([row]), spec, part))).partition

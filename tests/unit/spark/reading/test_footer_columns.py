@@ -1,0 +1,88 @@
+"""Where the columns of files without field ids are: specification, "Column Projection"."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from iceberg_spark.spark.reading.footer_columns import BY_FIELD_ID, FileColumns, Found, columns_in
+from tests.builders import field, list_of, struct
+
+MAPPING = {
+    ("id",): 1, ("ident",): 1, ("k",): 2,
+    ("st",): 3, ("st", "a"): 4, ("st", "old"): 5,
+    ("l",): 6, ("l", "element"): 7, ("l", "element", "x"): 8,
+}  # fmt: skip
+ID = field(1, "id", "long")
+K = field(2, "k", "string")
+ST = field(3, "st", struct(field(4, "a", "int"), field(5, "b", "int")))
+LIST = field(6, "l", list_of(7, struct(field(8, "x", "int"))))
+
+
+def with_id(name: str, kind: pa.DataType, number: int) -> pa.Field:
+    return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
+
+
+def found(stored: Any, *wanted: Any, constants: Any = ()) -> Found:
+    return columns_in(pa.schema(stored), wanted, MAPPING, dict(constants))
+
+
+def test_a_file_with_ids_is_read_by_id() -> None:
+    stored = [with_id("other", pa.int64(), 1), with_id("id", pa.string(), 2)]
+    assert found(stored, ID, K) == BY_FIELD_ID
+
+
+def test_a_file_without_ids_is_read_by_every_name_of_the_mapping() -> None:
+    kind = pa.struct([("a", pa.int32()), ("old", pa.int32())])
+    elements = pa.list_(pa.field("item", pa.struct([("x", pa.int32())])))
+    stored = [("ident", pa.int64()), ("st", kind), ("l", elements)]
+    expected = ((1, "ident"), (3, "st"), (4, "a"), (5, "old"), (6, "l"), (7, "element"), (8, "x"))
+    assert found(stored, ID, K, ST, LIST) == FileColumns(expected)
+
+
+def test_a_partition_value_stands_before_a_mapped_column_and_after_one_with_the_id() -> None:
+    assert found([("id", pa.int64()), ("k", pa.string())], ID, K, constants={2: "x"}) == (
+        FileColumns(((1, "id"),), ((2, "x"),))
+    )
+    own = [with_id("id", pa.int64(), 1), with_id("k", pa.string(), 2)]
+    assert found(own, ID, K, constants={2: "x"}) == BY_FIELD_ID
+    assert found(own[:1], ID, K, constants={2: "x"}) == FileColumns(None, ((2, "x"),))
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "reason"),
+    [
+        ([with_id("id", pa.int64(), 1), ("k", pa.string())], K, "field ids on some columns only"),
+        ([("id", pa.int64())], field(9, "r", "int", True), "required column that a file lacks"),
+        ([("id", pa.int64()), ("ID", pa.int64())], ID, "column names that differ by case only"),
+        ([("id", pa.uint32())], ID, "column 'id' is stored as uint32"),
+        ([("k", pa.binary())], K, "column 'k' is stored as binary"),
+        (
+            [("st", pa.struct([("a", pa.int32())]))],
+            field(3, "st", struct(field(5, "b", "int", True))),
+            "field 'st.b' that a file lacks",
+        ),
+    ],
+)
+def test_what_sparks_reader_would_not_find_goes_to_arrow(
+    stored: Any, wanted: Any, reason: str
+) -> None:
+    why = found(stored, wanted)
+    assert isinstance(why, str) and why.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"),
+    [
+        ("timestamp", pa.timestamp("ns")),  # how INT96 shows, which has no zone in a footer
+        ("timestamptz", pa.timestamp("ns")),
+        ("timestamptz", pa.timestamp("us")),
+        ("timestamp", pa.timestamp("ms")),
+        ("decimal(9, 2)", pa.decimal128(9, 3)),
+        ("int", pa.int64()),
+        ("fixed[4]", pa.binary(5)),
+    ],
+)
+def test_values_stored_unlike_iceberg_does_go_to_arrow(kind: str, stored: pa.DataType) -> None:
+    why = found([("k", stored)], field(2, "k", kind))
+    assert why == f"column 'k' is stored as {stored}"

@@ -1,0 +1,64 @@
+"""Workers need the driver's Python: found out early, said in one line."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.worker_python import check_worker_python
+
+WITHOUT_FSSPEC = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name == "fsspec":
+            raise ModuleNotFoundError("No module named 'fsspec'", name=name)
+
+sys.meta_path.insert(0, Blocker())
+import pyspark_pyiceberg_lite
+
+print(pyspark_pyiceberg_lite.DefaultSource.name())
+try:
+    pyspark_pyiceberg_lite.DefaultSource({})
+except ImportError as error:
+    print(error)
+"""
+
+
+def session(master: str, python: str) -> object:
+    return SimpleNamespace(_sc=SimpleNamespace(master=master, pythonExec=python))
+
+
+def test_the_drivers_own_python_is_fine() -> None:
+    check_worker_python(session("local[2]", sys.executable))
+
+
+def test_another_python_that_has_the_package_is_fine() -> None:
+    check_worker_python(session("local[2]", f"{sys.prefix}/bin/python3"))
+
+
+@pytest.mark.parametrize("python", ["/no/such/python", "/bin/false"])
+def test_a_python_without_the_package_is_named_with_the_fix(python: str) -> None:
+    with pytest.raises(InvalidInputError, match=rf"'{python}'.*PYSPARK_PYTHON={sys.executable}"):
+        check_worker_python(session("local[2]", python))
+
+
+def test_a_clusters_python_is_its_own_to_know() -> None:
+    check_worker_python(session("yarn", "/no/such/python"))
+
+
+def test_a_connect_session_is_not_asked() -> None:
+    check_worker_python(SimpleNamespace())
+
+
+def test_a_worker_that_lacks_a_module_leaves_other_sources_alone_and_says_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FSSPEC], capture_output=True, text=True, check=True
+    )
+    name, message = done.stdout.splitlines()
+    assert name == "pyiceberg-lite"
+    assert "'fsspec'" in message
+    assert "PYSPARK_PYTHON" in message
