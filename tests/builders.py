@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_metadata
@@ -124,3 +126,8 @@ def equality_deletes(
         equality_ids=tuple(equality_ids),
         **rest,
     )
+
+
+def scan_of(metadata: TableMetadata, **asked: Any) -> ScanContext:
+    """The pinned scan of a request given by its fields."""
+    return scan_context(metadata, ScanRequest(**asked))

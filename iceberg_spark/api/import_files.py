@@ -15,7 +15,7 @@ from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.name_mapping import NameMapping, from_schema
@@ -40,8 +40,8 @@ def check_not_there(
     """
     if metadata.branch_head(branch) is None:
         return
-    context = scan_request(metadata, branch=branch, selected_fields=(), metadata_columns=("_file",))
-    paths = plan(metadata, io, context).files.column("file_path")
+    names_only = ScanRequest(branch=branch, selected_fields=(), metadata_columns=("_file",))
+    paths = plan(metadata, io, scan_context(metadata, names_only)).files.column("file_path")
     names = pa.array({location.name(file.file_path) for file in files}, pa.string())
     alike = paths.filter(pc.is_in(pc.replace_substring_regex(paths, "^.*/", ""), names))
     there = {location.normalise(path) for path in alike.to_pylist()}

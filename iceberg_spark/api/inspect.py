@@ -14,7 +14,7 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.request import inspection, parts, read_parts
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.scan.snapshot_choice import SnapshotChoice
+from iceberg_spark.scan.request import ScanRequest
 from iceberg_spark.spec.printable import printable
 
 
@@ -59,8 +59,7 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the manifests of a snapshot with counts and partition bounds."""
-        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
-        return self._table(MetadataTable.MANIFESTS, choice)
+        return self._table(MetadataTable.MANIFESTS, _at(snapshot_id, ref, as_of_timestamp_ms))
 
     def partitions(
         self,
@@ -70,8 +69,7 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return files and rows of each partition of a snapshot."""
-        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
-        return self._table(MetadataTable.PARTITIONS, choice)
+        return self._table(MetadataTable.PARTITIONS, _at(snapshot_id, ref, as_of_timestamp_ms))
 
     def entries(
         self,
@@ -81,8 +79,7 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the entries of a snapshot's manifests, those of deleted files too."""
-        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
-        return self._table(MetadataTable.ENTRIES, choice)
+        return self._table(MetadataTable.ENTRIES, _at(snapshot_id, ref, as_of_timestamp_ms))
 
     def files(
         self,
@@ -92,8 +89,7 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the data and delete files of a snapshot with their metrics."""
-        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
-        return self._table(MetadataTable.FILES, choice)
+        return self._table(MetadataTable.FILES, _at(snapshot_id, ref, as_of_timestamp_ms))
 
     def data_files(
         self,
@@ -103,8 +99,7 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the data files of a snapshot with their metrics."""
-        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
-        return self._table(MetadataTable.DATA_FILES, choice)
+        return self._table(MetadataTable.DATA_FILES, _at(snapshot_id, ref, as_of_timestamp_ms))
 
     def delete_files(
         self,
@@ -114,8 +109,7 @@ class Inspect:
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
         """Return the delete files of a snapshot with their metrics."""
-        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
-        return self._table(MetadataTable.DELETE_FILES, choice)
+        return self._table(MetadataTable.DELETE_FILES, _at(snapshot_id, ref, as_of_timestamp_ms))
 
     def position_deletes(
         self,
@@ -128,8 +122,9 @@ class Inspect:
 
         Raises UnsupportedError for deletion vectors (format version 3).
         """
-        choice = SnapshotChoice(snapshot_id, as_of_timestamp_ms, version_as_of=ref)
-        return self._table(MetadataTable.POSITION_DELETES, choice)
+        return self._table(
+            MetadataTable.POSITION_DELETES, _at(snapshot_id, ref, as_of_timestamp_ms)
+        )
 
     def all_manifests(self) -> pa.Table:
         """Return the manifests of each snapshot; one that several have is there for each."""
@@ -154,10 +149,16 @@ class Inspect:
         """Return the delete files of `all_files`."""
         return self._table(MetadataTable.ALL_DELETE_FILES)
 
-    def _table(self, name: MetadataTable, choice: SnapshotChoice | None = None) -> pa.Table:
+    def _table(self, name: MetadataTable, request: ScanRequest | None = None) -> pa.Table:
         metadata = self.loaded.metadata
-        request = inspection(metadata, name, choice)
-        some = parts(request, metadata, self.io)
-        found = [to_arrow(request.read_schema).empty_table()]
-        found += read_parts(request, self.loaded, self.io, some)
+        read = inspection(metadata, name, request or ScanRequest())
+        some = parts(read, metadata, self.io)
+        found = [to_arrow(read.read_schema).empty_table()]
+        found += read_parts(read, self.loaded, self.io, some)
         return pa.concat_tables(found)
+
+
+def _at(snapshot_id: int | None, ref: str | None, as_of_timestamp_ms: int | None) -> ScanRequest:
+    return ScanRequest(
+        snapshot_id=snapshot_id, version_as_of=ref, as_of_timestamp_ms=as_of_timestamp_ms
+    )

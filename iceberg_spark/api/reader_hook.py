@@ -9,9 +9,9 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.request import scan_context
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.options import read_options
-from iceberg_spark.spark.adapt.requested_scan import requested_scan, requested_split
 from iceberg_spark.spark.datasource.pinned import load, split_name
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
@@ -93,9 +93,9 @@ def native_frame(table: str, options: dict[str, str], session: SparkSession) -> 
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
     parsed = read_options({**zone, **options, "path": table}, plain=False)
     pinned, loaded = load(parsed.path, parsed.storage)
-    context = requested_scan(parsed, loaded.metadata, pinned.storage)
+    context = scan_context(loaded.metadata, parsed, pinned.storage)
     planned = plan(loaded.metadata, pinned.io(), context)
-    return plan_frame(planned, session, split=requested_split(parsed, loaded.metadata))
+    return plan_frame(planned, session, split=parsed.split(loaded.metadata))
 
 
 def _zone(session: SparkSession) -> dict[str, str]:

@@ -15,8 +15,6 @@ from iceberg_spark.api.changes import ChangeScan, identifiers, snapshot_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.expr.build import Predicate
-from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest
 from iceberg_spark.read.task_reader import read_task
@@ -25,7 +23,7 @@ from iceberg_spark.scan.manifest_counts import count_by_manifest_list
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
-from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.reading.plan_frame import plan_frame, reading_lines
 from iceberg_spark.spark.session.active_session import (
@@ -42,8 +40,8 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TableScan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableScan(ScanRequest):
     """A read of one snapshot, not started: `to_arrow`, `to_df`, `to_pandas`, `count`, ...
 
     Made by `Table.scan`. Planning happens once per call that needs it; the snapshot is pinned
@@ -52,17 +50,6 @@ class TableScan:
 
     loaded: LoadedTable
     io: FileIO
-    row_filter: str | Predicate | Unbound | None = None
-    selected_fields: tuple[str, ...] = ("*",)
-    snapshot_id: int | None = None
-    branch: str | None = None
-    tag: str | None = None
-    as_of_timestamp_ms: int | None = None
-    start_snapshot_id: int | None = None
-    end_snapshot_id: int | None = None
-    metadata_columns: tuple[str, ...] = ()
-    case_sensitive: bool = True
-    time_zone: str | None = None
     limit: int | None = None
     engine: Engine | None = None
 
@@ -186,21 +173,10 @@ class TableScan:
         return known if self.limit is None else min(known, self.limit)
 
     def _context(self, spark: SparkSession | None = None) -> ScanContext:
-        return scan_request(
-            self.loaded.metadata,
-            row_filter=None if self.row_filter is None else read_by_session(self.row_filter, spark),
-            selected_fields=self.selected_fields,
-            snapshot_id=self.snapshot_id,
-            as_of_timestamp_ms=self.as_of_timestamp_ms,
-            branch=self.branch,
-            tag=self.tag,
-            start_snapshot_id=self.start_snapshot_id,
-            end_snapshot_id=self.end_snapshot_id,
-            metadata_columns=self.metadata_columns,
-            case_sensitive=self.case_sensitive,
-            time_zone=self.time_zone or session_time_zone(spark),
-            io_properties=self.io.properties,
-        )
+        row_filter = None if self.row_filter is None else read_by_session(self.row_filter, spark)
+        zone = self.time_zone or session_time_zone(spark)
+        request = replace(self, row_filter=row_filter, time_zone=zone)
+        return scan_context(self.loaded.metadata, request, self.io.properties)
 
 
 def _first_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -160,8 +160,8 @@ class Table:
             else moment_ms(as_of_timestamp_ms, "as_of_timestamp_ms")
         )
         return TableScan(
-            self._loaded,
-            self.io,
+            loaded=self._loaded,
+            io=self.io,
             row_filter=row_filter,
             selected_fields=names(selected_fields, "selected_fields"),
             snapshot_id=snapshot_id,

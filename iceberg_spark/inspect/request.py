@@ -15,9 +15,7 @@ from iceberg_spark.arrow.arrays import concat, map_list, map_struct, struct_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError
-from iceberg_spark.expr.bind import bind
-from iceberg_spark.expr.build import Predicate, as_unbound
-from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Unbound
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.row_filter import row_filter as mask_of
 from iceberg_spark.inspect.files import FilesRequest, file_rows
 from iceberg_spark.inspect.history import history, metadata_log_entries
@@ -39,6 +37,7 @@ from iceberg_spark.inspect.snapshots import refs, snapshots
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.entry_tables import read_ahead
 from iceberg_spark.scan.projection import project
+from iceberg_spark.scan.request import ScanRequest, bound_filter
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -80,14 +79,9 @@ Part: TypeAlias = WholeTable | Snapshot | ManifestFile | PositionDeleteFile
 def inspection(
     metadata: TableMetadata,
     name: MetadataTable,
-    choice: SnapshotChoice | None = None,
-    *,
-    row_filter: str | Predicate | Unbound | None = None,
-    selected_fields: Sequence[str] | None = None,
-    case_sensitive: bool = True,
-    time_zone: str | None = None,
+    request: ScanRequest,
 ) -> Inspection:
-    """Return the pinned read that the arguments describe.
+    """Return the pinned read of a request.
 
     Columns and predicate name the metadata table's own columns; the columns are always those of
     the table as it is now, also for an older snapshot. Raises InvalidOptionError for a snapshot
@@ -95,23 +89,19 @@ def inspection(
     """
     schema = metadata_table_schema(name, metadata)
     former = metadata.schemas.values()
-    predicate: Bound = ALWAYS_TRUE
-    if row_filter is not None:
-        predicate = bind(
-            schema, as_unbound(row_filter), case_sensitive=case_sensitive, time_zone=time_zone
-        )
+    wanted = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
     return Inspection(
         name=name,
         schema=schema,
-        read_schema=project(schema, selected_fields, case_sensitive=case_sensitive).schema,
-        snapshot_id=_snapshot_id(metadata, name, choice or SnapshotChoice()),
+        read_schema=wanted.schema,
+        snapshot_id=_snapshot_id(metadata, name, request),
         partition_types={
             spec_id: partition_type(spec, metadata.schema, former)
             for spec_id, spec in metadata.partition_specs.items()
         },
         partition_ids={one.name: one.field_id for one in partition_struct(metadata).fields},
         metric_ids={one.name: one.field_id for one in metric_columns(metadata.schema)},
-        row_filter=predicate,
+        row_filter=bound_filter(schema, request),
     )
 
 
@@ -236,7 +226,7 @@ def _snapshot_id(
 ) -> int | None:
     if name.is_of_one_snapshot:
         return choose_snapshot(metadata, choice).snapshot_id
-    if choice != SnapshotChoice():
+    if choice.given:
         raise InvalidOptionError(
             f"Metadata table '{name}' shows all snapshots: leave out the snapshot, branch, tag "
             "or time, and filter its rows"

@@ -21,7 +21,7 @@ from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import (
     DataFile,
@@ -194,13 +194,8 @@ def _planned(
     metadata: TableMetadata, io: FileIO, branch: str | None
 ) -> tuple[DeleteWork, list[FileScanTask], list[ManifestEntry], int | None]:
     """Return the data files with deletes, and all live delete files, of a branch's head."""
-    scan = scan_request(
-        metadata,
-        selected_fields=(),
-        metadata_columns=("_pos", "_deleted"),
-        branch=branch,
-        io_properties=io.properties,
-    )
+    places = ScanRequest(branch=branch, selected_fields=(), metadata_columns=("_pos", "_deleted"))
+    scan = scan_context(metadata, places, io.properties)
     planned = plan(metadata, io, scan)
     write = write_context(metadata, io_properties=io.properties)
     entries = _delete_entries(metadata, io, scan.snapshot_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent
@@ -49,8 +49,6 @@ class TargetOptions:
     branch: str | None = None
     case_sensitive: bool = True
     time_zone: str | None = None
-    selected_fields: Sequence[str] | None = None
-    metadata_columns: Sequence[str] = ()
 
 
 def target_files(
@@ -68,16 +66,13 @@ def target_files(
     with all their deletes, for the rows that don't match may be written anew. Raises
     ValidationException naming a file that is listed twice and would not go as a whole.
     """
-    context = scan_request(
-        metadata,
-        row_filter=row_filter,
+    request = ScanRequest(
         branch=options.branch,
+        row_filter=row_filter,
         case_sensitive=options.case_sensitive,
         time_zone=options.time_zone,
-        selected_fields=options.selected_fields,
-        metadata_columns=options.metadata_columns,
-        io_properties=io.properties,
     )
+    context = scan_context(metadata, request, io.properties)
     planned = plan(metadata, io, context, whole_files=True)
     proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
     if proved is None or not len(proved):

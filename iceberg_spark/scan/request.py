@@ -6,6 +6,7 @@ Which snapshot is in `snapshot_choice`, which columns in `projection`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.expr.bind import bind
@@ -36,52 +37,49 @@ DEFAULT_BATCH_ROWS = 131_072
 UNREADABLE = (VariantType, GeometryType, GeographyType)
 
 
-def scan_request(  # noqa: PLR0913 - one keyword for each option of a read
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanRequest(SnapshotChoice):
+    """What is asked of a table's rows, not pinned yet: every reader of ours starts from one.
+
+    `row_filter` is a SQL predicate or a tree; `selected_fields` are full names ("a", "b.c"; None
+    or "*": all) and come in the table's order, `metadata_columns` last. `time_zone` is that of
+    timestamptz literals without an offset. `batch_rows` is the most rows of a batch.
+    """
+
+    row_filter: str | Predicate | Unbound | None = None
+    selected_fields: tuple[str, ...] | None = None
+    metadata_columns: tuple[str, ...] = ()
+    case_sensitive: bool = True
+    time_zone: str | None = None
+    batch_rows: int | None = None
+
+
+def scan_context(
     metadata: TableMetadata,
-    *,
-    row_filter: str | Predicate | Unbound | None = None,
-    selected_fields: Sequence[str] | None = None,
-    snapshot_id: int | None = None,
-    as_of_timestamp_ms: int | None = None,
-    branch: str | None = None,
-    tag: str | None = None,
-    version_as_of: str | int | None = None,
-    start_snapshot_id: int | None = None,
-    end_snapshot_id: int | None = None,
-    case_sensitive: bool = True,
-    time_zone: str | None = None,
-    metadata_columns: Sequence[str] = (),
-    batch_rows: int | None = None,
+    request: ScanRequest,
     io_properties: Mapping[str, str] | None = None,
 ) -> ScanContext:
-    """Return the pinned scan that the arguments describe (see `snapshot_choice`, `projection`).
+    """Return the pinned and bound scan of a request (see `snapshot_choice`, `projection`).
 
-    `version_as_of` is a snapshot id, branch or tag, `as_of_timestamp_ms` ms since the epoch. With
-    `start_snapshot_id` (exclusive) the rows appended since are read, up to `end_snapshot_id`.
-    `selected_fields` are full names ("a", "b.c"; None or "*": all) and come in the table's order,
-    `metadata_columns` last. `time_zone` is that of timestamptz literals without an offset.
-
-    Raises InvalidOptionError, NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError, and
-    UnsupportedError for columns of types that can't be read.
+    `io_properties` are what tasks open files with. Raises InvalidOptionError,
+    NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError, and UnsupportedError for
+    columns of types that can't be read.
     """
-    chosen = choose_snapshot(metadata, SnapshotChoice(
-        snapshot_id, as_of_timestamp_ms, branch, tag, version_as_of, start_snapshot_id,
-        end_snapshot_id,
-    ))  # fmt: skip
+    chosen = choose_snapshot(metadata, request)
     schema = chosen.schema
-    wanted = project(schema, selected_fields, case_sensitive=case_sensitive)
+    wanted = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
     return ScanContext(
         table_location=metadata.location,
         snapshot_id=chosen.snapshot_id,
         format_version=metadata.format_version,
         table_schema=schema,
-        read_schema=_read_schema(wanted, metadata_columns, metadata),
+        read_schema=_read_schema(wanted, request.metadata_columns, metadata),
         specs=metadata.partition_specs,
-        row_filter=_bound(schema, row_filter, case_sensitive, time_zone),
+        row_filter=bound_filter(schema, request),
         dropped_fields=dropped_fields(metadata, schema),
         name_mapping=metadata.properties.get(DEFAULT_NAME_MAPPING),
-        case_sensitive=case_sensitive,
-        batch_rows=_batch_rows(batch_rows),
+        case_sensitive=request.case_sensitive,
+        batch_rows=_batch_rows(request.batch_rows),
         io_properties=io_properties or {},
         start_snapshot_id=chosen.start_snapshot_id,
         history=field_history(schema, metadata.schemas),
@@ -96,15 +94,16 @@ def _read_schema(wanted: Projection, added: Sequence[str], metadata: TableMetada
     return found
 
 
-def _bound(
-    schema: Schema,
-    row_filter: str | Predicate | Unbound | None,
-    case_sensitive: bool,
-    time_zone: str | None,
-) -> Bound:
-    if row_filter is None:
+def bound_filter(schema: Schema, request: ScanRequest) -> Bound:
+    """Return the filter of a request over a schema. Raises InvalidExpressionError."""
+    if request.row_filter is None:
         return ALWAYS_TRUE
-    return bind(schema, as_unbound(row_filter), case_sensitive=case_sensitive, time_zone=time_zone)
+    return bind(
+        schema,
+        as_unbound(request.row_filter),
+        case_sensitive=request.case_sensitive,
+        time_zone=request.time_zone,
+    )
 
 
 def _batch_rows(batch_rows: int | None) -> int:

@@ -7,7 +7,7 @@ Source: specification "Point in Time Reads"; Java's `SnapshotUtil.schemaFor` and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidOptionError, NoSuchSnapshotError
 from iceberg_spark.spec.ancestry import ancestors, snapshot_at
@@ -28,9 +28,13 @@ _OPTION_NAMES = {
 _INCREMENTAL = frozenset({"start_snapshot_id", "end_snapshot_id"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotChoice:
-    """What a user said about the snapshot; at most one way of naming it, or a range."""
+    """What a user said about the snapshot; at most one way of naming it, or a range.
+
+    `version_as_of` is a snapshot id, branch or tag, `as_of_timestamp_ms` ms since the epoch. With
+    `start_snapshot_id` (exclusive) what was appended since is meant, up to `end_snapshot_id`.
+    """
 
     snapshot_id: int | None = None
     as_of_timestamp_ms: int | None = None
@@ -39,6 +43,11 @@ class SnapshotChoice:
     version_as_of: str | int | None = None
     start_snapshot_id: int | None = None
     end_snapshot_id: int | None = None
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The names of what was said."""
+        return frozenset(name for name in _OPTION_NAMES if getattr(self, name) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,7 @@ class ChosenSnapshot:
 
 def choose_snapshot(metadata: TableMetadata, choice: SnapshotChoice) -> ChosenSnapshot:
     """Resolve a choice. Raises InvalidOptionError and NoSuchSnapshotError."""
-    given = {item.name for item in fields(choice) if getattr(choice, item.name) is not None}
+    given = choice.given
     if given & _INCREMENTAL:
         _check_exclusive(given - _INCREMENTAL - {"branch"}, _INCREMENTAL & given)
         return _appends(metadata, choice)

@@ -13,10 +13,9 @@ from iceberg_spark.expr.evaluate import evaluate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spec.metadata import TableMetadata
-from tests.builders import metadata
+from tests.builders import metadata, scan_of
 from tests.properties.expr_strategies import predicates
 from tests.properties.plan_tables import COLUMNS, SPECS, Delete, File, tables
 from tests.unit.scan.tables import IO, commit
@@ -38,7 +37,7 @@ def written(folder: str, parts: Sequence[File | Delete], order: Sequence[int]) -
 def planned(folder: str, drawn: Any, row_filter: Unbound, order: Sequence[int]) -> ScanPlan:
     data, deletes = drawn
     base = written(folder, [*data, *deletes], order)
-    return plan(base, IO, scan_request(base, row_filter=row_filter))
+    return plan(base, IO, scan_of(base, row_filter=row_filter))
 
 
 @settings(max_examples=100)
@@ -85,7 +84,7 @@ def test_groups_read_every_byte_once(
     ]
     with tempfile.TemporaryDirectory() as folder:
         base = written(folder, [*cut, *deletes], sorted(SPECS))
-        found = plan(base, IO, scan_request(base))
+        found = plan(base, IO, scan_of(base))
     groups = found.groups(SplitOptions(split_size, lookback, 10))
     ranges: dict[str, list[tuple[int, int]]] = {file.path: [] for file in cut}
     for group in groups:

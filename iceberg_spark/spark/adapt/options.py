@@ -15,6 +15,9 @@ from zoneinfo import ZoneInfo
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.io.secrets import shown_by_spark
+from iceberg_spark.scan.request import ScanRequest
+from iceberg_spark.scan.split import SplitOptions, split_options
+from iceberg_spark.spec.metadata import TableMetadata
 
 FORMAT_NAME = "pyiceberg-lite"
 
@@ -35,29 +38,26 @@ STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "io.", "catalog.
 METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions(ScanRequest):
     """What a load asked for. Sizes are bytes, times ms since the epoch; None means not said."""
 
     path: str
-    snapshot_id: int | None = None
-    version_as_of: str | None = None
-    as_of_timestamp_ms: int | None = None
-    branch: str | None = None
-    tag: str | None = None
-    start_snapshot_id: int | None = None
-    end_snapshot_id: int | None = None
+    case_sensitive: bool = False
     split_size: int | None = None
     lookback: int | None = None
     file_open_cost: int | None = None
-    batch_size: int | None = None
-    row_filter: str | None = None
-    columns: tuple[str, ...] = ("*",)
-    metadata_columns: tuple[str, ...] = ()
-    time_zone: str | None = None
-    case_sensitive: bool = False
     pushdown: bool = False
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+
+    def split(self, metadata: TableMetadata) -> SplitOptions:
+        """Return how tasks are cut and grouped: these options over the table's properties."""
+        return split_options(
+            metadata.properties,
+            split_size=self.split_size,
+            lookback=self.lookback,
+            open_file_cost=self.file_open_cost,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,9 @@ def read_options(options: Mapping[str, str], *, plain: bool = True) -> ReadOptio
         split_size=_positive(given, "split-size"),
         lookback=_positive(given, "lookback"),
         file_open_cost=_integer(given, "file-open-cost"),
-        batch_size=_positive(given, "batch-size"),
+        batch_rows=_positive(given, "batch-size"),
         row_filter=given.get("row-filter"),
-        columns=split_list(given.get("columns", "*")),
+        selected_fields=split_list(given.get("columns", "*")),
         metadata_columns=_metadata_columns(given),
         time_zone=given.get("time-zone"),
         case_sensitive=_boolean(given, "case-sensitive", default=False),

@@ -15,7 +15,6 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.inspect.names import MetadataTable, metadata_table
 from iceberg_spark.inspect.position_deletes import PositionDeleteFile
 from iceberg_spark.inspect.request import Inspection, Part, inspection, parts, read_parts
-from iceberg_spark.scan.snapshot_choice import SnapshotChoice
 from iceberg_spark.scan.split import pack, split_options
 from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.options import ReadOptions
@@ -53,23 +52,7 @@ class PinnedInspection:
 
     def request(self, metadata: TableMetadata) -> Inspection:
         """Return the read; every process of a query makes the same one."""
-        options = self.options
-        choice = SnapshotChoice(
-            snapshot_id=options.snapshot_id,
-            as_of_timestamp_ms=options.as_of_timestamp_ms,
-            branch=options.branch,
-            tag=options.tag,
-            version_as_of=options.version_as_of,
-        )
-        return inspection(
-            metadata,
-            self.name,
-            choice,
-            row_filter=options.row_filter,
-            selected_fields=options.columns,
-            case_sensitive=options.case_sensitive,
-            time_zone=options.time_zone,
-        )
+        return inspection(metadata, self.name, self.options)
 
 
 def pin_inspection(options: ReadOptions, name: str) -> tuple[PinnedInspection, StructType]:
@@ -141,7 +124,7 @@ class InspectReader(DataSourceReader):
         request = self.pinned.request(metadata)
         expected = expected_arrow_schema(to_spark(request.read_schema))
         loaded = LoadedTable(table.path, metadata, table.metadata_location)
-        rows = self.pinned.options.batch_size or DEFAULT_BATCH_ROWS
+        rows = self.pinned.options.batch_rows or DEFAULT_BATCH_ROWS
         for found in read_parts(request, loaded, table.io(), partition.parts):
             batches = iter(found.to_batches(max_chunksize=rows))
             yield from spark_batches(batches, request.read_schema, expected)

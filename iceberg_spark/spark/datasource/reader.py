@@ -14,7 +14,6 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spark.adapt.filters import to_predicate
 from iceberg_spark.spark.adapt.options import ReadOptions
-from iceberg_spark.spark.adapt.requested_scan import requested_split
 from iceberg_spark.spark.adapt.task_batches import task_batches
 from iceberg_spark.spark.datasource.messages import TaskGroup
 from iceberg_spark.spark.datasource.pinned import PinnedTable
@@ -37,7 +36,7 @@ class BatchReader(DataSourceReader):
         """Return one partition for each balanced group of file scan tasks."""
         metadata = self.table.metadata()
         planned = plan(metadata, self.table.io(), self.context)
-        split = requested_split(self.options, metadata)
+        split = self.options.split(metadata)
         return [TaskGroup(group) for group in planned.groups(split)]
 
     @in_worker

@@ -11,13 +11,13 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.request import scan_context
 from iceberg_spark.spark.adapt.options import (
     FORMAT_NAME,
     ReadOptions,
     read_options,
     write_options,
 )
-from iceberg_spark.spark.adapt.requested_scan import requested_scan
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.datasource.inspect_reader import (
     InspectReader,
@@ -89,7 +89,7 @@ class PyIcebergLiteSource(DataSource):
     def _pin(self, options: ReadOptions) -> tuple[PinnedTable, ScanContext]:
         if self._pinned is None:
             table, loaded = load(options.path, options.storage)
-            context = requested_scan(options, loaded.metadata, table.storage)
+            context = scan_context(loaded.metadata, options, table.storage)
             self._pinned = (table, context)
         return self._pinned
 

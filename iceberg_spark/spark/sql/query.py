@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +19,7 @@ from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spark.adapt.options import FORMAT_NAME
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.datasource.pinned import split_name
@@ -136,23 +136,20 @@ class _Planner:
         self, catalog: Catalog, loaded: LoadedTable, choice: Mapping[str, Any]
     ) -> QueriedTable:
         io = table_io(catalog, loaded)
-        everything: dict[str, Any] = {
+        request = ScanRequest(
             **choice,
-            "case_sensitive": self._setting("spark.sql.caseSensitive", "false"),
-            "time_zone": session_time_zone(self.spark),
-            "io_properties": io.properties,
-        }
-        whole = scan_request(loaded.metadata, **everything)
-        names = [one.name for one in whole.read_schema.fields]
-        taken, texts, left_out = self._conditions(whole.table_schema, names, everything)
-        columns = self._columns(names)
-        context = scan_request(
-            loaded.metadata,
-            **everything,
-            row_filter=And(tuple(taken)) if taken else None,
-            selected_fields=columns,
+            case_sensitive=self._setting("spark.sql.caseSensitive", "false"),
+            time_zone=session_time_zone(self.spark),
         )
-        planned = plan(loaded.metadata, io, context)
+        whole = scan_context(loaded.metadata, request)
+        names = [one.name for one in whole.read_schema.fields]
+        taken, texts, left_out = self._conditions(whole.table_schema, names, request)
+        pruned = replace(
+            request,
+            row_filter=And(tuple(taken)) if taken else None,
+            selected_fields=self._columns(names),
+        )
+        planned = plan(loaded.metadata, io, scan_context(loaded.metadata, pruned, io.properties))
         return QueriedTable(self.reference, planned, texts, left_out)
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:
@@ -165,10 +162,9 @@ class _Planner:
         return found or tuple(names[:1])
 
     def _conditions(
-        self, schema: Any, names: list[str], everything: Mapping[str, Any]
+        self, schema: Any, names: list[str], request: ScanRequest
     ) -> tuple[list[Unbound], tuple[str, ...], tuple[str, ...]]:
-        case_sensitive = everything["case_sensitive"]
-        asked = conditions(self.tree, self.reference, names, case_sensitive=case_sensitive)
+        asked = conditions(self.tree, self.reference, names, case_sensitive=request.case_sensitive)
         taken, texts, left_out = [], [], list(asked.left_out)
         if self.dialect.changed or is_rewritten(self.text, self.dialect):
             return [], (), (*left_out, *(one.text for one in asked.taken))
@@ -181,8 +177,8 @@ class _Planner:
                 bind(
                     schema,
                     unbound,
-                    case_sensitive=case_sensitive,
-                    time_zone=everything["time_zone"],
+                    case_sensitive=request.case_sensitive,
+                    time_zone=request.time_zone,
                 )
             except IcebergError:
                 left_out.append(condition.text)

@@ -12,7 +12,7 @@ from iceberg_spark.errors import InvalidInputError, InvalidOptionError, NoSuchSn
 from iceberg_spark.inspect.names import MetadataTable, metadata_table
 from iceberg_spark.inspect.partitions import partitions
 from iceberg_spark.inspect.request import inspection, parts, read_parts
-from iceberg_spark.scan.snapshot_choice import SnapshotChoice
+from iceberg_spark.scan.request import ScanRequest
 
 
 @pytest.fixture
@@ -50,16 +50,15 @@ def test_a_snapshot_is_chosen_by_id_ref_or_time(table: Table) -> None:
 
 def test_a_table_of_all_snapshots_takes_none(table: Table) -> None:
     with pytest.raises(InvalidOptionError, match="shows all snapshots"):
-        inspection(table.metadata, MetadataTable.REFS, SnapshotChoice(snapshot_id=1))
+        inspection(table.metadata, MetadataTable.REFS, ScanRequest(snapshot_id=1))
 
 
 def test_only_what_is_asked_for_is_read_and_rows_are_filtered(table: Table) -> None:
-    request = inspection(
-        table.metadata,
-        MetadataTable.ENTRIES,
-        selected_fields=["data_file.partition", "readable_metrics.id.upper_bound"],
+    asked = ScanRequest(
+        selected_fields=("data_file.partition", "readable_metrics.id.upper_bound"),
         row_filter="data_file.partition.k is null and readable_metrics.id.lower_bound > 5",
     )
+    request = inspection(table.metadata, MetadataTable.ENTRIES, asked)
     loaded, io = table._loaded, table.io
     some = parts(request, table.metadata, io)
     found = pa.concat_tables(read_parts(request, loaded, io, some))

@@ -20,10 +20,10 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_from_json
 from iceberg_spark.spec.partition_type import partition_type
+from tests.builders import scan_of
 
 TABLES = Path(__file__).parent / "iceberg_go" / "tables"
 WRITTEN_AT = "/tmp/iceberg-go-tables/db"
@@ -66,7 +66,7 @@ def entries_of(metadata: TableMetadata) -> list[tuple[str, Any]]:
 
 
 def rows_of(metadata: TableMetadata, predicate: str | None = None) -> list[dict[str, Any]]:
-    context = scan_request(metadata, row_filter=predicate)
+    context = scan_of(metadata, row_filter=predicate)
     batches = [
         batch for task in plan(metadata, IO, context) for batch in read_task(context, IO, task)
     ]

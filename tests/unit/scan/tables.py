@@ -10,12 +10,11 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manif
 from iceberg_spark.manifest.writer import write_manifest
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry
-from tests.builders import branch, metadata, snapshot
+from tests.builders import branch, metadata, scan_of, snapshot
 from tests.unit.scan.entries import COLUMNS, table
 
 IO = FsspecIO({})
@@ -103,7 +102,7 @@ def _manifest(
 
 def planned(base: TableMetadata, row_filter: str | None = None, **rest: Any) -> ScanPlan:
     """The plan of a scan of the table."""
-    return plan(base, IO, scan_request(base, row_filter=row_filter, **rest))
+    return plan(base, IO, scan_of(base, row_filter=row_filter, **rest))
 
 
 def paths(found: ScanPlan) -> list[str]:

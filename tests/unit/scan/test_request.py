@@ -16,7 +16,6 @@ from iceberg_spark.errors import (
 from iceberg_spark.expr.build import col
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
-from iceberg_spark.scan.request import scan_request
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import SnapshotLogEntry
@@ -28,6 +27,7 @@ from tests.builders import (
     list_of,
     map_of,
     metadata,
+    scan_of,
     schema,
     snapshot,
     struct,
@@ -61,11 +61,11 @@ def names(columns: Schema) -> list[str]:
 
 
 def test_an_empty_table_has_no_snapshot() -> None:
-    assert scan_request(metadata()).snapshot_id is None
+    assert scan_of(metadata()).snapshot_id is None
 
 
 def test_without_a_choice_the_newest_of_main_is_read_with_the_current_schema() -> None:
-    context = scan_request(history())
+    context = scan_of(history())
     assert (context.snapshot_id, context.table_schema) == (3, NEW)
 
 
@@ -81,13 +81,13 @@ def test_without_a_choice_the_newest_of_main_is_read_with_the_current_schema() -
     ],
 )
 def test_snapshot_time_and_tag_reads_use_the_schema_of_the_snapshot(chosen: Any) -> None:
-    context = scan_request(history(), **chosen)
+    context = scan_of(history(), **chosen)
     assert (context.snapshot_id, context.table_schema) == (1, OLD)
 
 
 @pytest.mark.parametrize("chosen", [{"branch": "audit"}, {"version_as_of": "audit"}])
 def test_branch_reads_use_the_current_schema(chosen: Any) -> None:
-    context = scan_request(history(), **chosen)
+    context = scan_of(history(), **chosen)
     assert (context.snapshot_id, context.table_schema) == (1, NEW)
 
 
@@ -95,7 +95,7 @@ def test_a_snapshot_that_does_not_say_its_schema_is_read_with_the_current_one() 
     base = history()
     old = replace(base.snapshots[1], schema_id=None)
     base = replace(base, snapshots={**base.snapshots, 1: old})
-    assert scan_request(base, snapshot_id=1).table_schema == NEW
+    assert scan_of(base, snapshot_id=1).table_schema == NEW
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_snapshot_that_does_not_say_its_schema_is_read_with_the_current_one() 
 )
 def test_a_snapshot_that_is_not_there_is_named(chosen: Any, said: str) -> None:
     with pytest.raises(NoSuchSnapshotError, match=said):
-        scan_request(history(), **chosen)
+        scan_of(history(), **chosen)
 
 
 @pytest.mark.parametrize(
@@ -131,21 +131,21 @@ def test_a_snapshot_that_is_not_there_is_named(chosen: Any, said: str) -> None:
 )
 def test_options_that_exclude_each_other_are_named(chosen: Any, said: str) -> None:
     with pytest.raises(InvalidOptionError, match=said):
-        scan_request(history(), **chosen)
+        scan_of(history(), **chosen)
 
 
 def test_an_incremental_read_goes_to_the_newest_snapshot_with_the_current_schema() -> None:
-    context = scan_request(history(), start_snapshot_id=1)
+    context = scan_of(history(), start_snapshot_id=1)
     chosen = (context.start_snapshot_id, context.snapshot_id, context.table_schema)
     assert chosen == (1, 3, NEW)
-    assert scan_request(history(), start_snapshot_id=1, end_snapshot_id=2).snapshot_id == 2
+    assert scan_of(history(), start_snapshot_id=1, end_snapshot_id=2).snapshot_id == 2
 
 
 def test_an_incremental_read_may_start_at_an_expired_snapshot() -> None:
     base = history()
     left = {number: one for number, one in base.snapshots.items() if number != 1}
     base = replace(base, snapshots=left, refs={"main": branch(3)})
-    assert scan_request(base, start_snapshot_id=1).start_snapshot_id == 1
+    assert scan_of(base, start_snapshot_id=1).start_snapshot_id == 1
 
 
 NESTED = schema(
@@ -177,39 +177,37 @@ def nested() -> TableMetadata:
     ],
 )
 def test_chosen_columns_come_in_the_order_of_the_table(chosen: Any, ids: tuple[int, ...]) -> None:
-    context = scan_request(nested(), selected_fields=chosen)
+    context = scan_of(nested(), selected_fields=chosen)
     assert context.read_schema.field_ids == ids
     assert context.table_schema.field_ids == NESTED.field_ids
 
 
 def test_unknown_columns_are_named_with_those_that_are_there() -> None:
     with pytest.raises(InvalidSchemaError, match=r"'s\.z'.*s\.b\.c"):
-        scan_request(nested(), selected_fields=["s.z"])
+        scan_of(nested(), selected_fields=["s.z"])
 
 
 def test_column_names_may_ignore_case() -> None:
-    context = scan_request(nested(), selected_fields=["S.A"], case_sensitive=False)
+    context = scan_of(nested(), selected_fields=["S.A"], case_sensitive=False)
     assert context.read_schema.field_ids == (2, 3)
     with pytest.raises(InvalidSchemaError, match=r"S\.A"):
-        scan_request(nested(), selected_fields=["S.A"])
+        scan_of(nested(), selected_fields=["S.A"])
 
 
 def test_no_column_at_all_is_refused() -> None:
     with pytest.raises(InvalidOptionError, match="No column"):
-        scan_request(nested(), selected_fields=[])
+        scan_of(nested(), selected_fields=[])
 
 
 def test_metadata_columns_come_last_each_once() -> None:
-    context = scan_request(
-        nested(), selected_fields=["_pos", "id"], metadata_columns=["_file", "_pos"]
-    )
+    context = scan_of(nested(), selected_fields=["_pos", "id"], metadata_columns=["_file", "_pos"])
     assert names(context.read_schema) == ["id", "_pos", "_file"]
-    only = scan_request(nested(), selected_fields=[], metadata_columns=["_pos"])
+    only = scan_of(nested(), selected_fields=[], metadata_columns=["_pos"])
     assert names(only.read_schema) == ["_pos"]
 
 
 def test_the_partition_column_is_the_union_of_all_specs() -> None:
-    context = scan_request(metadata(NESTED, ["bucket(4, id)"]), metadata_columns=["_partition"])
+    context = scan_of(metadata(NESTED, ["bucket(4, id)"]), metadata_columns=["_partition"])
     kind = context.read_schema.find_type("_partition")
     assert isinstance(kind, StructType)
     assert [(part.field_id, part.name) for part in kind.fields] == [(1000, "id_bucket")]
@@ -220,41 +218,41 @@ def test_the_partition_column_is_refused_where_ids_clash() -> None:
     base = metadata(schema(("id", "long")), ["id"])
     base = replace(base, schemas={0: columns})
     with pytest.raises(UnsupportedError, match="'v'"):
-        scan_request(base, metadata_columns=["_partition"])
+        scan_of(base, metadata_columns=["_partition"])
 
 
 def test_unknown_metadata_columns_are_named() -> None:
     with pytest.raises(InvalidOptionError, match="'_row' is no metadata column; there are: _file"):
-        scan_request(metadata(), metadata_columns=["_row"])
+        scan_of(metadata(), metadata_columns=["_row"])
 
 
 @pytest.mark.parametrize("kind", ["variant", "geometry", "geography"])
 def test_columns_of_types_that_can_not_be_read_are_named(kind: str) -> None:
     base = metadata(schema(("id", "long"), ("odd", kind)), format_version=3)
     with pytest.raises(UnsupportedError, match=f"'odd' has type {kind}"):
-        scan_request(base)
-    assert names(scan_request(base, selected_fields=["id"]).read_schema) == ["id"]
+        scan_of(base)
+    assert names(scan_of(base, selected_fields=["id"]).read_schema) == ["id"]
 
 
 def test_filters_are_text_or_built_and_bound_to_the_schema_read() -> None:
-    assert scan_request(history()).row_filter == ALWAYS_TRUE
+    assert scan_of(history()).row_filter == ALWAYS_TRUE
     for given in ("gone = 'x'", col("gone") == "x"):
-        bound = scan_request(history(), row_filter=given, snapshot_id=1).row_filter
+        bound = scan_of(history(), row_filter=given, snapshot_id=1).row_filter
         assert to_text(bound) == "gone = 'x'"
     with pytest.raises(InvalidExpressionError, match="gone"):
-        scan_request(history(), row_filter="gone = 'x'")
+        scan_of(history(), row_filter="gone = 'x'")
 
 
 def test_filters_may_name_columns_that_are_not_read() -> None:
-    context = scan_request(nested(), row_filter="s.a > 1", selected_fields=["id"])
+    context = scan_of(nested(), row_filter="s.a > 1", selected_fields=["id"])
     assert names(context.read_schema) == ["id"]
 
 
 def test_dropped_columns_are_kept_for_equality_deletes() -> None:
-    dropped = scan_request(history()).dropped_fields
+    dropped = scan_of(history()).dropped_fields
     assert dropped is not None
     assert dropped.field_ids == (2,)
-    assert scan_request(metadata()).dropped_fields is None
+    assert scan_of(metadata()).dropped_fields is None
 
 
 def test_dropped_fields_keep_the_structs_that_held_them() -> None:
@@ -264,7 +262,7 @@ def test_dropped_fields_keep_the_structs_that_held_them() -> None:
     second = schema(field(1, "s", struct(field(2, "a", "int"), field(3, "b", "long"))), schema_id=1)
     third = schema(field(1, "t", struct(field(2, "a", "int"))), schema_id=2)
     base = replace(metadata(first), schemas={0: first, 1: second, 2: third}, current_schema_id=2)
-    dropped = scan_request(base).dropped_fields
+    dropped = scan_of(base).dropped_fields
     assert dropped is not None
     assert dropped.field_ids == (1, 3, 4)
     assert str(dropped.find_type(3)) == "long"
@@ -276,15 +274,15 @@ def test_dropped_columns_of_one_name_are_told_apart() -> None:
         for number in (1, 2, 3)
     }
     base = replace(metadata(schemas[1]), schemas=schemas, current_schema_id=3)
-    dropped = scan_request(base).dropped_fields
+    dropped = scan_of(base).dropped_fields
     assert dropped is not None
     assert {one.field_id: one.name for one in dropped} == {2: "k", 1: "k_1"}
 
 
 def test_the_batch_size_must_be_positive() -> None:
-    assert scan_request(metadata(), batch_rows=7).batch_rows == 7
+    assert scan_of(metadata(), batch_rows=7).batch_rows == 7
     with pytest.raises(InvalidOptionError, match="batch-size"):
-        scan_request(metadata(), batch_rows=0)
+        scan_of(metadata(), batch_rows=0)
 
 
 def test_a_context_of_a_hundred_columns_is_small() -> None:
@@ -292,7 +290,7 @@ def test_a_context_of_a_hundred_columns_is_small() -> None:
         *((f"a_column_with_a_long_name_{at:03}", "decimal(18, 2)") for at in range(100))
     )
     base = metadata(columns, ["bucket(16, a_column_with_a_long_name_001)"])
-    context = scan_request(base, row_filter="a_column_with_a_long_name_002 in (1, 2, 3)")
+    context = scan_of(base, row_filter="a_column_with_a_long_name_002 in (1, 2, 3)")
     data = pickle.dumps(context)
     assert len(data) < 64 * 1024
     assert pickle.loads(data) == context
