@@ -1,6 +1,8 @@
 """Tables of random histories: schemas and specs change between appends, deletes and added files."""
 
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +262,10 @@ def _value(kind: pa.DataType, number: int) -> Any:
         return b"b%d" % (number % 6)
     if pa.types.is_boolean(kind):
         return number % 2 == 0
+    if pa.types.is_date(kind):
+        return date(1970, 1, 1 + number % 7)
+    if pa.types.is_decimal(kind):
+        return Decimal(number % 7 - 3)
     return pa.scalar(number % 7 - 3).cast(kind).as_py()
 
 
