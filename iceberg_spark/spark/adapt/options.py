@@ -232,6 +232,7 @@ def _check_upsert(given: Mapping[str, str]) -> None:
         ("mergeschema", ": add columns by update_schema()"),
         ("overwrite-mode", ""),
         ("engine", ""),
+        ("distribution-mode", ": rows of one key come together anyhow"),
     ):
         if name in given:
             raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert{instead}")

@@ -29,12 +29,14 @@ def check_creation_options(options: WriteOptions, metadata: TableMetadata) -> No
             f"Option 'format-version' is {version}, and the table has {metadata.format_version}: "
             "leave it out, or upgrade by t.update_properties().set({'format-version': ...})"
         )
+    known = {name.lower(): value for name, value in metadata.properties.items()}
     for name, value in options.table_properties.items():
-        there = metadata.properties.get(name)
-        if there is not None and there != value:
+        there = known.get(name.lower())  # Spark hands over names of options in lower case
+        if there != value:
+            has = "none" if there is None else f"'{there}'"
             warnings.warn(
                 f"Option 'table-property.{name}' = '{value}' is for new tables; this table has "
-                f"'{there}', which t.update_properties().set(...) changes",
+                f"{has}, which t.update_properties().set(...) changes",
                 stacklevel=2,
             )
 

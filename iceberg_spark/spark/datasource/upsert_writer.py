@@ -23,6 +23,7 @@ from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.row_level.upsert_rows import UpsertRows
 from iceberg_spark.spark.adapt.options import WriteOptions
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.datasource.creation import check_creation_options
 from iceberg_spark.spark.datasource.messages import ChangesWritten
 from iceberg_spark.spark.datasource.writer import align_options, context_of
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -118,6 +119,7 @@ def upsert_target(
         raise InvalidOptionError("write-mode=upsert goes with mode('append'), not with 'overwrite'")
     catalog, identifier = resolve(options.path, options.storage)
     loaded = catalog.load(identifier)
+    check_creation_options(options, loaded.metadata)
     io = table_io(catalog, loaded)
     context = upsert_context(
         loaded.metadata,

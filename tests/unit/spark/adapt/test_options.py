@@ -86,6 +86,9 @@ def test_the_plain_source_has_the_arrow_engine_alone() -> None:
         write_options({"path": "/t", "engine": "x"}, plain=False)
     with pytest.raises(InvalidOptionError, match="'engine' does not go with"):
         write_options({"path": "/t", "write-mode": "upsert", "engine": "arrow"}, plain=False)
+    given = {"path": "/t", "write-mode": "upsert", "distribution-mode": "hash"}
+    with pytest.raises(InvalidOptionError, match="'distribution-mode' does not go with"):
+        write_options(given, plain=False)
 
 
 def test_a_compression_level_is_a_number() -> None:
