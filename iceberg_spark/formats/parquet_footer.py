@@ -9,7 +9,7 @@ here first, and Arrow gets the bytes that were checked. Source: parquet.thrift.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -22,10 +22,14 @@ from iceberg_spark.formats.thrift_compact import Struct, read_struct
 
 _MAGIC = b"PAR1"
 _ENCRYPTED = b"PARE"
-_SOUND: set[bytes] = set()
+DecodedBytes = Mapping[tuple[int, int], int]
+"""What a column takes decoded, by row group and column."""
+_SOUND: dict[bytes, DecodedBytes] = {}
 _MOST_KNOWN = 10_000
 _TAIL = 64 * 1024
 """Read at once: footers of most files are within."""
+_LEAST_GROWTH = 1024 * 1024
+"""Columns that decoding grows by less are not remembered: they make no batch large."""
 
 # Field ids of parquet.thrift.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS = 2, 3, 4
@@ -34,6 +38,7 @@ _COLUMNS, _GROUP_ROWS = 1, 3
 _CHUNK_METADATA, _CHUNK_CRYPTO = 3, 8
 _CHUNK_TYPE, _CHUNK_STATISTICS, _CHUNK_SIZES = 1, 12, 16
 _CHUNK_NUMBERS = (5, 6, 7, 9)  # values, uncompressed bytes, compressed bytes, first data page
+_CHUNK_UNCOMPRESSED = 6
 _BOUNDS = (1, 2, 5, 6)
 _UNENCODED, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 _OPTIONAL, _REPEATED = 1, 2
@@ -51,20 +56,27 @@ class _Leaf:
 
 
 def read_footer(source: pa.NativeFile, path: str) -> pq.FileMetaData:
-    """Return the footer of an open Parquet file.
+    """Return the footer of an open Parquet file; raises as `read_footer_sizes`."""
+    return read_footer_sizes(source, path)[0]
 
-    Raises CorruptFileError naming `path` for one that contradicts itself, UnsupportedError for
-    an encrypted one.
+
+def read_footer_sizes(source: pa.NativeFile, path: str) -> tuple[pq.FileMetaData, DecodedBytes]:
+    """Return the footer of an open Parquet file, and what columns take that decoding grows.
+
+    A dictionary holds a value once that a thousand rows repeat. Its writer tells what the texts
+    take without it (parquet.thrift, SizeStatistics); older writers don't, and their columns are
+    not among the sizes. Raises CorruptFileError naming `path` for a footer that contradicts
+    itself, UnsupportedError for an encrypted file.
     """
     footer = _footer_bytes(source, path)
     try:
-        _check_once(footer)
+        decoded = _check_once(footer)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as broken:
         raise CorruptFileError(f"{path} has a damaged Parquet footer: {broken}") from broken
     except UnsupportedError as refused:
         raise UnsupportedError(f"{path}: {refused}") from refused
     end = len(footer).to_bytes(4, "little") + _MAGIC
-    return pq.read_metadata(pa.BufferReader(_MAGIC + footer + end))
+    return pq.read_metadata(pa.BufferReader(_MAGIC + footer + end)), decoded
 
 
 def _footer_bytes(source: pa.NativeFile, path: str) -> bytes:
@@ -84,21 +96,24 @@ def _footer_bytes(source: pa.NativeFile, path: str) -> bytes:
     return tail[-8 - length : -8]
 
 
-def _check_once(footer: bytes) -> None:
+def _check_once(footer: bytes) -> DecodedBytes:
     """Check a footer that wasn't checked yet: each split of a file reads it again."""
     digest = blake2b(footer, digest_size=16).digest()
-    if digest in _SOUND:
-        return
-    _check(read_struct(footer))
+    known = _SOUND.get(digest)
+    if known is not None:
+        return known
+    decoded = _check(read_struct(footer))
     if len(_SOUND) >= _MOST_KNOWN:
         _SOUND.clear()
-    _SOUND.add(digest)
+    _SOUND[digest] = decoded
+    return decoded
 
 
-def _check(footer: Struct) -> None:
+def _check(footer: Struct) -> DecodedBytes:
     leaves = tuple(_leaves(footer[_SCHEMA]))
+    decoded: dict[tuple[int, int], int] = {}
     rows = 0
-    for group in footer[_ROW_GROUPS]:
+    for at, group in enumerate(footer[_ROW_GROUPS]):
         chunks = group[_COLUMNS]
         if len(chunks) != len(leaves):
             raise ValueError(f"a row group has {len(chunks)} columns, the schema {len(leaves)}")
@@ -107,8 +122,13 @@ def _check(footer: Struct) -> None:
         rows += group[_GROUP_ROWS]
         for number, (chunk, leaf) in enumerate(zip(chunks, leaves, strict=True)):
             _check_chunk(chunk, leaf, number)
+            found = chunk[_CHUNK_METADATA]
+            texts = int(found.get(_CHUNK_SIZES, {}).get(_UNENCODED, 0))
+            if texts > found[_CHUNK_UNCOMPRESSED] + _LEAST_GROWTH:
+                decoded[at, number] = texts
     if rows != footer[_NUM_ROWS]:
         raise ValueError(f"it says {footer[_NUM_ROWS]} rows, its row groups have {rows}")
+    return decoded
 
 
 def _check_chunk(chunk: Struct, leaf: _Leaf, number: int) -> None:

@@ -21,11 +21,15 @@ from iceberg_spark.formats.data_file import (
     row_range,
     sliced,
 )
-from iceberg_spark.formats.parquet_footer import read_footer
+from iceberg_spark.formats.parquet_footer import DecodedBytes, read_footer_sizes
 from iceberg_spark.formats.parquet_stats import may_match_groups
 from iceberg_spark.io.file_io import FileIO
 
 _FETCH_BYTES = 32 * 1024 * 1024
+_LARGE_GROUP = 256 * 1024 * 1024
+"""A row group beyond this is read page by page; Arrow holds the bytes of smaller ones at once."""
+_PAGES_BYTES = 64 * 1024 * 1024
+_LEAST_BUFFER = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class ParquetReader:
     file: pq.ParquetFile
     schema: pa.Schema
     file_size: int
+    source: pa.NativeFile
+    decoded: DecodedBytes
 
     @property
     def rows(self) -> int:
@@ -78,7 +84,11 @@ class ParquetReader:
     def _read(self, run: list[_RowGroup], wanted: Wanted) -> Iterator[FileBatch]:
         widest = max(group.row_bytes for group in run)
         with reading(self.path):
-            found = self.file.reader.iter_batches(
+            file = self.file
+            if sum(group.size for group in run) > _LARGE_GROUP:
+                buffer = max(_PAGES_BYTES // len(wanted.leaves), _LEAST_BUFFER)
+                file = _parquet_file(self.source, file.metadata, buffer)
+            found = file.reader.iter_batches(
                 max(1, min(wanted.batch_rows, BATCH_BYTES // max(widest, 1))),
                 [group.number for group in run],
                 column_indices=sorted(wanted.leaves),
@@ -117,9 +127,12 @@ class ParquetReader:
         for number in range(metadata.num_row_groups):
             described = metadata.row_group(number)
             if described.num_rows and wanted.holds(_offset(described)):
-                chunks = [described.column(leaf) for leaf in wanted.leaves]
-                size = sum(chunk.total_compressed_size for chunk in chunks)
-                decoded = sum(chunk.total_uncompressed_size for chunk in chunks)
+                chunks = {leaf: described.column(leaf) for leaf in wanted.leaves}
+                size = sum(chunk.total_compressed_size for chunk in chunks.values())
+                decoded = sum(
+                    self.decoded.get((number, leaf), chunk.total_uncompressed_size)
+                    for leaf, chunk in chunks.items()
+                )
                 row_bytes = decoded // described.num_rows
                 groups.append(_RowGroup(number, position, described.num_rows, size, row_bytes))
             position += described.num_rows
@@ -143,16 +156,25 @@ def open_parquet(io: FileIO, path: str) -> ParquetReader:
     with reading(path):
         source = files.open_input_file(at)
         try:
-            file = pq.ParquetFile(
-                source,
-                metadata=read_footer(source, path),
-                pre_buffer=True,
-                coerce_int96_timestamp_unit="us",
-            )
-            return ParquetReader(path, file, file.schema_arrow, source.size())
+            metadata, decoded = read_footer_sizes(source, path)
+            file = _parquet_file(source, metadata)
+            return ParquetReader(path, file, file.schema_arrow, source.size(), source, decoded)
         except BaseException:
             source.close()
             raise
+
+
+def _parquet_file(
+    source: pa.NativeFile, metadata: pq.FileMetaData, buffer: int = 0
+) -> pq.ParquetFile:
+    """Return Arrow's reader: of whole row groups, or of `buffer` bytes of each column at a time."""
+    return pq.ParquetFile(
+        source,
+        metadata=metadata,
+        buffer_size=buffer,
+        pre_buffer=not buffer,
+        coerce_int96_timestamp_unit="us",
+    )
 
 
 def _offset(row_group: pq.RowGroupMetaData) -> int:

@@ -39,6 +39,7 @@ _CODECS = {
 }
 _PAGE_BYTES = 1024 * 1024
 _DICTIONARY_BYTES = 2 * 1024 * 1024
+_PAGE_CHECK_ROWS = 1024  # Arrow's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,8 @@ class ParquetFileWriter:
         if not table.num_rows:
             return
         if self._writer is None:
-            self._writer = self._open(dictionary_columns(table), _blooms(self._layout, table))
+            more = {**_blooms(self._layout, table), "write_batch_size": self._page_rows(table)}
+            self._writer = self._open(dictionary_columns(table), more)
         self._metrics.add(table)
         if table.schema != self._layout.target:
             table = table.cast(self._layout.target)
@@ -147,6 +149,12 @@ class ParquetFileWriter:
             # After a failed write pyarrow can't close: the error that is on its way says why.
             with suppress(RuntimeError, pa.ArrowException):
                 self._writer.close()
+
+    def _page_rows(self, table: pa.Table) -> int:
+        """Return after how many rows Arrow looks whether a page is full: 1,024 of 10 MB are not."""
+        widest = max(column.nbytes for column in table.columns) // table.num_rows
+        page_rows: int = self._layout.options.page_bytes // max(widest, 1)
+        return max(1, min(_PAGE_CHECK_ROWS, page_rows))
 
     def _open(self, dictionaries: list[str], more: Mapping[str, Any]) -> Any:
         options = self._layout.options

@@ -18,6 +18,7 @@ _LEAST_FLUSH_BYTES = 64 * 1024
 _CLOSERS = 4  # closing waits for the disk or the store (measured: half the time of small files)
 _MAX_CLOSING = 64
 _FIRST_RATIO = 0.5  # encoded bytes for each byte in memory, until a file shows its own
+_HELD_ROWS = 8  # an open file's buffers and extremes, in rows of its (measured with 10 MB a row)
 Partition = tuple[Any, ...]
 
 
@@ -31,6 +32,7 @@ class _Series:
     file: OpenFile | None = None
     encoded_from: int = 0  # bytes in memory of what is in the open file
     ratio: float = _FIRST_RATIO
+    held_bytes: int = 0  # by the encoders of the open file
 
 
 class RollingFiles:
@@ -116,17 +118,32 @@ class RollingFiles:
         waiting = pa.concat_tables(series.waiting)
         share = size / max(series.waiting_bytes, 1)
         count = waiting.num_rows if share >= 1 else max(1, int(waiting.num_rows * share))
+        row_bytes = series.waiting_bytes // max(waiting.num_rows, 1)
         rest = waiting.slice(count)
         taken = series.waiting_bytes if not rest.num_rows else min(size, series.waiting_bytes)
         series.waiting = [rest] if rest.num_rows else []
         series.waiting_bytes -= taken
         self._buffered -= taken
         file = self._file_of(key, series)
-        file.write(waiting.slice(0, count).combine_chunks())
+        rows = waiting.slice(0, count).combine_chunks()
+        del waiting  # rows are held once while they are encoded
+        file.write(rows)
+        series.held_bytes = max(series.held_bytes, _HELD_ROWS * row_bytes)
         series.encoded_from += taken
         series.ratio = max(file.bytes_written / max(series.encoded_from, 1), 0.01)
         if file.bytes_written >= self._target_bytes:
             self._close(key, series)
+        self._hold_less()
+
+    def _hold_less(self) -> None:
+        """Finish the files written to least recently while the encoders hold too much."""
+        while len(self._open) > 1 and self._held_bytes() > self._max_buffered_bytes:
+            oldest = next(iter(self._open))
+            self._close(oldest, self._open[oldest])
+            self._closing[-1].result()  # until then it holds its buffers
+
+    def _held_bytes(self) -> int:
+        return sum(each.held_bytes for each in self._open.values())
 
     def _file_of(self, key: tuple[object, ...], series: _Series) -> OpenFile:
         self._open.pop(key, None)
@@ -137,6 +154,7 @@ class RollingFiles:
                 self._close(oldest, self._open[oldest])
             series.file = self._open_file(series.partition)
             series.encoded_from = 0
+            series.held_bytes = 0
             self._files.append(series.file)
         return series.file
 
