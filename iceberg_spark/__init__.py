@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
+from iceberg_spark.errors import no_pyspark
+
 _HOME = {
     "api.catalog": ("TableCatalog", "load_catalog"),
     "api.enable": ("disable", "enable"),
@@ -54,7 +56,12 @@ def __getattr__(name: str) -> object:
             return "0+unknown"
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'iceberg_spark' has no attribute '{name}'")
-    return getattr(import_module(f"iceberg_spark.{_MODULE_OF[name]}"), name)
+    try:
+        return getattr(import_module(f"iceberg_spark.{_MODULE_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("pyspark", "py4j"):
+            raise no_pyspark() from error
+        raise
 
 
 def __dir__() -> list[str]:

@@ -30,6 +30,7 @@ column or option, and what to do about it; it never holds a secret.
 """
 
 import re
+import sys
 
 _HIDDEN = (
     # user:password@ in a URL, where what follows the colon is no port
@@ -161,3 +162,12 @@ class InvalidExpressionError(InvalidInputError):
 
 class InvalidOptionError(InvalidInputError):
     """A read or write option, or a table property, is unknown or has a bad value."""
+
+
+def no_pyspark() -> UnsupportedError:
+    """Return the error of what runs on Spark, in a Python without PySpark."""
+    return UnsupportedError(
+        f"This runs on Spark, and {sys.executable} has no PySpark: pip install pyspark (or "
+        "'iceberg-spark[spark]', the versions that are tested), or use a Python that has the "
+        "cluster's PySpark"
+    )

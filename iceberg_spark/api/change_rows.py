@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from iceberg_spark.api import on_spark
+from iceberg_spark.api.at_hand import active_session
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.spelled import spelled
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import scheme
+from iceberg_spark.row_level.conditions import text_of, usable_filter
 from iceberg_spark.row_level.in_process import delete_rows
 from iceberg_spark.row_level.position_deletes import deletes_context
 from iceberg_spark.row_level.row_level_change import (
@@ -21,9 +24,6 @@ from iceberg_spark.row_level.row_level_change import (
     dropped,
 )
 from iceberg_spark.row_level.target_files import Target, TargetOptions, target_files
-from iceberg_spark.spark.row_level.conditions import text_of, usable_filter
-from iceberg_spark.spark.row_level.delete import delete_on_spark, rewritten_on_spark
-from iceberg_spark.spark.session.active_session import active_session
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.uncommitted_files import remove_strays
@@ -46,13 +46,13 @@ def delete_change(
     spark = active_session()
     condition = text_of(delete_filter, "delete_filter", context.schema)
     if spark is not None and not usable_filter(verb, condition)[1]:
-        return delete_on_spark(verb, context, condition, spark)
+        return on_spark.delete_on_spark(verb, context, condition, spark)
     predicate = as_unbound(delete_filter, verb.dialect)
     target = target_files(verb.metadata, verb.io, predicate, verb.target_options, prove=True)
     if not len(target.plan):
         return PlannedChange(dropped(target, verb.io), predicate)
     if spark is not None and not _is_little(verb, target):
-        return delete_on_spark(verb, context, condition, spark)
+        return on_spark.delete_on_spark(verb, context, condition, spark)
     return PlannedChange(delete_rows(target, verb.io, context, verb.mode), predicate)
 
 
@@ -63,7 +63,7 @@ def overwritten(
     options: TargetOptions,
     context: WriteContext,
     *,
-    on_spark: bool,
+    use_spark: bool,
 ) -> RowChange:
     """Return the change that takes matching rows out for an overwrite, by rewriting files."""
     given = options.branch, None, options.case_sensitive, options.time_zone
@@ -73,9 +73,9 @@ def overwritten(
         target = target_files(metadata, io, predicate, options, prove=True)
         if not len(target.plan):
             return dropped(target, io)
-        spark = active_session() if on_spark else None
+        spark = active_session() if use_spark else None
         if spark is not None and not _is_little(verb, target):
-            return rewritten_on_spark(
+            return on_spark.rewritten_on_spark(
                 verb, context, target, to_text(spelled(predicate, metadata.schema), None), spark
             )
         return delete_rows(target, io, context, verb.mode)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api import on_spark
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError, NoSuchSnapshotError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest, change_batches
 from iceberg_spark.scan.changelog import ChangeStep, change_steps
-from iceberg_spark.spark.reading.changelog_frame import change_frame
-from iceberg_spark.spark.session.active_session import needed_session
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 
@@ -56,9 +54,10 @@ class ChangeScan:
         """Return the changes as a `pandas.DataFrame`; all of them are held in memory."""
         return self.to_arrow().to_pandas()
 
-    def to_df(self, spark: SparkSession | None = None) -> DataFrame:
+    def to_df(self, spark: on_spark.SparkSession | None = None) -> on_spark.DataFrame:
         """Return the changes as a Spark frame of the given, or the active, session."""
-        return change_frame(self.request, tuple(self._steps()), needed_session(spark))
+        session = on_spark.needed_session(spark)
+        return on_spark.change_frame(self.request, tuple(self._steps()), session)
 
     def count(self) -> int:
         """Count the changes, by reading them."""

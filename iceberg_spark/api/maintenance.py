@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from pyspark.sql import SparkSession
-
+from iceberg_spark.api import on_spark
 from iceberg_spark.api.arguments import moment_ms, whole
+from iceberg_spark.api.at_hand import active_session, is_imported
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.table_io import table_io
@@ -18,11 +18,12 @@ from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
 from iceberg_spark.maintenance.rewritten_deletes import (
     DeletePlan,
     DeleteRewrite,
+    Runner,
     plan_conversion,
     plan_position_rewrite,
+    run_here,
 )
-from iceberg_spark.spark.procedures.rewritten_deletes import runner
-from iceberg_spark.spark.procedures.unreachable_files import where_it_pays
+from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.expire_snapshots import Expiry
@@ -51,7 +52,7 @@ class Maintenance:
         dry_run: bool = False,
         *,
         delete_outside: bool = False,
-        spark: SparkSession | None = None,
+        spark: on_spark.SparkSession | None = None,
     ) -> ExpireResult:
         """Remove old snapshots and delete the files that nothing reaches any more.
 
@@ -80,7 +81,7 @@ class Maintenance:
                 expiry,
                 dry_run=dry_run,
                 delete_outside=delete_outside,
-                find_files=where_it_pays(spark),
+                find_files=_search(spark),
             )
         if not dry_run:
             self._loaded = loaded
@@ -88,7 +89,7 @@ class Maintenance:
         return result
 
     def convert_equality_deletes(
-        self, *, branch: str | None = None, spark: SparkSession | None = None
+        self, *, branch: str | None = None, spark: on_spark.SparkSession | None = None
     ) -> DeleteRewrite:
         """Turn equality deletes into position deletes, which are quicker to read; no row changes.
 
@@ -98,7 +99,7 @@ class Maintenance:
         return self._rewrite_deletes(plan_conversion, branch, spark)
 
     def rewrite_position_deletes(
-        self, *, branch: str | None = None, spark: SparkSession | None = None
+        self, *, branch: str | None = None, spark: on_spark.SparkSession | None = None
     ) -> DeleteRewrite:
         """Bring many position delete files down to one for each data file; dangling ones go."""
         return self._rewrite_deletes(plan_position_rewrite, branch, spark)
@@ -107,7 +108,7 @@ class Maintenance:
         self,
         planner: Callable[[TableMetadata, FileIO, str | None], DeletePlan],
         branch: str | None,
-        spark: SparkSession | None,
+        spark: on_spark.SparkSession | None,
     ) -> DeleteRewrite:
         loaded = self._catalog.load(self._loaded.identifier)
         io = table_io(self._catalog, loaded)
@@ -116,7 +117,7 @@ class Maintenance:
             self._take(loaded)
             return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
-            files = tuple(runner(spark)(planned.work, planned.tasks, io))
+            files = tuple(_runner(spark)(planned.work, planned.tasks, io))
         with removed_unless_committed(io, [file.file_path for file in files]) as handover:
             action = planned.action(files, branch)
             self._loaded = commit(
@@ -124,6 +125,19 @@ class Maintenance:
             )
             self._take(self._loaded)
         return planned.result(files)
+
+
+def _search(spark: on_spark.SparkSession | None) -> FindFiles | None:
+    """Return the search for files that may use Spark, None where there can be no session."""
+    if spark is None and not is_imported():
+        return None
+    return on_spark.where_it_pays(spark)
+
+
+def _runner(spark: on_spark.SparkSession | None) -> Runner:
+    """Return what rewrites deletes: tasks of a session given or active, else this process."""
+    session = active_session() if spark is None else spark
+    return run_here if session is None else on_spark.runner(session)
 
 
 def _ms(older_than: int | datetime | None) -> int | None:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from iceberg_spark.api.arguments import shown
+from iceberg_spark.api.row_source import RowSource
 from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
     InvalidTypeError,
     ValidationException,
 )
+from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import ChangedRows
-from iceberg_spark.spark.row_level.merge_clauses import Does, Kind, MergeClause, check_order
-from iceberg_spark.spark.row_level.merge_source import MergeSource
 
 
 class MergeKeywords(TypedDict, total=False):
@@ -30,7 +30,7 @@ class MergeKeywords(TypedDict, total=False):
 class MergeRequest:
     """A merge as it was written."""
 
-    source: MergeSource
+    source: RowSource
     on: str
     branch: str | None = None
     snapshot_properties: Mapping[str, str] | None = None

@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
+from iceberg_spark.api import on_spark
 from iceberg_spark.api.arguments import one_of
+from iceberg_spark.api.at_hand import is_frame
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.session.engine import ENGINES, Engine
-from iceberg_spark.spark.writing.distribution import DISTRIBUTIONS, distribution, is_sortable
+from iceberg_spark.spark.session.engine import DISTRIBUTIONS, ENGINES, Engine
 from iceberg_spark.spark.writing.write_engine import write_engine
-from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.align_batches import AlignOptions, aligned, check_columns
@@ -22,7 +21,7 @@ from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.sorted_files import write_sorted_files
 
-RowSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
+RowSource: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | on_spark.DataFrame"
 """Or a pandas DataFrame, or what else gives an Arrow stream (`given_rows`); none ships types."""
 
 
@@ -42,8 +41,8 @@ def write_rows(
     (values), InvalidTypeError, UnsupportedError (an engine that can't).
     """
     one_of(engine, "engine", ENGINES)
-    if isinstance(rows, DataFrame):
-        return write_frame(
+    if is_frame(rows):
+        return on_spark.write_frame(
             rows, context, options, engine=engine, distribution_mode=distribution_mode
         )
     one_of(distribution_mode, "distribution_mode", DISTRIBUTIONS)
@@ -55,10 +54,10 @@ def write_plan(metadata: TableMetadata, engine: Engine | None, mode: str | None)
     """Return in words how a frame would be written to a table's newest version."""
     context = write_context(metadata)
     chosen = write_engine(context, engine)
-    ordered = "sorted by the table's order" if is_sortable(context) else "unsorted"
+    ordered = "sorted by the table's order" if on_spark.is_sortable(context) else "unsorted"
     return (
         f"engine: {chosen.engine}, because {chosen.reason}\n"
-        f"distribution-mode: {distribution(context, mode)}, rows of a task {ordered}"
+        f"distribution-mode: {on_spark.distribution(context, mode)}, rows of a task {ordered}"
     )
 
 

@@ -8,9 +8,15 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api import on_spark
 from iceberg_spark.api.arguments import one_of, text, whole
+from iceberg_spark.api.at_hand import (
+    active_session,
+    is_installed,
+    read_by_session,
+    session_time_zone,
+)
 from iceberg_spark.api.changes import ChangeScan, identifiers, snapshot_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
@@ -25,14 +31,7 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.split import split_options
-from iceberg_spark.spark.reading.plan_frame import plan_frame, reading_lines
-from iceberg_spark.spark.session.active_session import (
-    active_session,
-    needed_session,
-    session_time_zone,
-)
 from iceberg_spark.spark.session.engine import ENGINES, Engine
-from iceberg_spark.spark.session.session_dialect import read_by_session
 from iceberg_spark.spec.printable import printable
 
 _NUMBERS = (
@@ -89,7 +88,10 @@ class TableScan(ScanRequest):
         and why, as text for a person.
         """
         planned = self.plan_files()
-        return printable(explain(planned, reading_lines(planned, active_session(), self.engine)))
+        lines = (
+            on_spark.reading_lines(planned, active_session(), self.engine) if is_installed() else ()
+        )
+        return printable(explain(planned, lines))
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""
@@ -108,16 +110,18 @@ class TableScan(ScanRequest):
         """Return the rows as a `pandas.DataFrame`; all of them are held in memory."""
         return self.to_arrow().to_pandas()
 
-    def to_df(self, spark: SparkSession | None = None, engine: Engine | None = None) -> DataFrame:
+    def to_df(
+        self, spark: on_spark.SparkSession | None = None, engine: Engine | None = None
+    ) -> on_spark.DataFrame:
         """Return the rows as a Spark frame of the given, or the active, session.
 
         Planned here, so the frame stays at its snapshot. `engine` as in `Table.scan`. Raises
         InvalidInputError without a session, UnsupportedError for what the engine can't read.
         """
-        session = needed_session(spark)
+        session = on_spark.needed_session(spark)
         planned = plan(self.loaded.metadata, self.io, self._context(session))
         split = split_options(self.loaded.metadata.properties)
-        frame = plan_frame(planned, session, engine=engine or self.engine, split=split)
+        frame = on_spark.plan_frame(planned, session, engine=engine or self.engine, split=split)
         return frame if self.limit is None else frame.limit(self.limit)
 
     def changes(
@@ -172,7 +176,7 @@ class TableScan(ScanRequest):
             known = sum(batch.num_rows for batch in positions.to_arrow_batch_reader())
         return known if self.limit is None else min(known, self.limit)
 
-    def _context(self, spark: SparkSession | None = None) -> ScanContext:
+    def _context(self, spark: on_spark.SparkSession | None = None) -> ScanContext:
         row_filter = None if self.row_filter is None else read_by_session(self.row_filter, spark)
         zone = self.time_zone or session_time_zone(spark)
         request = replace(self, row_filter=row_filter, time_zone=zone)

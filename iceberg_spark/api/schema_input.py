@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TypeAlias, cast
 
 import pyarrow as pa
-from pyspark.sql.types import DataType, StructField, StructType
 
+from iceberg_spark.api import on_spark
+from iceberg_spark.api.at_hand import is_struct, is_type
 from iceberg_spark.api.ddl import schema_from_ddl, type_from_ddl
 from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.errors import IcebergError, InvalidTypeError
-from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.compatibility import V3_TYPES
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.type_text import parse_type
 
-SchemaInput: TypeAlias = StructType | pa.Schema | str | Schema
-TypeInput: TypeAlias = DataType | pa.DataType | str | t.IcebergType
+SchemaInput: TypeAlias = "on_spark.StructType | pa.Schema | str | Schema"
+TypeInput: TypeAlias = "on_spark.DataType | pa.DataType | str | t.IcebergType"
 _ICEBERG = (*t.PRIMITIVES, t.VariantType, t.StructType, t.ListType, t.MapType)
 _NOT_IN_DDL = (t.FixedType, *V3_TYPES)
 
@@ -31,8 +31,8 @@ def as_schema(given: SchemaInput) -> Schema:
     match given:
         case Schema():
             return given
-        case StructType():
-            return from_spark(given)
+        case theirs if is_struct(theirs):
+            return on_spark.from_spark(theirs)
         case pa.Schema():
             return from_arrow(given)
         case str():
@@ -51,8 +51,9 @@ def as_type(given: TypeInput, column: str) -> t.IcebergType:
     ("fixed[16]"). Raises as `as_schema`.
     """
     match given:
-        case DataType():
-            return from_spark(StructType([StructField(column, given)])).fields[0].field_type
+        case theirs if is_type(theirs):
+            one = on_spark.StructType([on_spark.StructField(column, theirs)])
+            return on_spark.from_spark(one).fields[0].field_type
         case pa.DataType():
             return from_arrow(pa.schema([pa.field(column, given)])).fields[0].field_type
         case str():

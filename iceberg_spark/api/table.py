@@ -29,9 +29,7 @@ from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.row_level_change import ChangedRows
-from iceberg_spark.spark.row_level.merge_source import MergeSource
-from iceberg_spark.spark.session.engine import Engine
-from iceberg_spark.spark.writing.distribution import Distribution
+from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -322,7 +320,7 @@ class Table:
 
     def merge(
         self,
-        source: MergeSource,
+        source: RowSource,
         on: str,
         *,
         branch: str | None = None,

@@ -7,8 +7,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, Unpack
 
-from pyspark.sql import DataFrame
-
+from iceberg_spark.api import on_spark
+from iceberg_spark.api.at_hand import (
+    is_frame,
+    read_by_session,
+    session_dialect,
+    session_time_zone,
+)
 from iceberg_spark.api.change_rows import delete_change, overwritten, whole_or_nothing
 from iceberg_spark.api.import_files import check_not_there, files_to_add
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
@@ -37,13 +42,7 @@ from iceberg_spark.row_level.row_level_change import (
 )
 from iceberg_spark.row_level.target_files import TargetOptions
 from iceberg_spark.row_level.upsert_rows import UpsertRows
-from iceberg_spark.spark.row_level.merge_modes import merge_on_spark
-from iceberg_spark.spark.row_level.merge_source import MergeSource
-from iceberg_spark.spark.row_level.update import update_on_spark
-from iceberg_spark.spark.session.active_session import needed_session, session_time_zone
-from iceberg_spark.spark.session.engine import Engine
-from iceberg_spark.spark.session.session_dialect import read_by_session, session_dialect
-from iceberg_spark.spark.writing.distribution import Distribution
+from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
@@ -162,9 +161,9 @@ class TableTransaction:
         planned = None
         if rewrites:
             options = TargetOptions(branch, case_sensitive, time_zone)
-            on_spark = isinstance(df, DataFrame)
+            use_spark = is_frame(df)
             change = overwritten(
-                self._staged(), self._io, predicate, options, self._context(), on_spark=on_spark
+                self._staged(), self._io, predicate, options, self._context(), use_spark=use_spark
             )
             replaced = change.removed_data
             added += self._noted(change.added_data)
@@ -206,9 +205,9 @@ class TableTransaction:
     ) -> ChangedRows:
         """Change columns of matching rows; see `Table.update`."""
         verb = self._verb("update", branch, snapshot_properties, case_sensitive)
-        spark = needed_session()
+        spark = on_spark.needed_session()
         return self._changed(
-            verb, lambda context: update_on_spark(verb, context, updates, where, spark)
+            verb, lambda context: on_spark.update_on_spark(verb, context, updates, where, spark)
         )
 
     def upsert(
@@ -246,9 +245,7 @@ class TableTransaction:
         )
         return UpsertResult.of(files)
 
-    def merge(
-        self, source: MergeSource, on: str, **keywords: Unpack[MergeKeywords]
-    ) -> MergeBuilder:
+    def merge(self, source: RowSource, on: str, **keywords: Unpack[MergeKeywords]) -> MergeBuilder:
         """Return the builder of a merge; its `execute` adds the change. See `Table.merge`."""
         return MergeBuilder(MergeRequest(source, on, **keywords), self.run_merge, lambda: None)
 
@@ -257,10 +254,10 @@ class TableTransaction:
         verb = self._verb(
             "merge", request.branch, request.snapshot_properties, request.case_sensitive
         )
-        spark = needed_session()
+        spark = on_spark.needed_session()
         return self._changed(
             verb,
-            lambda context: merge_on_spark(
+            lambda context: on_spark.merge_on_spark(
                 verb, context, request.source, request.on, request.clauses, spark
             ),
         )

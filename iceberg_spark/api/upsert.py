@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from iceberg_spark.api import on_spark
+from iceberg_spark.api.at_hand import is_frame
 from iceberg_spark.api.row_source import RowSource
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spark.row_level.upsert import plan_upsert, run_upsert
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
 from iceberg_spark.write.context import TaskId
@@ -21,18 +20,18 @@ def write_changes(rows: RowSource, context: UpsertContext, io: FileIO) -> Upsert
 
     Raises InvalidSchemaError, InvalidInputError (values, keys, order), InvalidTypeError.
     """
-    if isinstance(rows, DataFrame):
+    if is_frame(rows):
         return _write_frame(rows, context, io)
     schema, batches = given_rows(rows)
     CdcReader(context, schema)
     return write_upserts(context, io, batches, TaskId())
 
 
-def _write_frame(frame: DataFrame, context: UpsertContext, io: FileIO) -> UpsertedFiles:
+def _write_frame(frame: on_spark.DataFrame, context: UpsertContext, io: FileIO) -> UpsertedFiles:
     """Write on Spark; files of failed, retried and speculative tasks are removed."""
-    planned = plan_upsert(frame, context)
+    planned = on_spark.plan_upsert(frame, context)
     try:
-        files = run_upsert(planned)
+        files = on_spark.run_upsert(planned)
     except BaseException:
         remove_aborted(io, context.write)
         raise

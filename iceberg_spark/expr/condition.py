@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.equality import Equality
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.lazy import LazyModule
-
-
-@dataclass(frozen=True, slots=True)
-class Equality:
-    """A conjunct `column = other`: a column of one table, and SQL over the other table only."""
-
-    column: str
-    other: str
-    null_safe: bool
-
 
 _parse = LazyModule("iceberg_spark.expr.parse_condition")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from iceberg_spark.errors import InvalidExpressionError
-from iceberg_spark.expr.condition import Equality
 from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.equality import Equality
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.parse import Node, Spark4, parse_sql, predicate
 

@@ -18,6 +18,12 @@ from tests.architecture.source import (
     names_used,
 )
 
+ON_SPARK = {
+    f"iceberg_spark.api.{name}"
+    for name in ("enable", "reader_hook", "register", "save_frame", "sql", "writer_hook")
+}
+"""What of the API is about sessions and frames alone; `iceberg_spark` loads it when asked."""
+
 ALL = pytest.mark.parametrize("file", files(*PACKAGES), ids=lambda file: file.path)
 
 IMPORT_WITHOUT_PYSPARK = """
@@ -87,7 +93,7 @@ def test_core_is_importable_without_pyspark():
 
 def needs_pyspark(module: str) -> bool:
     examined = module == "iceberg_spark.checkup.session"  # loaded where PySpark is there
-    return examined or module.split(".")[1:2] in (["api"], ["spark"])
+    return examined or module in ON_SPARK or module.split(".")[1:2] == ["spark"]
 
 
 @pytest.mark.parametrize(

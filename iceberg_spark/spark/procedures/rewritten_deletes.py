@@ -11,9 +11,8 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner, run_here
+from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner
 from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spark.session.active_session import active_session
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.spark.session.worker_python import check_worker_python
@@ -41,11 +40,8 @@ class _Rewrite:
                 yield pa.record_batch({"files": pa.array([pickle.dumps(files)], pa.binary())})
 
 
-def runner(spark: SparkSession | None) -> Runner:
-    """Return what runs the tasks: the session given or active, else this process."""
-    session = spark if spark is not None else active_session()
-    if session is None:
-        return run_here
+def runner(session: SparkSession) -> Runner:
+    """Return what runs the tasks in a session."""
 
     def run(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> list[DataFile]:
         if not tasks:

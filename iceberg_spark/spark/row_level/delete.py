@@ -9,6 +9,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.row_level.conditions import columns_in, text_of, usable_filter
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import (
     ChangedRows,
@@ -25,13 +26,7 @@ from iceberg_spark.row_level.target_files import (
     target_files,
 )
 from iceberg_spark.spark.row_level.changed_rows import write_rewritten
-from iceberg_spark.spark.row_level.conditions import (
-    check_condition,
-    columns_in,
-    spark_errors,
-    text_of,
-    usable_filter,
-)
+from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import PLACE, empty_frame, rows_frame

@@ -16,26 +16,20 @@ from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import Or, Unbound
-from iceberg_spark.row_level.row_level_change import RowVerb
-from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.row_level.conditions import (
+from iceberg_spark.row_level.conditions import (
     all_of,
     binds,
-    check_condition,
     columns_in,
     names_in,
-    spark_errors,
     text_of,
     usable_filter,
 )
+from iceberg_spark.row_level.merge_clause import Kind, MergeClause
+from iceberg_spark.row_level.row_level_change import RowVerb
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
-from iceberg_spark.spark.row_level.merge_clauses import (
-    CLAUSE,
-    Clauses,
-    Kind,
-    MergeClause,
-    matched_clauses,
-)
+from iceberg_spark.spark.row_level.merge_clauses import CLAUSE, Clauses, matched_clauses
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
 from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
 from iceberg_spark.spark.row_level.target_rows import column, empty_frame, rows_frame

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.position_deletes import ACTION, DELETE, KEEP, UPDATE
 from iceberg_spark.spark.row_level.target_rows import column, row_type
@@ -18,37 +18,6 @@ from iceberg_spark.spec.schema import Schema
 
 CLAUSE = "__clause"
 """The number of the clause that a row met, from 1; 0 for none."""
-
-
-class Kind(StrEnum):
-    """Which rows a clause is about."""
-
-    MATCHED = "when matched"
-    NOT_MATCHED = "when not matched"
-    BY_SOURCE = "when not matched by source"
-
-
-class Does(StrEnum):
-    """What a clause does with them."""
-
-    UPDATE = "update"
-    DELETE = "delete"
-    INSERT = "insert"
-
-
-@dataclass(frozen=True, slots=True)
-class MergeClause:
-    """A clause as it was written; without `values` all columns come from the source by name."""
-
-    kind: Kind
-    does: Does
-    condition: str | None = None
-    values: Mapping[str, str] | None = None
-
-    @property
-    def name(self) -> str:
-        """The clause in a message."""
-        return f"{self.kind} {self.does}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,18 +149,6 @@ def _chosen(name: str, numbers: Sequence[int]) -> Column:
     for number in others:
         made = sf.when(sf.col(CLAUSE) == number, column(name, f"__row{number}")).otherwise(made)
     return made
-
-
-def check_order(given: Sequence[MergeClause]) -> None:
-    """Refuse clauses that can never be met, as SQL does. Raises InvalidInputError."""
-    for kind in Kind:
-        mine = [clause for clause in given if clause.kind is kind]
-        for clause in mine[:-1]:
-            if clause.condition is None:
-                raise InvalidInputError(
-                    f"'{clause.name}' has no condition, so no clause of '{kind}' after it can "
-                    "ever apply; give it one or put it last"
-                )
 
 
 def matched_clauses(

@@ -15,8 +15,9 @@ from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.errors import InvalidSchemaError
-from iceberg_spark.expr.condition import Equality, equalities
+from iceberg_spark.expr.condition import equalities
 from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.equality import Equality
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import (
     ALWAYS_FALSE,

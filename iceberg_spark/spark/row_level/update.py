@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.row_level.conditions import text_of, usable_filter
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
 from iceberg_spark.row_level.target_files import (
@@ -22,12 +23,7 @@ from iceberg_spark.row_level.target_files import (
 )
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
-from iceberg_spark.spark.row_level.conditions import (
-    check_condition,
-    spark_errors,
-    text_of,
-    usable_filter,
-)
+from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.delete import matching
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes

@@ -1,4 +1,4 @@
-"""The two engines that read and write data files under one plan."""
+"""What users choose of how frames are read and written: the engine, and how rows go to tasks."""
 
 from __future__ import annotations
 
@@ -7,3 +7,7 @@ from typing import Literal, TypeAlias, get_args
 Engine: TypeAlias = Literal["native", "arrow"]
 """`native`: Spark's own readers and writers. `arrow`: ours, in Spark's Python workers."""
 ENGINES: tuple[str, ...] = get_args(Engine)
+
+Distribution: TypeAlias = Literal["none", "hash", "range"]
+"""How rows are sent to tasks: as they lie, by partition, or by partition and sort key."""
+DISTRIBUTIONS: tuple[str, ...] = get_args(Distribution)

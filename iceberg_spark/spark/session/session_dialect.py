@@ -7,10 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.expr.build import Predicate, as_unbound
-from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.spark.session.active_session import active_session
+from iceberg_spark.expr.dialect import Dialect
 
 _ANSI = "spark.sql.ansi.enabled"
 _NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -29,14 +26,11 @@ _TIMESTAMP = "spark.sql.timestampType"
 _SETTING = re.compile(r"(?:\{|, )(spark\.sql\.[\w.]+)=([^,}]*)")
 
 
-def session_dialect(spark: SparkSession | None = None) -> Dialect:
-    """Return how a session (None: the active one) reads SQL; Spark's own way without one.
+def session_dialect(session: SparkSession) -> Dialect:
+    """Return how a session reads SQL.
 
     Of settings that are not known here any that is on counts as changing a meaning.
     """
-    session = spark if spark is not None else active_session()
-    if session is None:
-        return SPARK
     ansi = str(session.conf.get(_ANSI)).lower() == "true"
     given = _settings(session)
     return Dialect(
@@ -45,18 +39,6 @@ def session_dialect(spark: SparkSession | None = None) -> Dialect:
         ansi=ansi,
         changed=tuple(sorted(key for key, value in given.items() if _changes(key, value))),
     )
-
-
-def read_by_session(
-    predicate: str | Predicate | Unbound, spark: SparkSession | None = None
-) -> Unbound:
-    """Return the tree of a predicate; a text is read as the session reads SQL.
-
-    Raises what `as_unbound` raises.
-    """
-    if isinstance(predicate, str):
-        return as_unbound(predicate, session_dialect(spark))
-    return as_unbound(predicate)
 
 
 def _settings(session: SparkSession) -> dict[str, str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spark.session.engine import Distribution
 from iceberg_spark.spark.writing.partition_keys import PartitionKey, packed
 from iceberg_spark.spark.writing.transform_columns import folder_column, transform_column
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE, text_property
@@ -19,9 +20,6 @@ from iceberg_spark.spec.types import IcebergType
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.sorted_files import can_sort
 
-Distribution: TypeAlias = Literal["none", "hash", "range"]
-DISTRIBUTIONS: tuple[str, ...] = ("none", "hash", "range")
-"""How rows are sent to tasks: as they lie, by partition, or by partition and sort key."""
 _MODES: Mapping[str, Distribution] = {"none": "none", "hash": "hash", "range": "range"}
 SourceOf: TypeAlias = Callable[[int], Column]
 """From a field id of the table to the frame's column."""

@@ -3,7 +3,8 @@
 import pytest
 
 from iceberg_spark.expr.build import as_unbound
-from iceberg_spark.expr.condition import Equality, conjuncts, equalities
+from iceberg_spark.expr.condition import conjuncts, equalities
+from iceberg_spark.expr.equality import Equality
 
 
 @pytest.mark.parametrize(

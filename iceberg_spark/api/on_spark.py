@@ -1,0 +1,40 @@
+"""The port to Spark: what the API uses of it, imported when it is used first.
+
+The API works without PySpark as long as no frame is asked for. So `on_spark.pyi` has the imports,
+for type checkers, and this the same names with their modules; the tests compare the two.
+"""
+
+from __future__ import annotations
+
+from iceberg_spark.errors import no_pyspark
+from iceberg_spark.lazy import LazyModule
+
+_HOMES = {
+    LazyModule("pyspark.sql"): ("DataFrame", "SparkSession"),
+    LazyModule("pyspark.sql.types"): ("DataType", "StructField", "StructType"),
+    LazyModule("iceberg_spark.spark.adapt.types"): ("from_spark",),
+    LazyModule("iceberg_spark.spark.procedures.rewritten_deletes"): ("runner",),
+    LazyModule("iceberg_spark.spark.procedures.unreachable_files"): ("where_it_pays",),
+    LazyModule("iceberg_spark.spark.reading.changelog_frame"): ("change_frame",),
+    LazyModule("iceberg_spark.spark.reading.plan_frame"): ("plan_frame", "reading_lines"),
+    LazyModule("iceberg_spark.spark.row_level.delete"): ("delete_on_spark", "rewritten_on_spark"),
+    LazyModule("iceberg_spark.spark.row_level.merge_modes"): ("merge_on_spark",),
+    LazyModule("iceberg_spark.spark.row_level.update"): ("update_on_spark",),
+    LazyModule("iceberg_spark.spark.row_level.upsert"): ("plan_upsert", "run_upsert"),
+    LazyModule("iceberg_spark.spark.session.active_session"): ("active_session", "needed_session"),
+    LazyModule("iceberg_spark.spark.session.session_dialect"): ("session_dialect",),
+    LazyModule("iceberg_spark.spark.writing.distribution"): ("distribution", "is_sortable"),
+    LazyModule("iceberg_spark.spark.writing.write_files"): ("write_frame",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    try:
+        return getattr(_HOME[name], name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        raise no_pyspark() from error

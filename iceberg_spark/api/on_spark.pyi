@@ -1,0 +1,24 @@
+from pyspark.sql import DataFrame as DataFrame
+from pyspark.sql import SparkSession as SparkSession
+from pyspark.sql.types import DataType as DataType
+from pyspark.sql.types import StructField as StructField
+from pyspark.sql.types import StructType as StructType
+
+from iceberg_spark.spark.adapt.types import from_spark as from_spark
+from iceberg_spark.spark.procedures.rewritten_deletes import runner as runner
+from iceberg_spark.spark.procedures.unreachable_files import where_it_pays as where_it_pays
+from iceberg_spark.spark.reading.changelog_frame import change_frame as change_frame
+from iceberg_spark.spark.reading.plan_frame import plan_frame as plan_frame
+from iceberg_spark.spark.reading.plan_frame import reading_lines as reading_lines
+from iceberg_spark.spark.row_level.delete import delete_on_spark as delete_on_spark
+from iceberg_spark.spark.row_level.delete import rewritten_on_spark as rewritten_on_spark
+from iceberg_spark.spark.row_level.merge_modes import merge_on_spark as merge_on_spark
+from iceberg_spark.spark.row_level.update import update_on_spark as update_on_spark
+from iceberg_spark.spark.row_level.upsert import plan_upsert as plan_upsert
+from iceberg_spark.spark.row_level.upsert import run_upsert as run_upsert
+from iceberg_spark.spark.session.active_session import active_session as active_session
+from iceberg_spark.spark.session.active_session import needed_session as needed_session
+from iceberg_spark.spark.session.session_dialect import session_dialect as session_dialect
+from iceberg_spark.spark.writing.distribution import distribution as distribution
+from iceberg_spark.spark.writing.distribution import is_sortable as is_sortable
+from iceberg_spark.spark.writing.write_files import write_frame as write_frame
