@@ -49,6 +49,7 @@ class TableScan(ScanRequest):
 
     loaded: LoadedTable
     io: FileIO
+    selected_fields: tuple[str, ...] | None = ("*",)
     limit: int | None = None
     engine: Engine | None = None
 
