@@ -8,7 +8,7 @@ local disks, can still overwrite a version that appeared in between.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -228,7 +228,9 @@ class FileSystemCatalog:
         check(None, requirements)
         metadata = apply(None, updates, now_ms=int(time.time() * 1000))
         try:
-            return self._put(table, 1, metadata, codec_of(metadata.properties))
+            codec_of(metadata.properties)
+            # There is no version before it to agree on a codec by: the first has one name.
+            return self._put(table, 1, metadata, Codec.NONE)
         except CommitFailedException:
             raise TableAlreadyExistsError(f"A table is at {table} already") from None
 
@@ -262,38 +264,45 @@ class FileSystemCatalog:
         self, table: str, version: int, put: LoadedTable, base: LoadedTable | None
     ) -> None:
         if version == 1:
-            self._withdraw_if_doubled(table, put.metadata_location)
+            self._withdraw_if_doubled(table, put)
         if base is not None and not self._io.exists(base.metadata_location):
-            self._withdraw_if_overtaken(table, base.metadata, put)
+            self._withdraw_if_overtaken(table, base.metadata.snapshots, put)
 
-    def _withdraw_if_doubled(self, table: str, path: str) -> None:
-        """Give up a creation that met one with another codec: the first version has no codec
-        before it to agree on, so both look again and at most one stays.
-        """
-        first = [found for version, found in version_files(self._io, table) if version == 1]
-        other = next((found for found in first if found != path), None)
-        if other is not None:
-            self._io.delete(path)
-            raise another_came_first(other)
+    def _withdraw_if_doubled(self, table: str, put: LoadedTable) -> None:
+        """Give up a creation that met one of another writer, who compresses first versions."""
+        versions = version_files(self._io, table)
+        first = [found for version, found in versions if version == 1]
+        other = next((found for found in first if found != put.metadata_location), None)
+        if other is None or (versions[-1][0] > 1 and self._is_built_upon(versions[-1][1], (), put)):
+            return
+        self._io.delete(put.metadata_location)
+        raise another_came_first(other)
 
-    def _withdraw_if_overtaken(self, table: str, base: TableMetadata, put: LoadedTable) -> None:
+    def _withdraw_if_overtaken(self, table: str, before: Collection[int], put: LoadedTable) -> None:
         """Give up a creation that came so late that others had made and deleted the version.
 
-        Only where old metadata is deleted after commits. What others built upon stays: their log
-        names it, or their table has its snapshots, or they have deleted it since.
+        Only where old metadata is deleted after commits. What others built upon stays, and what
+        they have deleted since.
         """
         versions = version_files(self._io, table)
         if not versions or location.same_file(versions[-1][1], put.metadata_location):
             return
-        newest = read_metadata(self._io, versions[-1][1])
-        if any(entry.metadata_file == put.metadata_location for entry in newest.metadata_log):
-            return
-        added = put.metadata.snapshots.keys() - base.snapshots.keys()
-        if added and added <= newest.snapshots.keys():
+        if self._is_built_upon(versions[-1][1], before, put):
             return
         if self._io.exists(put.metadata_location):
             self._io.delete(put.metadata_location)
             raise CommitFailedException(f"Others came first: {table} is at {versions[-1][1]} now")
+
+    def _is_built_upon(self, newest: str, before: Collection[int], put: LoadedTable) -> bool:
+        """Return whether the newest version came of `put`, which added to the snapshots `before`.
+
+        Its log names it then, or it has its snapshots.
+        """
+        metadata = read_metadata(self._io, newest)
+        if any(entry.metadata_file == put.metadata_location for entry in metadata.metadata_log):
+            return True
+        added = put.metadata.snapshots.keys() - set(before)
+        return bool(added) and added <= metadata.snapshots.keys()
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Remove the table's metadata files, oldest first; with `purge` its data and metadata too.

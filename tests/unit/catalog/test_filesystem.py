@@ -4,11 +4,13 @@ import gzip
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.catalog import filesystem
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.errors import (
@@ -115,6 +117,43 @@ def test_all_writers_of_a_version_use_the_codec_of_the_one_before(tmp_path: Path
     table = change(base, **{"write.metadata.compression-codec": "gzip"})
     assert table.metadata_location.endswith("/v2.metadata.json")
     assert change(table, a="1").metadata_location.endswith("/v3.gz.metadata.json")
+
+
+def test_the_first_version_has_one_name_so_that_one_creation_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    gzipped = {"write.metadata.compression-codec": "gzip"}
+    table = create(tmp_path, **gzipped)
+    assert table.metadata_location.endswith("/v1.metadata.json")
+    assert change(table, a="1").metadata_location.endswith("/v2.gz.metadata.json")
+    monkeypatch.setattr(filesystem, "newest_version", lambda *_: None)  # it looked before
+    monkeypatch.setattr(filesystem, "find_version", lambda *_: None)
+    with pytest.raises(TableAlreadyExistsError):
+        create(tmp_path)
+
+
+@pytest.mark.parametrize("built_upon", [True, False])
+def test_a_creation_that_meets_another_is_given_up_unless_a_third_has_built_upon_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built_upon: bool
+):
+    creation = filesystem.create_version
+
+    def creation_beside_others(io: Any, path: str, data: bytes) -> None:
+        creation(io, path, data)
+        monkeypatch.setattr(filesystem, "create_version", creation)
+        if built_upon:
+            change(CATALOG.load(str(tmp_path)), a="1")
+        Path(path).with_name("v1.gz.metadata.json").write_bytes(gzip.compress(data))
+
+    monkeypatch.setattr(filesystem, "create_version", creation_beside_others)
+    if built_upon:
+        made = create(tmp_path)
+        assert Path(made.metadata_location).exists()
+        assert CATALOG.load(str(tmp_path)).metadata.table_uuid == made.metadata.table_uuid
+    else:
+        with pytest.raises(TableAlreadyExistsError):
+            create(tmp_path)
+        assert not (tmp_path / "metadata" / "v1.metadata.json").exists()
 
 
 def test_java_checksums_beside_the_hint_are_removed(tmp_path: Path):
