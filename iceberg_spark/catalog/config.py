@@ -35,13 +35,10 @@ def configured(
     }
 
 
-def configured_names(
-    environment: Mapping[str, str] | None = None, folders: tuple[Path, ...] = ()
-) -> list[str]:
+def configured_names() -> list[str]:
     """Return the names of all configured catalogs, in lower case."""
-    variables = os.environ if environment is None else environment
-    names = {name.lower() for name in _catalogs_of_file(folders or _folders(variables))}
-    for key in variables:
+    names = {name.lower() for name in _catalogs_of_file(_folders(os.environ))}
+    for key in os.environ:
         if key.upper().startswith(_PREFIX):
             names.add(key[len(_PREFIX) :].partition("__")[0].lower())
     return sorted(names)

@@ -8,7 +8,6 @@ and since a creation changes nothing where a file is, it is sent again until the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from enum import Enum
 
 from iceberg_spark.catalog.metadata_file import decode_metadata
@@ -36,9 +35,7 @@ class _Whose(Enum):
     UNCLEAR = 4
 
 
-def create_version(
-    io: FileIO, path: str, data: bytes, sleep: Callable[[float], None] = time.sleep
-) -> None:
+def create_version(io: FileIO, path: str, data: bytes) -> None:
     """Create a version's metadata file; when this returns the file is there and ours.
 
     Raises CommitFailedException where another's is there, CommitStateUnknownException where that
@@ -60,7 +57,7 @@ def create_version(
             case _Whose.NOBODYS if not exists and (local or (first and _refuses(answer))):
                 raise answer  # nothing is on its way that could still arrive
             case _:
-                sleep(pause)
+                time.sleep(pause)
     raise unknown(path, answer) from answer
 
 

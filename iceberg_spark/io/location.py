@@ -102,14 +102,6 @@ def _resolved(path: str) -> str:
     return ("/" if path.startswith("/") else "") + "/".join(parts)
 
 
-def one_scheme(location: str) -> str:
-    """Return a location with one spelling of its scheme, and all else as it was written."""
-    found = _SCHEME.match(location)
-    if store_of(location) == LOCAL:
-        return f"{LOCAL}:{_local_rest(location[found.end() :]) if found else location}"
-    return f"{store_of(location)}:{location[found.end() :] if found else location}"
-
-
 def same_file(left: str, right: str) -> bool:
     """Return whether two locations name one file, however they are spelt."""
     return left == right or normalise(left) == normalise(right)

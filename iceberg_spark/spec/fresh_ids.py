@@ -16,7 +16,7 @@ NextId = Callable[[int], int]  # old field id -> new field id
 
 
 def assign_fresh_ids(
-    schema: Schema, *, last_column_id: int = 0, base: Schema | None = None, schema_id: int = 0
+    schema: Schema, *, last_column_id: int = 0, base: Schema | None = None
 ) -> Schema:
     """Return the schema with new ids, counted up after `last_column_id`.
 
@@ -31,12 +31,10 @@ def assign_fresh_ids(
         return next(numbers) if known is None else known
 
     fields = _fields(schema.fields, next_id)
-    fresh = Schema(*fields, schema_id=schema_id)
+    fresh = Schema(*fields)
     names = [schema.find_column_name(old) for old in schema.identifier_field_ids]
     identifiers = [fresh.find_field(name).field_id for name in names if name is not None]
-    return Schema(
-        *fields, schema_id=schema_id, identifier_field_ids=identifiers, extra=schema.extra
-    )
+    return Schema(*fields, identifier_field_ids=identifiers, extra=schema.extra)
 
 
 def _fields(fields: tuple[NestedField, ...], next_id: NextId) -> tuple[NestedField, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -40,13 +40,12 @@ def partition_path(
     spec: PartitionSpec,
     schema: Schema,
     partition: tuple[Any, ...],
-    former_schemas: Iterable[Schema] = (),
 ) -> str:
     """Return `name=value/...` of a tuple of canonical values, "" for an unpartitioned spec.
 
     Names and values are URL-encoded as Java's URLEncoder does; null is `null`.
     """
-    kinds = partition_type(spec, schema, former_schemas).fields
+    kinds = partition_type(spec, schema).fields
     return "/".join(
         f"{escape(part.name)}={escape(human_text(part.transform, kind.field_type, value))}"
         for part, kind, value in zip(spec.fields, kinds, partition, strict=True)

@@ -58,11 +58,6 @@ def write_avro(
             yield b"".join((zigzag(rows), zigzag(len(data)), data, sync))
 
 
-def avro_codec(codec: str) -> str:
-    """Return Avro's name of a codec. Raises InvalidOptionError for one that isn't written."""
-    return _compressor(codec)[0]
-
-
 def _compressor(codec: str) -> tuple[str, Callable[[bytes], bytes]]:
     name = _CODECS.get(codec.lower(), codec.lower())
     if name not in _COMPRESS:

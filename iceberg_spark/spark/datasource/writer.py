@@ -33,7 +33,6 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.known_properties import misspelt
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
-from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.union_by_name import union_by_name
@@ -167,12 +166,6 @@ def plan_write(options: WriteOptions, frame_type: StructType, *, overwrite: bool
     return BatchWriter(target, context, options, overwrite)
 
 
-def _overrides(options: WriteOptions) -> dict[str, str]:
-    """Return the table properties that this write's options replace."""
-    mode = options.distribution_mode
-    return {} if mode is None else {WRITE_DISTRIBUTION_MODE: mode}
-
-
 def context_of(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> WriteContext:
     """Return what the tasks of a save share. Raises UnsupportedError, InvalidOptionError."""
     return write_context(
@@ -189,7 +182,11 @@ def context_of(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> Wr
 def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:
     """Return the metadata as it will be with the frame's new columns and wider types."""
     schema = union_by_name(
-        metadata.schema, given, last_column_id=metadata.last_column_id, case_sensitive=False
+        metadata.schema,
+        given,
+        last_column_id=metadata.last_column_id,
+        format_version=metadata.format_version,
+        case_sensitive=False,
     )
     if schema is metadata.schema:
         return metadata

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
+from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.formats.parquet_footer import read_footer
-from iceberg_spark.formats.parquet_schema import parquet_schema
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.spec.data_file import FileFormat
 
 ROWS = 60
 
@@ -130,5 +131,6 @@ def test_what_is_no_footer_is_an_error_that_names_the_file(
 ):
     path = tmp_path / "f.parquet"
     path.write_bytes(data)
-    with pytest.raises(error, match=rf"f\.parquet.*{message}"):
-        parquet_schema(FsspecIO(), str(path))
+    opened = open_data_file(FsspecIO(), str(path), FileFormat.PARQUET)
+    with pytest.raises(error, match=rf"f\.parquet.*{message}"), opened:
+        pass

@@ -71,8 +71,3 @@ def test_dots_are_resolved_as_text(spelling: str, same: str):
 def test_a_local_path_is_opened_with_its_dots_resolved_as_java_does():
     assert location.strip_scheme("file:/a/link/../b") == "/a/b"
     assert location.strip_scheme("/a..b/c") == "/a..b/c"
-
-
-def test_one_scheme_leaves_all_but_the_scheme():
-    assert location.one_scheme("s3a://b//k") == "s3://b//k"
-    assert location.one_scheme("file:///a//b") == location.one_scheme("/a//b") == "file:/a//b"
