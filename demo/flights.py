@@ -41,12 +41,13 @@ def flights() -> pa.Table:
 
 
 def say(title: str) -> None:
-    """Print a heading."""
-    print(f"\n── {title} " + "─" * max(0, 76 - len(title)))
+    """Print a heading; into a pipe, too, it goes at once."""
+    print(f"\n── {title} " + "─" * max(0, 76 - len(title)), flush=True)
 
 
 def main() -> None:
     """Run the demo in a folder that is removed at the end, or in the one given."""
+    print("Starting Spark, which takes some seconds ...", flush=True)
     keep = len(sys.argv) > 1
     folder = Path(sys.argv[1] if keep else tempfile.mkdtemp(prefix="flights-"))
     location = str(folder / "flights")
@@ -98,7 +99,7 @@ def append_months(spark: SparkSession, table: ice.Table, year: pa.Table) -> None
         with working(f"Writing 2013-{month:02d}"):
             writer.save(table.location())
         seconds = time.monotonic() - started
-        print(f"   2013-{month:02d}  {rows.num_rows:>6,} flights in {seconds:.1f} s")
+        print(f"   2013-{month:02d}  {rows.num_rows:>6,} flights in {seconds:.1f} s", flush=True)
     table.refresh()
 
 
