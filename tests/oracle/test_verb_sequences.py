@@ -1,7 +1,8 @@
 """Random sequences of all verbs: the model, our table and a Java twin hold the same rows.
 
 In a step the two engines do the same, each to a table of its own: mostly we to ours and Java to
-the twin, now and then the other way round. After it each engine reads the other's table.
+the twin, now and then the other way round. After it each engine reads the other's table, Spark's
+own reader one of the two.
 VERB_EXAMPLES=20 runs so many sequences of each case, VERB_SEED=7 draws others.
 """
 
@@ -32,7 +33,7 @@ from tests.merge_model import (
     updates,
 )
 from tests.oracle.java_api import frame, identifier, location, read
-from tests.oracle.product import read_arrow
+from tests.oracle.product import read_arrow, read_frame
 from tests.verb_expressions import predicates_of
 from tests.verb_model import DELETES, Append, Change, Delete, Overwrite, Rows, Upsert, View
 from tests.verb_model import after as after_change
@@ -165,14 +166,16 @@ class Twins:
                     assert found == (expected.inserted, expected.updated, expected.deleted)
                 self.javas(step, identifier(by_java))
                 self.rows = wanted
-            self.compare()
+            self.compare(at)
 
-    def compare(self) -> None:
+    def compare(self, at: int) -> None:
         expected = VIEW.shown(self.rows)
         for name, whose in zip(self.names, ("our table", "Java's table"), strict=True):
             path = location(self.java, name)
             assert VIEW.read(read_arrow(path)) == expected, f"we read {whose}"
             assert VIEW.read(read(self.java, path)) == expected, f"Java reads {whose}"
+        native = read_frame(self.java, location(self.java, self.names[at % 2]), None)
+        assert VIEW.read(native) == expected, f"natively, {self.names[at % 2]}"
 
     def arrow(self, given_rows: Any) -> pa.Table:
         return VIEW.arrow(ice.load_table(location(self.java, self.names[0])), given_rows)
