@@ -13,8 +13,8 @@ from fsspec.implementations.memory import MemoryFile
 
 from iceberg_spark.errors import CommitStateUnknownException, IcebergError
 from iceberg_spark.io.stores import SharedMemoryFiles
-from tests.faults.store import Calls, Fault
-from tests.faults.verbs import VERBS, State, make, states
+from tests.faults.store import Calls, Fault, different_faults
+from tests.faults.verbs import VERBS, State, make, new_state, states
 
 WHERE = "memory://faults/t"
 _PREFIX = "/faults/t"
@@ -32,6 +32,10 @@ class Kept:
         store = SharedMemoryFiles.store
         return cls({path: store[path].getvalue() for path in store if path.startswith(_PREFIX)})
 
+    def but(self, below: str) -> Kept:
+        """Return the same without what lies in one folder."""
+        return Kept({at: data for at, data in self.files.items() if not at.startswith(below)})
+
     def put_back(self) -> None:
         store, files = SharedMemoryFiles.store, SharedMemoryFiles()
         for path in [path for path in store if path.startswith(_PREFIX)]:
@@ -48,7 +52,7 @@ class Case:
 
     name: str
     kept: Kept
-    before: list[State]
+    before: list[tuple[State, State]]
     after: State
     calls: list[tuple[str, str]]
     swap: int
@@ -75,15 +79,25 @@ class Case:
         assert case.after not in before
         return case
 
+    def now(self) -> tuple[State, State]:
+        """Return what a reader sees; where no byte is another, what it saw before the verb."""
+        if Kept.now().but(f"{_PREFIX}/new/") == self.kept:
+            return self.before[0][0], new_state(WHERE)
+        return states(WHERE)
+
     def plans(
         self, share_before: float, share_after: float, seed: int
     ) -> Iterator[tuple[int, Fault]]:
-        """Yield shares of the faults before the swap, and of those from it on."""
+        """Yield shares of the faults before the swap, and of those from it on.
+
+        One that every verb bears is always among them: the last call fails.
+        """
         chance = random.Random(f"{self.name}-{seed}")
-        for at in range(len(self.calls)):
+        last = len(self.calls) - 1, Fault.ERROR_BEFORE
+        for at, (method, _) in enumerate(self.calls):
             share = share_after if at >= self.swap else share_before
-            for fault in Fault:
-                if chance.random() < share:
+            for fault in different_faults(method):
+                if chance.random() < share or (at, fault) == last:
                     yield at, fault
 
 
@@ -132,7 +146,7 @@ def attack(case: Case, calls: Calls, plans: Iterable[tuple[int, Fault]], tally: 
 
 def _judged(case: Case, error: BaseException | None) -> tuple[str, str]:
     try:
-        now: Any = states(WHERE)
+        now: Any = case.now()
     except IcebergError as broken:
         return "broken", f"the table can't be read: {broken!r}"
     landed = now == case.after

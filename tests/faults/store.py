@@ -17,11 +17,6 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io.fsspec_io import FsspecIO
 
-METHODS = (
-    "open", "read_bytes", "create", "create_if_absent", "replace", "exists", "size", "delete",
-    "list", "arrow",
-)  # fmt: skip
-
 
 class Fault(Enum):
     """What a call does instead of what was asked."""
@@ -36,6 +31,31 @@ class Fault(Enum):
     STALE = "answers as if what was written last were not there"
     INTERRUPT_BEFORE = "is interrupted before"
     INTERRUPT_AFTER = "is interrupted after it was carried out"
+
+
+_ANY = {Fault.ERROR_BEFORE, Fault.DENIED, Fault.DOWN_BEFORE, Fault.INTERRUPT_BEFORE}
+_CARRIED_OUT = {Fault.ERROR_AFTER, Fault.DOWN_AFTER, Fault.INTERRUPT_AFTER}
+_DIFFERENT = {
+    "exists": _ANY | {Fault.STALE},
+    "size": _ANY | {Fault.STALE},
+    "open": _ANY | {Fault.STALE, Fault.SHORT},
+    "read_bytes": _ANY | {Fault.STALE, Fault.SHORT},
+    "list": _ANY | {Fault.STALE, Fault.SHORT},
+    "arrow": _ANY,
+    "create": _ANY | _CARRIED_OUT,
+    "create_if_absent": _ANY | _CARRIED_OUT | {Fault.TIMEOUT},
+    "replace": _ANY | _CARRIED_OUT | {Fault.TIMEOUT},
+    "delete": _ANY | _CARRIED_OUT | {Fault.TIMEOUT},
+}
+METHODS = tuple(_DIFFERENT)
+
+
+def different_faults(method: str) -> list[Fault]:
+    """Return the faults that a method can have, one of those that look the same to its caller.
+
+    What only asks is carried out or not without a trace; what only writes gives no short answer.
+    """
+    return [fault for fault in Fault if fault in _DIFFERENT[method]]
 
 
 class Calls:
@@ -93,8 +113,7 @@ class Calls:
             case Fault.DENIED:
                 raise StoragePermissionError(str(error))
             case Fault.TIMEOUT:
-                if method in {"create_if_absent", "replace", "delete"}:
-                    self._late.append((number + 2, work))
+                self._late.append((number + 2, work))
                 raise error
             case Fault.SHORT:
                 return _half(method, work())

@@ -16,15 +16,7 @@ from tests.faults.verbs import VERBS
 
 EVERY = os.environ.get("FAULTS") == "all"
 SHARE_BEFORE, SHARE_AFTER = (1.0, 1.0) if EVERY else (0.01, 0.15)
-WHOLE = {
-    "create",
-    "append",
-    "append_after_another",
-    "delete",
-    "upsert",
-    "transaction",
-    "properties",
-}
+WHOLE = {"create", "append", "append_after_another", "delete", "transaction"}
 SEED = int(os.environ.get("FAULTS_SEED", "12"))
 
 

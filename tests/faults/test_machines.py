@@ -22,7 +22,7 @@ from tests.faults.verbs import VERBS, State, make, rows, state
 
 EVERY = os.environ.get("FAULTS") == "all"
 SIZES = (0, 1, 300, 700, 1500, 3000, 4000, 5000, 6000, 7000, 9000, 20000)
-CHANGES = ("append", "overwrite_filter", "delete", "transaction")
+CHANGES = ("append", "overwrite_filter", "delete", "long_transaction")
 FULL = (errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT)
 
 

@@ -66,6 +66,13 @@ def transaction(where: str) -> None:
         tx.append(rows(7, 8))
         tx.delete("id = 1")
         tx.set_properties({"owner": "me"})
+
+
+def long_transaction(where: str) -> None:
+    with load(where).transaction() as tx:
+        tx.append(rows(7, 8))
+        tx.delete("id = 1")
+        tx.set_properties({"owner": "me"})
         tx.update_schema().add_column("note", "string").commit()
         tx.overwrite(rows(9, k="c"), "k = 'b'")
 
@@ -93,6 +100,7 @@ VERBS: dict[str, Verb] = {
     "delete_whole_partition": lambda where: load(where).delete("k = 'b'"),
     "upsert": lambda where: load(where).upsert(rows(1, 7), ["id", "k"]),
     "transaction": transaction,
+    "long_transaction": long_transaction,
     "add_column": add_column,
     "partition_by": lambda where: load(where).update_spec().add_field("id", "bucket[4]").commit(),
     "properties": lambda where: load(where).update_properties().set({"owner": "me"}).commit(),
@@ -124,8 +132,12 @@ def state(where: str) -> State:
     )
 
 
+def new_state(where: str) -> State:
+    """The table that `create` makes below one."""
+    below = f"{where}/new"
+    return state(below) if FsspecIO().exists(f"{below}/{FIRST}") else None
+
+
 def states(where: str) -> tuple[State, State]:
     """The table, and the one that `create` makes below it."""
-    return state(where), state(f"{where}/new") if FsspecIO().exists(
-        f"{where}/new/{FIRST}"
-    ) else None
+    return state(where), new_state(where)
