@@ -29,7 +29,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "spark.sql.codegen.factoryMode": ("NO_CODEGEN",),
     "spark.sql.codegen.maxFields": ("1",),
     "spark.sql.execution.arrow.maxRecordsPerBatch": ("1",),
-    "spark.sql.files.maxPartitionBytes": ("1", "700", "4096"),
+    "spark.sql.files.maxPartitionBytes": ("300", "700", "4096"),
     "spark.sql.files.minPartitionNum": ("9",),
     "spark.sql.files.openCostInBytes": ("1",),
     "spark.sql.legacy.timeParserPolicy": ("LEGACY", "EXCEPTION"),
