@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow import polars_threads
 from iceberg_spark.lazy import LazyModule
 
 pl = LazyModule("polars")
@@ -26,7 +27,8 @@ def hash_rows(frame: Any, seed: int = _SEED) -> Words:
 
 
 def polars_frame(columns: Sequence[pa.Array]) -> Any:
-    """Return columns as a Polars frame, without a copy."""
+    """Return columns as a Polars frame, without a copy. Raises UnsupportedError after a fork."""
+    polars_threads.require("Keys of rows")
     return pl.DataFrame([pl.Series(str(i), pl.from_arrow(c)) for i, c in enumerate(columns)])
 
 

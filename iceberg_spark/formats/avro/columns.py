@@ -10,15 +10,13 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import os
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from iceberg_spark.arrow import polars_threads
 from iceberg_spark.errors import CorruptFileError, IcebergError
 from iceberg_spark.formats.avro.arrow_types import arrow_field, from_plain
 from iceberg_spark.formats.avro.container import (
@@ -44,24 +42,6 @@ _SEGMENT_BYTES = 32 * 1024 * 1024  # decompressed blocks are decoded in portions
 
 class _NotColumnarError(Exception):
     """The column reader can't read such a type, or not here; the row reader can."""
-
-
-@dataclass(slots=True)
-class _Polars:
-    """Whether polars' threads are there: a fork copies its memory, and none of its threads.
-
-    A child of a process that had loaded polars waits for them for ever.
-    """
-
-    lost: bool = False
-
-    def after_fork(self) -> None:
-        """Note what the child was given."""
-        self.lost = "polars" in sys.modules
-
-
-_POLARS = _Polars()
-os.register_at_fork(after_in_child=_POLARS.after_fork)
 
 
 def read_avro_columns(
@@ -164,7 +144,7 @@ def container_batches(
 
 def _refused() -> tuple[type[BaseException], ...]:
     """Return the errors by which the column decoder says that it can't read something."""
-    if _POLARS.lost:
+    if polars_threads.are_lost():
         return (_NotColumnarError,)
     return _NotColumnarError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException
 
@@ -201,7 +181,7 @@ def _decode(fields: tuple[AvroField, ...], rows: int, records: Any, wanted: list
 def _read_plain(plain_schema: Any, rows: int, records: Any, needed: list[str]) -> dict[str, Any]:
     if not needed:
         return {}
-    if _POLARS.lost:
+    if polars_threads.are_lost():
         raise _NotColumnarError
     file = io.BytesIO(uncompressed_file(plain_schema, rows, records))
     frame = pl.read_avro(file, columns=needed)
