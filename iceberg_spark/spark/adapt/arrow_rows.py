@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 
@@ -39,7 +39,7 @@ def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(made, StructType([_spark_field(field) for field in made.schema]))
 
 
-def _spark_field(field: pa.Field) -> object:
+def _spark_field(field: pa.Field) -> StructField:
     try:
         return from_arrow_schema(pa.schema([field]), prefer_timestamp_ntz=True).fields[0]
     except PySparkTypeError as error:
