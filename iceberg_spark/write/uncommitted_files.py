@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
@@ -13,13 +13,13 @@ from iceberg_spark.write.locations import data_folder
 # Spark gives up while other tasks still run, and leaves each Python worker two seconds to end
 # (spark.python.task.killTimeout): what they write meanwhile is found by looking again.
 _LOOKS_S = (0.0, 0.5, 1.0, 2.0)
+_MORE_LOOKS = 15
+"""On a busy machine a worker goes on for longer: who still finds something looks once more."""
 
 
 def remove_aborted(io: FileIO, context: WriteContext) -> None:
     """Delete every file of a write on Spark that failed, in some seconds' looks."""
-    for pause in _LOOKS_S:
-        time.sleep(pause)
-        remove_strays(io, context, keep=(), aborted=True)
+    _look_until_quiet(lambda: remove_strays(io, context, keep=(), aborted=True))
 
 
 def remove_other_attempts(
@@ -30,9 +30,21 @@ def remove_other_attempts(
     With `outlive` there were some, or may have been, and the worker of one may outlive the
     attempt that took its place: then in some seconds' looks.
     """
-    for pause in _LOOKS_S if outlive else _LOOKS_S[:1]:
-        time.sleep(pause)
+    if outlive:
+        _look_until_quiet(lambda: remove_strays(io, context, keep))
+    else:
         remove_strays(io, context, keep)
+
+
+def _look_until_quiet(look: Callable[[], Collection[str]]) -> None:
+    for pause in _LOOKS_S:
+        time.sleep(pause)
+        found = look()
+    for _ in range(_MORE_LOOKS):
+        if not found:
+            return
+        time.sleep(_LOOKS_S[-1])
+        found = look()
 
 
 def remove_strays(

@@ -66,6 +66,21 @@ def test_an_abort_looks_again_for_tasks_that_were_still_running(
     assert data_files(tmp_path) == []
 
 
+def test_a_task_of_a_busy_machine_is_looked_after_until_it_ends(
+    writer: BatchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([False, False, False, True, True, True, False, True])
+
+    def another_task_writes(_seconds: float) -> None:
+        if next(looks):
+            writer.write(iter([batch(1)]))
+
+    monkeypatch.setattr(strays.time, "sleep", another_task_writes)
+    writer.abort([None])
+    assert data_files(tmp_path) == []
+    assert list(looks) == [True], "one quiet look ends it"
+
+
 @pytest.mark.parametrize("error", [CommitStateUnknownException, StorageError])
 def test_an_abort_after_a_commit_that_may_have_landed_removes_nothing(
     writer: BatchWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
