@@ -9,9 +9,9 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.spark.adapt.asked import Asked
-from iceberg_spark.spark.adapt.options import read_options
 from iceberg_spark.spark.datasource.pinned import load, split_name
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone

@@ -10,15 +10,15 @@ from iceberg_spark.api.row_source import write_rows
 from iceberg_spark.api.upsert import write_changes
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
+from iceberg_spark.save.commit_save import commit_save, commit_upsert, storage_of
+from iceberg_spark.save.plan_save import plan_save, plan_upsert
+from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import Asked
-from iceberg_spark.spark.adapt.options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.quoted import quoted
-from iceberg_spark.spark.datasource.messages import FilesWritten
-from iceberg_spark.spark.datasource.upsert_writer import upsert_action, upsert_target
-from iceberg_spark.spark.datasource.writer import align_options, plan_write
+from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.transforms import IdentityTransform
-from iceberg_spark.transaction.commit import commit, removed_unless_committed
 
 _ERROR = ("error", "errorifexists", "default")
 
@@ -50,33 +50,23 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
     _write(frame, options, overwrite=mode == "overwrite")
 
 
-def _upsert(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
-    """Write changes by key; the rows of a key are brought together first."""
-    context, catalog, loaded = upsert_target(options, overwrite=overwrite)
-    io = catalog.io(context.write.table_location)
-    files = write_changes(frame, context, io)
-    action = upsert_action(context, options, files)
-    with removed_unless_committed(io, files.paths) as handover:
-        commit(catalog, loaded.identifier, action, loaded, handover=handover)
-
-
 def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
-    if options.write_mode == "upsert":
-        _upsert(frame, options, overwrite=overwrite)
+    place, given = TablePlace(options.path, options.storage), from_spark(frame.schema)
+    if options.write_mode == "upsert":  # the rows of a key are brought together first
+        changes = plan_upsert(options, given, overwrite=overwrite)
+        written = write_changes(frame, changes.context, storage_of(place, changes))
+        commit_upsert(place, changes, written)
         return
-    writer = plan_write(options, frame.schema, overwrite=overwrite)
-    context = writer.context
-    catalog, _ = resolve(options.path, options.storage)
-    io = catalog.io(context.table_location)
+    plan = plan_save(options, given, overwrite=overwrite)
     files = write_rows(
         frame,
-        context,
-        io,
-        align_options(options),
+        plan.context,
+        storage_of(place, plan),
+        plan.align,
         engine=options.engine,
         distribution_mode=options.distribution_mode,
     )
-    writer.commit([FilesWritten(files)])
+    commit_save(place, plan, files)
 
 
 def _check_said_once(given: dict[str, str]) -> None:

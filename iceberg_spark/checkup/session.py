@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from iceberg_spark.checkup.report import Finding, State
-from iceberg_spark.spark.adapt.options import FORMAT_NAME
+from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.active_session import active_session, checked_session
 
 _WORKERS = "Python of the workers"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from iceberg_spark.errors import redacted
+from iceberg_spark.errors import InvalidOptionError, redacted
 from iceberg_spark.spec.secrets import is_secret
 
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
@@ -34,3 +34,19 @@ def blot(text: str, hidden: Iterable[str]) -> str:
     for value in hidden:
         text = text.replace(value, "***")
     return redacted(text)
+
+
+def refuse_shown_secrets(options: Mapping[str, str]) -> None:
+    """Refuse secrets that Spark would show: it writes options into its plan and event log.
+
+    Those whose names `spark.redaction.regex` hides, as it is by default, may stay.
+    """
+    shown = shown_by_spark(options)
+    if shown:
+        what = "the location" if shown[0].lower() == "path" else f"option '{shown[0]}'"
+        raise InvalidOptionError(
+            f"A secret in {what} would stand in Spark's plans and event log, since "
+            "spark.redaction.regex does not hide it. Configure it for a catalog (.pyiceberg.yaml, "
+            "PYICEBERG_CATALOG__*) or in the environment of the store's library, or call "
+            "iceberg_spark.enable(spark): then options stay out of plans"
+        )

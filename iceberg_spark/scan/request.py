@@ -47,7 +47,7 @@ class ScanRequest(SnapshotChoice):
     """
 
     row_filter: str | Predicate | Unbound | None = None
-    selected_fields: tuple[str, ...] | None = None
+    selected_fields: tuple[str, ...] | None = ("*",)
     metadata_columns: tuple[str, ...] = ()
     case_sensitive: bool = True
     time_zone: str | None = None

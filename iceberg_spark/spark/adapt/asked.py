@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.spark.adapt.options import FORMAT_NAME
+FORMAT_NAME = "pyiceberg-lite"
 
 
 @dataclass(slots=True)

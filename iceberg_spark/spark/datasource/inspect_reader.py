@@ -15,9 +15,9 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.inspect.names import MetadataTable, metadata_table
 from iceberg_spark.inspect.position_deletes import PositionDeleteFile
 from iceberg_spark.inspect.request import Inspection, Part, inspection, parts, read_parts
+from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.split import pack, split_options
 from iceberg_spark.spark.adapt.batches import spark_batches
-from iceberg_spark.spark.adapt.options import ReadOptions
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.datasource.pinned import PinnedTable, load
 from iceberg_spark.spark.session.compat import expected_arrow_schema

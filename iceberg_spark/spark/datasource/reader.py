@@ -12,8 +12,8 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.spark.adapt.filters import to_predicate
-from iceberg_spark.spark.adapt.options import ReadOptions
 from iceberg_spark.spark.adapt.task_batches import task_batches
 from iceberg_spark.spark.datasource.messages import TaskGroup
 from iceberg_spark.spark.datasource.pinned import PinnedTable

@@ -10,15 +10,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.save.plan_save import plan_save, plan_upsert
+from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.write_options import write_options
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.read_options import ReadOptions, read_options
 from iceberg_spark.scan.request import scan_context
-from iceberg_spark.spark.adapt.options import (
-    FORMAT_NAME,
-    ReadOptions,
-    read_options,
-    write_options,
-)
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.datasource.inspect_reader import (
     InspectReader,
     PinnedInspection,
@@ -26,8 +25,8 @@ from iceberg_spark.spark.datasource.inspect_reader import (
 )
 from iceberg_spark.spark.datasource.pinned import PinnedTable, load, split_name
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
-from iceberg_spark.spark.datasource.upsert_writer import plan_upsert
-from iceberg_spark.spark.datasource.writer import plan_write
+from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter
+from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.spark.session.in_worker import in_worker
 
 
@@ -75,9 +74,11 @@ class PyIcebergLiteSource(DataSource):
             raise UnsupportedError(
                 f"'{options.path}' is a metadata table, '{name}': it can be read but not written"
             )
+        place, given = TablePlace(options.path, dict(options.storage)), from_spark(schema)
         if options.write_mode == "upsert":
-            return plan_upsert(options, schema, overwrite=overwrite)
-        return plan_write(options, schema, overwrite=overwrite)
+            changes = plan_upsert(options, given, overwrite=overwrite)
+            return UpsertWriter(place, changes, options.equality_fields)
+        return BatchWriter(place, plan_save(options, given, overwrite=overwrite))
 
     def _inspect(self, options: ReadOptions) -> tuple[PinnedInspection, StructType] | None:
         """Return the metadata table that the path names, None for a table of rows."""

@@ -20,7 +20,7 @@ from iceberg_spark.expr.parse import predicate
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
-from iceberg_spark.spark.adapt.options import FORMAT_NAME
+from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.datasource.pinned import split_name
 from iceberg_spark.spark.reading.plan_frame import plan_frame

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.api.schema_input import as_schema
 from iceberg_spark.errors import IcebergError, InvalidOptionError
-from iceberg_spark.spark.adapt.options import write_options
-from iceberg_spark.spark.datasource.creation import check_creation_options
-from iceberg_spark.spark.datasource.upsert_writer import plan_upsert
+from iceberg_spark.save.creation import check_creation_options
+from iceberg_spark.save.plan_save import plan_upsert
+from iceberg_spark.save.write_options import write_options
 from iceberg_spark.spec import properties
 from iceberg_spark.spec.known_properties import misspelt
 from tests.unit.api.tables import ids, make, new_location, rows
@@ -327,7 +327,7 @@ def test_another_value_of_a_property_is_told():
 def test_a_save_by_key_of_the_plain_source_is_held_to_the_tables_layout(tmp_path: Path):
     ice.create_table(tmp_path, "id bigint, k string", partition_by=["k"])
     given = {"path": str(tmp_path), "write-mode": "upsert", "equality-fields": "id,k"}
-    frame = StructType([StructField("id", LongType()), StructField("k", StringType())])
+    frame = as_schema("id bigint, k string")
     plan_upsert(write_options({**given, "partition-by": "K"}), frame, overwrite=False)
     for option in ({"partition-by": "bucket(4, id)"}, {"sort-order": "id"}):
         with pytest.raises(InvalidOptionError, match=r"ed by (k|nothing): leave"):

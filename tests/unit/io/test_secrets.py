@@ -8,7 +8,8 @@ import pytest
 from iceberg_spark.errors import IcebergError, InvalidOptionError, StorageError, redacted
 from iceberg_spark.io.foreign_errors import named_errors
 from iceberg_spark.io.secrets import secrets_of, shown_by_spark
-from iceberg_spark.spark.adapt.options import read_options, write_options
+from iceberg_spark.save.write_options import write_options
+from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.spec.secrets import is_secret
 
 NAMES = sorted(

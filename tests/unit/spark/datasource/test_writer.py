@@ -8,9 +8,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 import iceberg_spark as ice
 from iceberg_spark.errors import CommitStateUnknownException, StorageError, ValidationException
-from iceberg_spark.spark.adapt.options import write_options
+from iceberg_spark.save import commit_save as commits
 from iceberg_spark.spark.datasource import writer as module
-from iceberg_spark.spark.datasource.writer import BatchWriter, plan_write
+from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
+from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.write import uncommitted_files as strays
 from iceberg_spark.write.context import TaskId
 
@@ -20,7 +21,13 @@ FRAME = StructType([StructField("id", LongType())])
 @pytest.fixture
 def writer(tmp_path: Path) -> BatchWriter:
     ice.create_table(str(tmp_path / "t"), "id bigint")
-    return plan_write(write_options({"path": str(tmp_path / "t")}), FRAME, overwrite=False)
+    return planned_writer({"path": str(tmp_path / "t")}, FRAME)
+
+
+def planned_writer(options: dict[str, str], frame: StructType) -> BatchWriter:
+    writer = PyIcebergLiteSource(options).writer(frame, overwrite=False)
+    assert isinstance(writer, BatchWriter)
+    return writer
 
 
 def batch(*ids: int) -> pa.RecordBatch:
@@ -97,7 +104,7 @@ def test_an_abort_after_a_commit_that_may_have_landed_removes_nothing(
         monkeypatch.setattr(module, "remove_other_attempts", strays_fail)
         writer.commit(written)
     else:
-        monkeypatch.setattr(module, "commit", commit_fails)
+        monkeypatch.setattr(commits, "commit", commit_fails)
         with pytest.raises(error):
             writer.commit(written)
     writer.abort(written)
@@ -112,7 +119,7 @@ def test_a_refused_commit_removes_its_files(
     def refused(*_args: object, **_options: object) -> None:
         raise ValidationException("conflict")
 
-    monkeypatch.setattr(module, "commit", refused)
+    monkeypatch.setattr(commits, "commit", refused)
     with pytest.raises(ValidationException):
         writer.commit(written)
     assert data_files(tmp_path) == []
@@ -133,8 +140,7 @@ def test_merge_schema_adds_columns_and_widens_types_in_the_same_commit(tmp_path:
     table = ice.create_table(location, "id int, name string")
     table.append(pa.table({"id": pa.array([1], pa.int32()), "name": ["a"]}))
     frame = StructType([StructField("id", LongType()), StructField("extra", LongType())])
-    options = write_options({"path": location, "mergeSchema": "true"})
-    writer = plan_write(options, frame, overwrite=False)
+    writer = planned_writer({"path": location, "mergeSchema": "true"}, frame)
     rows = pa.record_batch({"id": pa.array([2**40], pa.int64()), "extra": pa.array([7])})
     writer.commit([writer.write(iter([rows]))])
     table.refresh()
@@ -156,8 +162,7 @@ def test_merge_schema_on_a_schema_that_changed_meanwhile_is_a_conflict(tmp_path:
 
     def planned(column: str) -> BatchWriter:
         frame = StructType([StructField("id", LongType()), StructField(column, LongType())])
-        options = write_options({"path": location, "mergeSchema": "true"})
-        return plan_write(options, frame, overwrite=False)
+        return planned_writer({"path": location, "mergeSchema": "true"}, frame)
 
     first, second = planned("a"), planned("b")
     rows = {"id": pa.array([1], pa.int64())}

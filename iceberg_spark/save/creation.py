@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.spark.adapt.options import WriteOptions
+from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.schema import Schema

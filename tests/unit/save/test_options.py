@@ -3,11 +3,9 @@
 import pytest
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.spark.adapt.options import (
-    read_options,
-    split_list,
-    write_options,
-)
+from iceberg_spark.save.write_options import write_options
+from iceberg_spark.scan.read_options import read_options
+from iceberg_spark.spec.option_values import split_list
 
 
 def test_keys_are_case_insensitive() -> None:

@@ -1,0 +1,1 @@
+"""One save: its options, its plan, its commit."""

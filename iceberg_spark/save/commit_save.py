@@ -1,0 +1,40 @@
+"""The commit of a planned save's files, on the table's newest version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.transaction.commit import commit, removed_unless_committed
+from iceberg_spark.write.cdc_writer import UpsertedFiles
+
+
+def storage_of(place: TablePlace, plan: SavePlan | UpsertPlan) -> FileIO:
+    """Return the storage that the driver's side of a save uses."""
+    context = plan.context if isinstance(plan, SavePlan) else plan.context.write
+    catalog, _ = resolve(place.path, place.storage)
+    return catalog.io(context.table_location)
+
+
+def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -> None:
+    """Commit what the tasks of a save wrote; nothing of it stays when that is refused.
+
+    Raises what `transaction.commit.commit` raises.
+    """
+    catalog, identifier = resolve(place.path, place.storage)
+    io = storage_of(place, plan)
+    with removed_unless_committed(io, [file.file_path for file in files]) as handover:
+        base = None if plan.creation else catalog.load(identifier)
+        actions = plan.actions(io, files)
+        commit(catalog, identifier, actions, base, creation=plan.creation, handover=handover)
+
+
+def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:
+    """Commit what the tasks of an upsert wrote; as `commit_save`."""
+    catalog, identifier = resolve(place.path, place.storage)
+    with removed_unless_committed(storage_of(place, plan), files.paths) as handover:
+        base = catalog.load(identifier)
+        commit(catalog, identifier, plan.actions(files), base, handover=handover)

@@ -1,0 +1,153 @@
+"""Plan a save by its options: load the table, or prepare its creation, and check the columns."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.foreign_folder import check_free
+from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.save.creation import check_creation_options
+from iceberg_spark.save.save_plan import Replaces, SavePlan, UpsertPlan
+from iceberg_spark.save.write_options import WriteOptions
+from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.known_properties import misspelt
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
+from iceberg_spark.spec.union_by_name import union_by_name
+from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema, TableUpdate
+from iceberg_spark.write.align_batches import AlignOptions, check_columns
+from iceberg_spark.write.cdc_rows import CdcReader
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
+
+
+def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SavePlan:
+    """Plan a save of rows whose columns are `given`.
+
+    Raises InvalidSchemaError naming columns that don't fit, UnsupportedError, InvalidOptionError.
+    """
+    catalog, identifier = resolve(options.path, options.storage)
+    creation: tuple[TableUpdate, ...] = ()
+    merged_on = None
+    try:
+        loaded = catalog.load(identifier)
+        metadata = loaded.metadata
+        check_creation_options(options, metadata)
+        if options.merge_schema:
+            metadata = _merged(metadata, given)
+            merged_on = None if metadata is loaded.metadata else loaded.metadata_location
+    except NoSuchTableError:
+        creation = _creation(catalog, identifier, options, given)
+        metadata = apply(None, creation, now_ms=int(time.time() * 1000))
+    io = table_io(catalog, LoadedTable(identifier, metadata, metadata.location))
+    plan = SavePlan(
+        _context(metadata, io, options),
+        _align_options(options),
+        _replaces(options, overwrite=overwrite),
+        options.branch,
+        options.snapshot_properties,
+        creation,
+        merged_on,
+    )
+    check_columns(plan.context.schema, to_arrow(given), plan.align)
+    return plan
+
+
+def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> UpsertPlan:
+    """Plan an upsert of changes whose columns are `given`: check keys, partitions and columns.
+
+    Raises NoSuchTableError, InvalidSchemaError, UnsupportedError, InvalidInputError.
+    """
+    if overwrite:
+        raise InvalidOptionError("write-mode=upsert goes with mode('append'), not with 'overwrite'")
+    catalog, identifier = resolve(options.path, options.storage)
+    loaded = catalog.load(identifier)
+    check_creation_options(options, loaded.metadata)
+    io = table_io(catalog, loaded)
+    context = upsert_context(
+        loaded.metadata,
+        _context(loaded.metadata, io, options),
+        options.equality_fields,
+        live_specs=live_spec_ids(loaded.metadata, io, options.branch),
+        order_by=options.order_by,
+        global_delete=options.global_delete,
+        options=_align_options(options),
+    )
+    CdcReader(context, to_arrow(given))
+    return UpsertPlan(context, options.branch, options.snapshot_properties)
+
+
+def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:
+    if not overwrite:
+        return "nothing"
+    return "partitions" if options.overwrite_mode == "dynamic" else "everything"
+
+
+def _creation(
+    catalog: Catalog, identifier: str, options: WriteOptions, given: Schema
+) -> tuple[TableUpdate, ...]:
+    """Return the updates that create the table as the options say."""
+    location = catalog.location_of(identifier)
+    check_free(catalog.io(location), location, asked=False)
+    for told in misspelt(options.table_properties):
+        warnings.warn(told, stacklevel=3)
+    return new_table_updates(
+        given,
+        parse_partition_spec(options.partition_by, given, case_sensitive=False),
+        parse_sort_order(options.sort_order, given, case_sensitive=False),
+        location=location,
+        properties=_table_properties(options, given),
+        format_version=options.format_version,
+    )
+
+
+def _context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> WriteContext:
+    """Return what the tasks of a save share. Raises UnsupportedError, InvalidOptionError."""
+    return write_context(
+        metadata,
+        write_format=options.write_format,
+        target_file_size_bytes=options.target_file_size_bytes,
+        compression_codec=options.compression_codec,
+        compression_level=options.compression_level,
+        fanout=options.fanout_enabled,
+        io_properties=io.properties,
+    )
+
+
+def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:
+    """Return the metadata as it will be with the frame's new columns and wider types."""
+    schema = union_by_name(
+        metadata.schema, given, last_column_id=metadata.last_column_id, case_sensitive=False
+    )
+    if schema is metadata.schema:
+        return metadata
+    now_ms = max(int(time.time() * 1000), metadata.last_updated_ms)
+    return apply(metadata, (AddSchema(schema), SetCurrentSchema()), now_ms=now_ms)
+
+
+def _align_options(options: WriteOptions) -> AlignOptions:
+    """Return how a frame's columns are matched; names without case, as Spark resolves them."""
+    return AlignOptions(
+        check_nullability=options.check_nullability,
+        check_ordering=options.check_ordering,
+        case_sensitive=False,
+    )
+
+
+def _table_properties(options: WriteOptions, schema: Schema) -> dict[str, str]:
+    """Spark hands over option keys in lower case: give column names their own spelling again."""
+    spelling = {name.lower(): name for name in schema.column_names}
+    properties = {}
+    for key, value in options.table_properties.items():
+        prefix, dot, column = key.partition(".column.")
+        properties[f"{prefix}{dot}{spelling.get(column, column)}"] = value
+    return properties

@@ -1,0 +1,96 @@
+"""What one save does, planned before its first row: the same for every way in.
+
+Plain source, enabled session, `Table` and transactions make a plan, write files by its context,
+and commit them by its actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.row_level.upsert_rows import UpsertRows
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.updates import TableUpdate
+from iceberg_spark.transaction.action import Action
+from iceberg_spark.transaction.append import AppendFiles
+from iceberg_spark.transaction.overwrite_files import OverwriteFiles
+from iceberg_spark.transaction.replace_partitions import ReplacePartitions
+from iceberg_spark.transaction.set_schema import SetSchema
+from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.cdc_writer import UpsertedFiles
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.upsert_context import UpsertContext
+
+Replaces: TypeAlias = Literal["nothing", "everything", "partitions"]
+"""Which rows a save takes out: of an append none, of a dynamic overwrite those of partitions
+that get rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavePlan:
+    """How rows become files of a table, and those a commit; it travels to every task.
+
+    `creation` holds the updates that create the table, else it is there. `merged_on` is where
+    the metadata is whose schema this save extends. It holds no metadata: the commit loads it.
+    """
+
+    context: WriteContext
+    align: AlignOptions
+    replaces: Replaces = "nothing"
+    branch: str | None = None
+    snapshot_properties: Mapping[str, str] | None = None
+    creation: tuple[TableUpdate, ...] = ()
+    merged_on: str | None = None
+
+    def actions(self, io: FileIO, files: Sequence[DataFile]) -> list[Action]:
+        """Return what commits the files that were written by this plan."""
+        made = self._change(files)
+        if self.merged_on is None:
+            return [made]
+        return [SetSchema(self.context.schema, read_metadata(io, self.merged_on)), made]
+
+    def _change(self, files: Sequence[DataFile]) -> Action:
+        branch, properties = self.branch, self.snapshot_properties
+        match "nothing" if self.creation else self.replaces:
+            case "nothing":
+                return AppendFiles(files, branch=branch, snapshot_properties=properties)
+            case "partitions":
+                return ReplacePartitions(files, branch=branch, snapshot_properties=properties)
+            case "everything":
+                return OverwriteFiles(
+                    files, row_filter=ALWAYS_TRUE, branch=branch, snapshot_properties=properties
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertPlan:
+    """How changes by key become files of a table, and those a commit."""
+
+    context: UpsertContext
+    branch: str | None = None
+    snapshot_properties: Mapping[str, str] | None = None
+
+    def actions(self, files: UpsertedFiles) -> list[Action]:
+        """Return what commits the files that were written by this plan."""
+        return [
+            UpsertRows(
+                self.context,
+                files.data,
+                files.deletes,
+                branch=self.branch,
+                snapshot_properties=self.snapshot_properties,
+            )
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Which table a save named; travels to every task."""
+
+    path: str
+    storage: Mapping[str, str] = field(repr=False)  # may hold secrets

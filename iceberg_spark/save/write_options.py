@@ -1,0 +1,142 @@
+"""The options of a save, parsed once into a frozen value.
+
+Names are those of Iceberg's Spark runtime, plus ours (contract: "Spark data source"). Keys are
+case-insensitive; an unknown one is an error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.io.secrets import refuse_shown_secrets
+from iceberg_spark.spec.option_values import (
+    STORAGE_PREFIXES,
+    boolean_option,
+    choice_option,
+    integer_option,
+    known_options,
+    option_path,
+    options_under,
+    options_with_prefix,
+    positive_option,
+    split_list,
+)
+
+WRITE_OPTIONS = (
+    "write-format", "target-file-size-bytes", "compression-codec", "compression-level", "branch",
+    "overwrite-mode", "fanout-enabled", "check-nullability", "check-ordering", "mergeSchema",
+    "write-mode", "equality-fields", "order-by", "global-delete", "partition-by", "sort-order",
+    "format-version", "distribution-mode", "engine",
+)  # fmt: skip
+WRITE_PREFIXES = ("snapshot-property.", "table-property.")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a save asked for. Sizes are bytes; None means not said."""
+
+    path: str
+    write_format: str | None = None
+    target_file_size_bytes: int | None = None
+    compression_codec: str | None = None
+    compression_level: int | None = None
+    branch: str | None = None
+    overwrite_mode: str = "static"
+    fanout_enabled: bool = True
+    check_nullability: bool = True
+    check_ordering: bool = False
+    merge_schema: bool = False
+    write_mode: str = "append"
+    equality_fields: tuple[str, ...] = ()
+    order_by: tuple[str, ...] = ()
+    global_delete: bool = False
+    partition_by: tuple[str, ...] = ()
+    sort_order: tuple[str, ...] = ()
+    format_version: int | None = None
+    distribution_mode: str | None = None
+    engine: Literal["native", "arrow"] | None = None
+    snapshot_properties: Mapping[str, str] = field(default_factory=dict)
+    table_properties: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+
+
+def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOptions:
+    """Parse the options of a save; `plain` is the source's own, that can't shuffle rows.
+
+    Raises InvalidOptionError naming the option and the fix.
+    """
+    given = known_options(options, WRITE_OPTIONS, WRITE_PREFIXES)
+    if plain:
+        refuse_shown_secrets(options)
+        _refuse_what_a_plain_source_cannot(given)
+    _check_upsert(given)
+    return WriteOptions(
+        path=option_path(options),
+        write_format=choice_option(given, "write-format", ("parquet", "orc", "avro")),
+        target_file_size_bytes=positive_option(given, "target-file-size-bytes"),
+        compression_codec=given.get("compression-codec"),
+        compression_level=integer_option(given, "compression-level"),
+        branch=given.get("branch"),
+        overwrite_mode=choice_option(given, "overwrite-mode", ("static", "dynamic")) or "static",
+        fanout_enabled=boolean_option(given, "fanout-enabled", default=True),
+        check_nullability=boolean_option(given, "check-nullability", default=True),
+        check_ordering=boolean_option(given, "check-ordering", default=False),
+        merge_schema=boolean_option(given, "mergeSchema", default=False),
+        write_mode=choice_option(given, "write-mode", ("append", "upsert")) or "append",
+        equality_fields=split_list(given.get("equality-fields", "")),
+        order_by=split_list(given.get("order-by", "")),
+        global_delete=boolean_option(given, "global-delete", default=False),
+        partition_by=split_list(given.get("partition-by", "")),
+        sort_order=split_list(given.get("sort-order", "")),
+        format_version=positive_option(given, "format-version"),
+        distribution_mode=choice_option(given, "distribution-mode", ("none", "hash", "range")),
+        engine=_engine(given),
+        snapshot_properties=options_under(options, "snapshot-property."),
+        table_properties=options_under(options, "table-property."),
+        storage=options_with_prefix(options, STORAGE_PREFIXES),
+    )
+
+
+def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
+    mode = given.get("distribution-mode", "none").lower()
+    if mode != "none":
+        raise InvalidOptionError(
+            f"Option 'distribution-mode' = '{mode}': Spark lets a Python source ask for no "
+            "distribution. Use table.append(df), iceberg_spark.enable(spark), or "
+            "df.repartition(...) before the write"
+        )
+    if _engine(given) == "native":
+        raise InvalidOptionError(
+            "Option 'engine' = 'native': Spark hands the rows of a Python source to Python. Use "
+            "table.append(df) or iceberg_spark.enable(spark)"
+        )
+
+
+def _check_upsert(given: Mapping[str, str]) -> None:
+    """Refuse options of an upsert without one, and those that one has no use for."""
+    if given.get("write-mode", "append").lower() != "upsert":
+        for name in ("equality-fields", "order-by", "global-delete"):
+            if name in given:
+                raise InvalidOptionError(f"Option '{name}' is for write-mode=upsert: set that too")
+        return
+    for name, instead in (
+        ("mergeschema", ": add columns by update_schema()"),
+        ("overwrite-mode", ""),
+        ("engine", ""),
+        ("distribution-mode", ": rows of one key come together anyhow"),
+    ):
+        if name in given:
+            raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert{instead}")
+
+
+def _engine(given: Mapping[str, str]) -> Literal["native", "arrow"] | None:
+    match choice_option(given, "engine", ("native", "arrow")):
+        case "native":
+            return "native"
+        case "arrow":
+            return "arrow"
+        case _:
+            return None

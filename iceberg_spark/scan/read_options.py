@@ -1,0 +1,124 @@
+"""The options of a load, parsed once into a frozen value.
+
+Names are those of Iceberg's Spark runtime, plus ours (contract: "Spark data source"). Keys are
+case-insensitive; an unknown one is an error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.io.secrets import refuse_shown_secrets
+from iceberg_spark.scan.request import ScanRequest
+from iceberg_spark.scan.split import SplitOptions, split_options
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.option_values import (
+    STORAGE_PREFIXES,
+    boolean_option,
+    integer_option,
+    known_options,
+    option_path,
+    options_with_prefix,
+    positive_option,
+    split_list,
+)
+
+READ_OPTIONS = (
+    "snapshot-id", "versionAsOf", "as-of-timestamp", "timestampAsOf", "branch", "tag",
+    "start-snapshot-id", "end-snapshot-id", "split-size", "lookback", "file-open-cost",
+    "batch-size", "row-filter", "columns", "metadata-columns", "time-zone", "case-sensitive",
+    "pushdown",
+)  # fmt: skip
+METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions(ScanRequest):
+    """What a load asked for. Sizes are bytes, times ms since the epoch; None means not said."""
+
+    path: str
+    case_sensitive: bool = False
+    split_size: int | None = None
+    lookback: int | None = None
+    file_open_cost: int | None = None
+    pushdown: bool = False
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
+
+    def split(self, metadata: TableMetadata) -> SplitOptions:
+        """Return how tasks are cut and grouped: these options over the table's properties."""
+        return split_options(
+            metadata.properties,
+            split_size=self.split_size,
+            lookback=self.lookback,
+            open_file_cost=self.file_open_cost,
+        )
+
+
+def read_options(options: Mapping[str, str], *, plain: bool = True) -> ReadOptions:
+    """Parse the options of a load; `plain` is the source's own, which stand in Spark's plan.
+
+    Raises InvalidOptionError naming the option and the fix.
+    """
+    given = known_options(options, READ_OPTIONS, ())
+    if plain:
+        refuse_shown_secrets(options)
+    return ReadOptions(
+        path=option_path(options),
+        snapshot_id=integer_option(given, "snapshot-id"),
+        version_as_of=given.get("versionasof"),
+        as_of_timestamp_ms=_timestamp_ms(given),
+        branch=given.get("branch"),
+        tag=given.get("tag"),
+        start_snapshot_id=integer_option(given, "start-snapshot-id"),
+        end_snapshot_id=integer_option(given, "end-snapshot-id"),
+        split_size=positive_option(given, "split-size"),
+        lookback=positive_option(given, "lookback"),
+        file_open_cost=integer_option(given, "file-open-cost"),
+        batch_rows=positive_option(given, "batch-size"),
+        row_filter=given.get("row-filter"),
+        selected_fields=split_list(given.get("columns", "*")),
+        metadata_columns=_metadata_columns(given),
+        time_zone=given.get("time-zone"),
+        case_sensitive=boolean_option(given, "case-sensitive", default=False),
+        pushdown=boolean_option(given, "pushdown", default=False),
+        storage=options_with_prefix(options, STORAGE_PREFIXES),
+    )
+
+
+def _metadata_columns(given: Mapping[str, str]) -> tuple[str, ...]:
+    names = split_list(given.get("metadata-columns", ""))
+    for name in names:
+        if name not in METADATA_COLUMNS:
+            raise InvalidOptionError(
+                f"Option 'metadata-columns' knows {', '.join(METADATA_COLUMNS)}, not '{name}'"
+            )
+    return names
+
+
+def _timestamp_ms(given: Mapping[str, str]) -> int | None:
+    """`as-of-timestamp` is ms since the epoch; `timestampAsOf` is seconds or a timestamp text."""
+    if "timestampasof" not in given:
+        return integer_option(given, "as-of-timestamp")
+    if "as-of-timestamp" in given:
+        raise InvalidOptionError("Give either 'as-of-timestamp' or 'timestampAsOf', not both")
+    text = given["timestampasof"].strip()
+    if text.isdigit():
+        return int(text) * 1000
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidOptionError(
+            f"Option 'timestampAsOf' must be a timestamp like '2024-01-31 12:00:00', not '{text}'"
+        ) from None
+    if moment.tzinfo is None:
+        if "time-zone" not in given:
+            raise InvalidOptionError(
+                f"Option 'timestampAsOf' = '{text}' has no time zone: write '{text}+00:00', "
+                "or set option 'time-zone'"
+            )
+        moment = moment.replace(tzinfo=ZoneInfo(given["time-zone"]))
+    return int(moment.astimezone(UTC).timestamp() * 1000)
