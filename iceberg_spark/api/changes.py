@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_spark.api import on_spark
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.engines import on_spark
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError, NoSuchSnapshotError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest, change_batches

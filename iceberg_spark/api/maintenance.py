@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from iceberg_spark.api import on_spark
-from iceberg_spark.api.arguments import moment_ms, whole
-from iceberg_spark.api.at_hand import active_session, is_imported
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import active_session, is_imported
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
@@ -24,6 +23,7 @@ from iceberg_spark.maintenance.rewritten_deletes import (
     run_here,
 )
 from iceberg_spark.maintenance.unreachable import FindFiles
+from iceberg_spark.spec.arguments import moment_ms, whole
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.expire_snapshots import Expiry

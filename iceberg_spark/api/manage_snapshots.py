@@ -7,8 +7,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
-from iceberg_spark.api.arguments import moment_ms, shown, whole
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.spec.arguments import moment_ms, shown, whole
 from iceberg_spark.spec.snapshot import SnapshotRefType
 from iceberg_spark.transaction import manage_snapshots as change
 from iceberg_spark.transaction.action import Action

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from iceberg_spark.api.arguments import shown
-from iceberg_spark.api.row_source import RowSource
+from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
@@ -16,6 +15,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import ChangedRows
+from iceberg_spark.spec.arguments import shown
 
 
 class MergeKeywords(TypedDict, total=False):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.api.row_source import write_rows
-from iceberg_spark.api.upsert import write_changes
 from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.engines.write_changes import write_changes
+from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
 from iceberg_spark.save.commit_save import commit_save, commit_upsert, storage_of
 from iceberg_spark.save.plan_save import plan_save, plan_upsert

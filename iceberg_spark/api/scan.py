@@ -9,17 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_spark.api import on_spark
-from iceberg_spark.api.arguments import one_of, text, whole
-from iceberg_spark.api.at_hand import (
+from iceberg_spark.api.changes import ChangeScan, identifiers, snapshot_of
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import (
     active_session,
     is_installed,
     read_by_session,
     session_time_zone,
 )
-from iceberg_spark.api.changes import ChangeScan, identifiers, snapshot_of
-from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest
@@ -32,6 +31,7 @@ from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.session.engine import ENGINES, Engine
+from iceberg_spark.spec.arguments import one_of, text, whole
 from iceberg_spark.spec.printable import printable
 
 _NUMBERS = (

@@ -6,11 +6,11 @@ from typing import TypeAlias, cast
 
 import pyarrow as pa
 
-from iceberg_spark.api import on_spark
-from iceberg_spark.api.at_hand import is_struct, is_type
-from iceberg_spark.api.ddl import schema_from_ddl, type_from_ddl
 from iceberg_spark.arrow.from_arrow import from_arrow
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import is_struct, is_type
 from iceberg_spark.errors import IcebergError, InvalidTypeError
+from iceberg_spark.expr.schema_ddl import schema_from_ddl, type_from_ddl
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.compatibility import V3_TYPES
 from iceberg_spark.spec.schema import Schema

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from iceberg_spark.api.arguments import moment_ms, names
 from iceberg_spark.api.inspect import Inspect
 from iceberg_spark.api.listings import History, References, Snapshots
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.manage_snapshots import ManageSnapshots
-from iceberg_spark.api.merge import MergeBuilder, MergeRequest
-from iceberg_spark.api.row_source import RowSource, write_plan
+from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.scan import TableScan
 from iceberg_spark.api.show import table_html, table_text
+from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.api.table_properties import TableProperties
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_properties import UpdateProperties
@@ -25,11 +24,13 @@ from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.api.verb import newest, verb
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.engines.write_rows import write_plan
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spark.session.engine import Distribution, Engine
+from iceberg_spark.spec.arguments import moment_ms, names
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -37,10 +38,9 @@ from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.transaction.action import Action
 from iceberg_spark.transaction.commit import commit
-from iceberg_spark.write.upsert_result import UpsertResult
 
 
-class Table:
+class Table(RowVerbs):
     """An Iceberg table as loaded; `refresh` loads the newest version.
 
     Verbs are planned on the newest version, whichever is shown, and leave the table at the one
@@ -175,219 +175,26 @@ class Table:
             engine=engine,
         )
 
+    def _changes(self) -> AbstractContextManager[StagedChanges]:
+        return verb(self._catalog, self._loaded, self._take)
+
+    def _counted(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
+        changed = counts.inserted or counts.updated or counts.deleted
+        head = self.metadata.branch_head(branch) if changed else None
+        return counts if head is None else replace(counts, metrics=dict(head.summary))
+
+    def _before_retry(self) -> object:
+        return self.refresh()
+
     def transaction(self) -> TableTransaction:
         """Return a transaction: `with t.transaction() as tx:` commits several changes at once."""
         return TableTransaction(self._catalog, self._loaded, self._take)
-
-    def append(
-        self,
-        df: RowSource,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
-        engine: Engine | None = None,
-        distribution_mode: Distribution | None = None,
-    ) -> None:
-        """Append rows: a Spark frame, or an Arrow table (then no SparkSession is needed).
-
-        A frame is written by Spark's own Parquet writer where that can do it, else by ours in
-        the Python workers; `engine` ("native" or "arrow") forces one. `distribution_mode`
-        ("none", "hash", "range") stands in for the table's `write.distribution-mode`.
-        """
-        with self._verb() as tx:
-            tx.append(
-                df,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-                case_sensitive=case_sensitive,
-                engine=engine,
-                distribution_mode=distribution_mode,
-            )
 
     def explain_append(
         self, engine: Engine | None = None, distribution_mode: Distribution | None = None
     ) -> str:
         """Return which engine would write an appended frame and why, and how rows go to tasks."""
         return write_plan(self.metadata, engine, distribution_mode)
-
-    def overwrite(
-        self,
-        df: RowSource,
-        overwrite_filter: str | Predicate | Unbound = "true",
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
-        allow_rewrite: bool = True,
-        engine: Engine | None = None,
-        distribution_mode: Distribution | None = None,
-    ) -> None:
-        """Replace the rows that match the filter (all by default) by those of a frame or table.
-
-        Files that match in part are rewritten without the matching rows; with
-        `allow_rewrite=False` they raise a ValidationException that names the file.
-        """
-        with self._verb() as tx:
-            tx.overwrite(
-                df,
-                overwrite_filter,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-                case_sensitive=case_sensitive,
-                allow_rewrite=allow_rewrite,
-                engine=engine,
-                distribution_mode=distribution_mode,
-            )
-
-    def delete(
-        self,
-        delete_filter: str | Predicate | Unbound,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
-    ) -> ChangedRows:
-        """Delete the rows that match; false and null stay. Returns how many.
-
-        Files that hold nothing else are dropped by metadata alone; the others are rewritten or
-        get position deletes, as `write.delete.mode` says. With a session active any deterministic
-        Spark expression will do, without one those of `scan`. A ValidationException when rows
-        that concern it were committed meanwhile.
-        """
-        with self._verb() as tx:
-            counts = tx.delete(
-                delete_filter,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-                case_sensitive=case_sensitive,
-            )
-        return self._with_metrics(counts, branch)
-
-    def update(
-        self,
-        updates: Mapping[str, str],
-        where: str | Predicate | Unbound = "true",
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
-    ) -> ChangedRows:
-        """Set columns of the rows that match to SQL expressions: `{"v": "v + 1"}`.
-
-        Runs on Spark. Values are stored as Spark's ANSI assignment says (an overflow is an
-        InvalidInputError); a row whose partition changes moves. `write.update.mode` says how.
-        """
-        with self._verb() as tx:
-            counts = tx.update(
-                updates,
-                where,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-                case_sensitive=case_sensitive,
-            )
-        return self._with_metrics(counts, branch)
-
-    def upsert(
-        self,
-        df: RowSource,
-        keys: Sequence[str] = (),
-        *,
-        order_by: Sequence[str] | str = (),
-        global_delete: bool = False,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
-    ) -> UpsertResult:
-        """Write changes by key as CDC writers do: the table is not read (PyIceberg's merges).
-
-        A column `_op` says what each row does: I, U, +I, +U (INSERT, UPDATE_AFTER) write it in
-        place of all rows of its key, D, -D, -U (DELETE, UPDATE_BEFORE) delete those; without it
-        all rows are written. The last row of a key wins: by `order_by`, columns of `df` (ties are
-        an InvalidInputError), or in input order, where a frame was not shuffled. No keys means
-        the identifier fields. Keys must give the partition, unless `global_delete`.
-        """
-        with self._verb() as tx:
-            return tx.upsert(
-                df,
-                keys,
-                order_by=order_by,
-                global_delete=global_delete,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-                case_sensitive=case_sensitive,
-            )
-
-    def merge(
-        self,
-        source: RowSource,
-        on: str,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
-    ) -> MergeBuilder:
-        """Return a builder of a MERGE on Spark: add clauses, then `.execute()`.
-
-        `source` is a Spark frame or Arrow data and is read once; `on` and the clauses call the
-        target `t` and the source `s`. `write.merge.mode` says how rows change.
-        """
-        request = MergeRequest(
-            source,
-            on,
-            branch=branch,
-            snapshot_properties=snapshot_properties,
-            case_sensitive=case_sensitive,
-        )
-        return MergeBuilder(request, self._merge, self.refresh)
-
-    def _merge(self, request: MergeRequest) -> ChangedRows:
-        with self._verb() as tx:
-            counts = tx.run_merge(request)
-        return self._with_metrics(counts, request.branch)
-
-    def dynamic_partition_overwrite(
-        self,
-        df: RowSource,
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        case_sensitive: bool = True,
-        engine: Engine | None = None,
-        distribution_mode: Distribution | None = None,
-    ) -> None:
-        """Replace the partitions that get rows; the others stay."""
-        with self._verb() as tx:
-            tx.dynamic_partition_overwrite(
-                df,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-                case_sensitive=case_sensitive,
-                engine=engine,
-                distribution_mode=distribution_mode,
-            )
-
-    def add_files(
-        self,
-        paths: str | Sequence[str],
-        *,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, str] | None = None,
-        check_duplicate_files: bool = True,
-    ) -> None:
-        """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
-
-        Files without field ids are read by name: the name mapping is set where there is none.
-        A file that the table has already is an InvalidInputError, unless
-        `check_duplicate_files` is off.
-        """
-        with self._verb() as tx:
-            tx.add_files(
-                paths,
-                branch=branch,
-                snapshot_properties=snapshot_properties,
-                check_duplicate_files=check_duplicate_files,
-            )
 
     def update_properties(self) -> UpdateProperties:
         """Return a builder: `.set({...})`, `.remove("k")`, then `.commit()` or a with-block."""
@@ -404,11 +211,6 @@ class Table:
 
     def _land(self, actions: Sequence[Action]) -> None:
         self._take(commit(self._catalog, self.identifier, actions, self._newest()))
-
-    def _with_metrics(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
-        changed = counts.inserted or counts.updated or counts.deleted
-        head = self.metadata.branch_head(branch) if changed else None
-        return counts if head is None else replace(counts, metrics=dict(head.summary))
 
     def update_schema(
         self, allow_incompatible_changes: bool = False, case_sensitive: bool = True
@@ -435,9 +237,6 @@ class Table:
 
     def _newest(self) -> LoadedTable:
         return newest(self._catalog, self._loaded)
-
-    def _verb(self) -> AbstractContextManager[TableTransaction]:
-        return verb(self._catalog, self._loaded, self._take)
 
     def _take(self, loaded: LoadedTable) -> None:
         self._loaded = loaded

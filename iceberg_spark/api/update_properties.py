@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from iceberg_spark.api.arguments import shown
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.spec.arguments import shown
 from iceberg_spark.spec.known_properties import misspelt
 
 

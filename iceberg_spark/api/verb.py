@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import CommitFailedException
 
@@ -24,8 +24,8 @@ def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:
 @contextmanager
 def verb(
     catalog: Catalog, shown: LoadedTable, take: Callable[[LoadedTable], None]
-) -> Iterator[TableTransaction]:
-    """Yield the transaction of one verb, and hand over the version that it leaves.
+) -> Iterator[StagedChanges]:
+    """Yield the changes of one verb, land them, and hand over the version that they leave.
 
     That is the newest one where nothing had to be changed; none when it fails.
     """
@@ -35,6 +35,11 @@ def verb(
         nonlocal outcome
         outcome = committed
 
-    with TableTransaction(catalog, outcome, note) as tx:
-        yield tx
+    changes = StagedChanges(catalog, outcome)
+    try:
+        yield changes
+    except BaseException:
+        changes.discard()
+        raise
+    changes.land(note)
     take(outcome)

@@ -113,5 +113,5 @@ def window(lines: list[Line]) -> list[Line]:
     return [
         line
         for line in lines
-        if line[0].startswith(("transaction/commit.py", "api/transaction.py"))
+        if line[0].startswith(("transaction/commit.py", "api/staged_changes.py"))
     ]

@@ -110,7 +110,7 @@ def test_rows_are_the_models_and_those_of_a_java_twin(
     java: SparkSession, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if case.on_spark:  # also where a few rows would be looked at without Spark's tasks
-        monkeypatch.setattr("iceberg_spark.api.change_rows.IN_PROCESS_FILES", 0)
+        monkeypatch.setattr("iceberg_spark.engines.delete_change.IN_PROCESS_FILES", 0)
 
     @seed(SEED + CASES.index(case))
     @settings(

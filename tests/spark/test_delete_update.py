@@ -190,8 +190,8 @@ def test_an_overwrite_by_a_frame_rewrites_on_spark(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = made(tmp_path, spark, properties={"format-version": "1"})
-    monkeypatch.setattr("iceberg_spark.api.change_rows.IN_PROCESS_BYTES", 0)
-    monkeypatch.setattr("iceberg_spark.api.change_rows.delete_rows", None)
+    monkeypatch.setattr("iceberg_spark.engines.delete_change.IN_PROCESS_BYTES", 0)
+    monkeypatch.setattr("iceberg_spark.engines.delete_change.delete_rows", None)
     table.overwrite(spark.range(30, 31).selectExpr(*ROW), "id in (1, 8) or k is null")
     assert ids(table) == [0, 2, 3, 4, 5, 6, 7, 30]
     table.overwrite(spark.range(40, 41).selectExpr(*ROW), "id < 4")  # no row of the second file

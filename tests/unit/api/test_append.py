@@ -39,7 +39,7 @@ def branched(name: str = "dev", kind: SnapshotRefType = SnapshotRefType.BRANCH) 
     table = make(partition_by=["k"])
     table.append(rows(id=[1], k=["a"]))
     with table.transaction() as tx:
-        tx._actions.append(Branch(name, kind))
+        tx._staged.actions.append(Branch(name, kind))
     return table
 
 

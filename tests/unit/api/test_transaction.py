@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.api import transaction as api_transaction
+from iceberg_spark.api import staged_changes
 from iceberg_spark.errors import (
     CommitStateUnknownException,
     InvalidInputError,
@@ -108,7 +108,7 @@ def test_nothing_is_removed_when_the_commit_may_have_landed(
     def unknown(*_: Any, **__: Any) -> None:
         raise CommitStateUnknownException("the line went dead")
 
-    monkeypatch.setattr(api_transaction, "commit", unknown)
+    monkeypatch.setattr(staged_changes, "commit", unknown)
     with pytest.raises(CommitStateUnknownException):
         table.append(rows(id=[1]))
     assert len(data_files(table)) == 1

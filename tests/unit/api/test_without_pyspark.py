@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from iceberg_spark.api import on_spark
+from iceberg_spark.engines import on_spark
 
 ROOT = Path(__file__).resolve().parents[3]
 

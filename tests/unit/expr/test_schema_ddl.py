@@ -2,8 +2,8 @@
 
 import pytest
 
-from iceberg_spark.api.ddl import schema_from_ddl, type_from_ddl
 from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.expr.schema_ddl import schema_from_ddl, type_from_ddl
 from iceberg_spark.spec import types as t
 
 

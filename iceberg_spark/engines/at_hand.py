@@ -9,7 +9,7 @@ import sys
 from importlib.util import find_spec
 from typing import TypeGuard
 
-from iceberg_spark.api import on_spark
+from iceberg_spark.engines import on_spark
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound

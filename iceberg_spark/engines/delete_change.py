@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from iceberg_spark.api import on_spark
-from iceberg_spark.api.at_hand import active_session
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import active_session
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.spelled import spelled

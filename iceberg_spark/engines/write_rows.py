@@ -7,13 +7,13 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from iceberg_spark.api import on_spark
-from iceberg_spark.api.arguments import one_of
-from iceberg_spark.api.at_hand import is_frame
 from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import is_frame
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spark.session.engine import DISTRIBUTIONS, ENGINES, Engine
 from iceberg_spark.spark.writing.write_engine import write_engine
+from iceberg_spark.spec.arguments import one_of
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.align_batches import AlignOptions, aligned, check_columns

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from iceberg_spark.api import on_spark
-from iceberg_spark.api.at_hand import is_frame
-from iceberg_spark.api.row_source import RowSource
 from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import is_frame
+from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.write.cdc_rows import CdcReader

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.api.arguments import shown
 from iceberg_spark.catalog.table_name import table_name
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.spec.arguments import shown
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.name_mapping import NameMapping, from_schema

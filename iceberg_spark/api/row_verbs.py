@@ -1,0 +1,282 @@
+"""The verbs that change rows: a table lands each alone, a transaction several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from iceberg_spark.api.merge import MergeBuilder, MergeRequest
+from iceberg_spark.api.staged_changes import StagedChanges
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import is_frame, read_by_session, session_time_zone
+from iceberg_spark.engines.delete_change import delete_change
+from iceberg_spark.engines.write_changes import write_changes
+from iceberg_spark.engines.write_rows import RowSource
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.build import Predicate
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
+from iceberg_spark.row_level.row_level_change import ChangedRows
+from iceberg_spark.row_level.target_files import TargetOptions
+from iceberg_spark.save.added_files import check_not_there, files_to_add
+from iceberg_spark.save.save_plan import UpsertPlan
+from iceberg_spark.spark.session.engine import Distribution, Engine
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.transaction.append import AppendFiles
+from iceberg_spark.transaction.conflict_scope import Planned
+from iceberg_spark.transaction.overwrite_files import OverwriteFiles
+from iceberg_spark.transaction.update_properties import set_name_mapping
+from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
+from iceberg_spark.write.upsert_result import UpsertResult
+
+
+class RowVerbs:
+    """What `Table` and `TableTransaction` do to rows.
+
+    `branch` is main by default, `snapshot_properties` go into the snapshot's summary, and
+    `case_sensitive` says how names of columns are matched.
+    """
+
+    __slots__ = ()
+
+    def _changes(self) -> AbstractContextManager[StagedChanges]:
+        """Return what collects the changes of one verb; they count when its block ends."""
+        raise NotImplementedError
+
+    def _counted(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
+        """Return what a verb gives back, once its changes count."""
+        del branch
+        return counts
+
+    def _before_retry(self) -> object:
+        """Prepare for a merge that is run once more."""
+
+    def append(
+        self,
+        df: RowSource,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
+    ) -> None:
+        """Append rows: a Spark frame, or an Arrow table (then no SparkSession is needed).
+
+        A frame is written by Spark's own Parquet writer where that can do it, else by ours in
+        the Python workers; `engine` ("native" or "arrow") forces one. `distribution_mode`
+        ("none", "hash", "range") stands in for the table's `write.distribution-mode`.
+        """
+        with self._changes() as changes:
+            plan = changes.save_plan("nothing", branch, snapshot_properties, case_sensitive)
+            files = changes.write(df, plan, engine, distribution_mode)
+            changes.actions.extend(plan.actions(changes.io, files))
+
+    def overwrite(
+        self,
+        df: RowSource,
+        overwrite_filter: str | Predicate | Unbound = "true",
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+        allow_rewrite: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
+    ) -> None:
+        """Replace the rows that match the filter (all by default) by those of a frame or table.
+
+        Files that match in part are rewritten without the matching rows; with
+        `allow_rewrite=False` they raise a ValidationException that names the file.
+        """
+        predicate = _parsed(overwrite_filter)
+        time_zone = session_time_zone()
+        with self._changes() as changes:
+            plan = changes.save_plan("nothing", branch, snapshot_properties, case_sensitive)
+            added = changes.write(df, plan, engine, distribution_mode)
+            replaced: tuple[DataFile, ...] = ()
+            rewrites = allow_rewrite and predicate != ALWAYS_TRUE
+            planned = None
+            if rewrites:
+                options = TargetOptions(branch, case_sensitive, time_zone)
+                change = changes.take_out(predicate, options, use_spark=is_frame(df))
+                replaced = change.removed_data
+                added += change.added_data
+                planned = Planned(changes.head(branch), row_filter=predicate)
+            changes.actions.append(
+                OverwriteFiles(
+                    added,
+                    replaced,
+                    row_filter=None if rewrites else predicate,
+                    planned=planned,
+                    branch=branch,
+                    snapshot_properties=snapshot_properties,
+                    case_sensitive=case_sensitive,
+                    time_zone=time_zone,
+                    schema=changes.metadata().schema,
+                )
+            )
+
+    def delete(
+        self,
+        delete_filter: str | Predicate | Unbound,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> ChangedRows:
+        """Delete the rows that match; false and null stay. Returns how many.
+
+        Files that hold nothing else are dropped by metadata alone; the others are rewritten or
+        get position deletes, as `write.delete.mode` says. With a session active any deterministic
+        Spark expression will do, without one those of `scan`. A ValidationException when rows
+        that concern it were committed meanwhile.
+        """
+        with self._changes() as changes:
+            verb = changes.row_verb("delete", branch, snapshot_properties, case_sensitive)
+            counts = changes.add_row_change(
+                verb, lambda context: delete_change(verb, context, delete_filter)
+            )
+        return self._counted(counts, branch)
+
+    def update(
+        self,
+        updates: Mapping[str, str],
+        where: str | Predicate | Unbound = "true",
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> ChangedRows:
+        """Set columns of the rows that match to SQL expressions: `{"v": "v + 1"}`.
+
+        Runs on Spark. Values are stored as Spark's ANSI assignment says (an overflow is an
+        InvalidInputError); a row whose partition changes moves. `write.update.mode` says how.
+        """
+        with self._changes() as changes:
+            verb = changes.row_verb("update", branch, snapshot_properties, case_sensitive)
+            spark = on_spark.needed_session()
+            counts = changes.add_row_change(
+                verb, lambda context: on_spark.update_on_spark(verb, context, updates, where, spark)
+            )
+        return self._counted(counts, branch)
+
+    def upsert(
+        self,
+        df: RowSource,
+        keys: Sequence[str] = (),
+        *,
+        order_by: Sequence[str] | str = (),
+        global_delete: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> UpsertResult:
+        """Write changes by key as CDC writers do: the table is not read (PyIceberg's merges).
+
+        A column `_op` says what each row does: I, U, +I, +U (INSERT, UPDATE_AFTER) write it in
+        place of all rows of its key, D, -D, -U (DELETE, UPDATE_BEFORE) delete those; without it
+        all rows are written. The last row of a key wins: by `order_by`, columns of `df` (ties are
+        an InvalidInputError), or in input order, where a frame was not shuffled. No keys means
+        the identifier fields. Keys must give the partition, unless `global_delete`.
+        """
+        with self._changes() as changes:
+            metadata = changes.metadata()
+            context = upsert_context(
+                metadata,
+                changes.context(),
+                keys,
+                live_specs=live_spec_ids(metadata, changes.io, branch),
+                order_by=(order_by,) if isinstance(order_by, str) else order_by,
+                global_delete=global_delete,
+                options=AlignOptions(case_sensitive=case_sensitive),
+            )
+            plan = UpsertPlan(context, branch, snapshot_properties)
+            files = write_changes(df, context, changes.io)
+            changes.note(files.paths)
+            changes.actions.extend(plan.actions(files))
+        return UpsertResult.of(files)
+
+    def merge(
+        self,
+        source: RowSource,
+        on: str,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+    ) -> MergeBuilder:
+        """Return a builder of a MERGE on Spark: add clauses, then `.execute()`.
+
+        `source` is a Spark frame or Arrow data and is read once; `on` and the clauses call the
+        target `t` and the source `s`. `write.merge.mode` says how rows change.
+        """
+        request = MergeRequest(
+            source,
+            on,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+            case_sensitive=case_sensitive,
+        )
+        return MergeBuilder(request, self._run_merge, self._before_retry)
+
+    def _run_merge(self, request: MergeRequest) -> ChangedRows:
+        with self._changes() as changes:
+            verb = changes.row_verb(
+                "merge", request.branch, request.snapshot_properties, request.case_sensitive
+            )
+            spark = on_spark.needed_session()
+            counts = changes.add_row_change(
+                verb,
+                lambda context: on_spark.merge_on_spark(
+                    verb, context, request.source, request.on, request.clauses, spark
+                ),
+            )
+        return self._counted(counts, request.branch)
+
+    def dynamic_partition_overwrite(
+        self,
+        df: RowSource,
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+        engine: Engine | None = None,
+        distribution_mode: Distribution | None = None,
+    ) -> None:
+        """Replace the partitions that get rows; the others stay."""
+        with self._changes() as changes:
+            plan = changes.save_plan("partitions", branch, snapshot_properties, case_sensitive)
+            files = changes.write(df, plan, engine, distribution_mode)
+            changes.actions.extend(plan.actions(changes.io, files))
+
+    def add_files(
+        self,
+        paths: str | Sequence[str],
+        *,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        check_duplicate_files: bool = True,
+    ) -> None:
+        """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
+
+        Files without field ids are read by name: the name mapping is set where there is none.
+        A file that the table has already is an InvalidInputError, unless
+        `check_duplicate_files` is off.
+        """
+        with self._changes() as changes:
+            metadata = changes.metadata()
+            imported = files_to_add(metadata, changes.io, paths)
+            if check_duplicate_files:
+                check_not_there(metadata, changes.io, branch, imported.files)
+            if imported.name_mapping is not None:
+                changes.actions.append(set_name_mapping(imported.name_mapping))
+            changes.actions.append(
+                AppendFiles(imported.files, branch=branch, snapshot_properties=snapshot_properties)
+            )
+
+
+def _parsed(predicate: str | Predicate | Unbound) -> Unbound:
+    if predicate is None:
+        raise InvalidInputError("overwrite_filter must be a predicate; 'true' means all rows")
+    return read_by_session(predicate)
