@@ -126,7 +126,11 @@ def _context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> Writ
 def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:
     """Return the metadata as it will be with the frame's new columns and wider types."""
     schema = union_by_name(
-        metadata.schema, given, last_column_id=metadata.last_column_id, case_sensitive=False
+        metadata.schema,
+        given,
+        last_column_id=metadata.last_column_id,
+        format_version=metadata.format_version,
+        case_sensitive=False,
     )
     if schema is metadata.schema:
         return metadata
