@@ -26,7 +26,7 @@ from iceberg_spark.manifest.cache import MANIFEST_CACHE
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import scan_request
+from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec import name_mapping
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_json
@@ -86,14 +86,14 @@ def read_table(folder: Path, _name: str) -> None:
         return
     metadata = read_metadata(io, found.metadata_location)
     metadata_from_json(metadata_to_json(metadata))
-    context = scan_request(metadata, row_filter="id > 1")
+    context = scan_context(metadata, ScanRequest(row_filter="id > 1"))
     planned = plan(metadata, io, context)
     for task in planned:
         for batch in read_task(context, io, task, DeleteCache(10**8)):
             batch.validate(full=True)
     loaded = LoadedTable("/t", metadata, found.metadata_location)
     for name in MetadataTable:
-        request = inspection(metadata, name)
+        request = inspection(metadata, name, ScanRequest())
         for table in read_parts(request, loaded, io, parts(request, metadata, io)):
             table.validate(full=True)
 
