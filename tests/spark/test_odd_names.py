@@ -7,11 +7,14 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.errors import InvalidSchemaError
 
 FORMAT = "pyiceberg-lite"
 NAMES = (
     "Odd.Name x", "a`b", "it's", 'say "x"', "naïve ☃", "select", "_metadata", "t", "s", "-", "1",
     "*", "c0", "k0", " ", "a.b.c", "x`", "x[0]", "a\\b", "{z}", "a\nb", "value",
+    "__clause", "__action", "__source_row", "__merge_run", "__upsert_sequence", "__row1",
+    "matched_row", "old", "new",
 )  # fmt: skip
 ODD = "Odd.Name x"
 SCHEMA = pa.schema(
@@ -123,3 +126,21 @@ def test_names_that_differ_by_case_go_through_both_paths(spark: Any, tmp_path: P
 
 def read_of(data: pa.Table) -> dict[int, Any]:
     return {row["id"]: row for row in data.to_pylist()}
+
+
+def test_names_that_a_change_needs_itself_are_refused_before_it(spark: Any, tmp_path: Path) -> None:
+    own = pa.table({"id": [1, 2], "__Iceberg_clause": [1, 2]})
+    placed = pa.table({"id": [1, 2], "_File": ["a", "b"]})
+    table = ice.create_table(str(tmp_path / "t"), own.schema)
+    table.append(own)
+    with pytest.raises(InvalidSchemaError, match="The table has column '__Iceberg_clause'"):
+        table.merge(own, "t.id = s.id").when_matched_update_all().execute()
+    with pytest.raises(InvalidSchemaError, match="The frame has column '__Iceberg_clause'"):
+        table.upsert(spark.createDataFrame(own).coalesce(1), keys=["id"])
+    plain = ice.create_table(str(tmp_path / "u"), pa.schema([("id", pa.int64())]))
+    for source, named in ((own, "__Iceberg_clause"), (placed, "_File")):
+        merge = plain.merge(spark.createDataFrame(source), "t.id = s.id")
+        with pytest.raises(InvalidSchemaError, match=f"The source has column '{named}'"):
+            merge.when_not_matched_insert_all().execute()
+    assert len(table.snapshots()) == 1
+    assert not plain.snapshots()

@@ -12,9 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.row_level.own_names import SEQUENCE
 
-SEQUENCE = "__upsert_sequence"
-"""The column of a numbered frame that says which row came before which."""
 _SHUFFLE = re.compile(r"(?<![A-Za-z])(?!Broadcast|Reused)\w*(?:Exchange|ShuffleRead)\b")
 _SHUFFLED_RDD = re.compile(
     r"Shuffled\w*RDD|CoGroupedRDD|CheckpointRDD"

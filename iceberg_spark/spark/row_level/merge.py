@@ -29,10 +29,15 @@ from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
-from iceberg_spark.spark.row_level.merge_clauses import CLAUSE, Clauses, matched_clauses
+from iceberg_spark.spark.row_level.merge_clauses import Clauses, matched_clauses
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
-from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
-from iceberg_spark.spark.row_level.target_rows import column, empty_frame, rows_frame
+from iceberg_spark.spark.row_level.own_names import (
+    CLAUSE,
+    MATCHED_ROW,
+    SOURCE_ROW,
+    check_names,
+)
+from iceberg_spark.spark.row_level.target_rows import PLACE, column, empty_frame, rows_frame
 from iceberg_spark.write.context import WriteContext
 
 _BROADCAST_BYTES = 48 * 1024 * 1024
@@ -101,8 +106,8 @@ class Merging:
         """Return the rows that not-matched clauses make; `matched` has the numbers that are not."""
         if not self.clauses.of(Kind.NOT_MATCHED):
             return []
-        numbers = matched.select(sf.col(SOURCE_ROW).alias("matched_row"))
-        same = sf.col(f"s.{SOURCE_ROW}") == sf.col("matched_row")
+        numbers = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW))
+        same = sf.col(f"s.{SOURCE_ROW}") == sf.col(MATCHED_ROW)
         alone = self.source.rows.join(numbers, same, "left_anti")
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
         return [self.clauses.made_rows(met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
@@ -128,6 +133,8 @@ def prepared(
     InvalidExpressionError, InvalidSchemaError, InvalidInputError naming the clause.
     """
     frame = as_frame(source, spark)
+    check_names("The table", context.schema.column_names)
+    check_names("The source", frame.columns, PLACE)
     stamped = clock((*context.schema.column_names, *frame.columns))
     condition = stamped(text_of(on, "on"))
     clauses = matched_clauses(

@@ -12,12 +12,10 @@ from pyspark.sql.types import StructType
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
-from iceberg_spark.spark.row_level.position_deletes import ACTION, DELETE, KEEP, UPDATE
+from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, MADE_ROW
+from iceberg_spark.spark.row_level.position_deletes import DELETE, KEEP, UPDATE
 from iceberg_spark.spark.row_level.target_rows import column, row_type
 from iceberg_spark.spec.schema import Schema
-
-CLAUSE = "__clause"
-"""The number of the clause that a row met, from 1; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ class Clauses:
     def made_rows(
         self, met: DataFrame, kinds: Iterable[Kind], kept: Sequence[str] = (), *, old: bool = False
     ) -> DataFrame:
-        """Return the columns `kept` and the rows that clauses make of rows with `__clause`.
+        """Return the columns `kept` and the rows that clauses make of rows with `CLAUSE`.
 
         Each clause's values are worked out for its own rows only, and stored as ANSI says. With
         `old` a row that met no clause stays as it is.
@@ -116,16 +114,16 @@ class Clauses:
         if not makers and not old:
             return met.select(*kept, CLAUSE)
         parts = [
-            sf.when(number == c.number, sf.struct(*self._values(c))).alias(f"__row{c.number}")
+            sf.when(number == c.number, sf.struct(*self._values(c))).alias(f"{MADE_ROW}{c.number}")
             for c in makers
         ]
         if old:
             columns = [column(f.name, "t").alias(f.name) for f in self.schema.fields]
-            parts.append(sf.struct(*columns).alias("__row0"))
+            parts.append(sf.struct(*columns).alias(f"{MADE_ROW}0"))
         carried = met.select(*[sf.col(name) for name in kept], number)
         kind = StructType(list(carried.schema.fields))
         for part in (*(c.number for c in makers), *([0] if old else [])):
-            kind = kind.add(f"__row{part}", row_type(self.schema))
+            kind = kind.add(f"{MADE_ROW}{part}", row_type(self.schema))
         chosen = [*(c.number for c in makers), *([0] if old else [])]
         typed = met.select(*[sf.col(name) for name in kept], number, *parts).to(kind)
         fields = [_chosen(field.name, chosen).alias(field.name) for field in self.schema.fields]
@@ -145,9 +143,11 @@ class Clauses:
 def _chosen(name: str, numbers: Sequence[int]) -> Column:
     """Return a column of the row that the clause made; the last one is for all other rows."""
     *others, last = numbers
-    made = column(name, f"__row{last}")
+    made = column(name, f"{MADE_ROW}{last}")
     for number in others:
-        made = sf.when(sf.col(CLAUSE) == number, column(name, f"__row{number}")).otherwise(made)
+        made = sf.when(sf.col(CLAUSE) == number, column(name, f"{MADE_ROW}{number}")).otherwise(
+            made
+        )
     return made
 
 

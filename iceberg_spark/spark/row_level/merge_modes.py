@@ -15,12 +15,10 @@ from iceberg_spark.row_level.target_files import all_rows, data_file, only_files
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter
-from iceberg_spark.spark.row_level.merge_clauses import CLAUSE
 from iceberg_spark.spark.row_level.merge_source import MergeSource, read_once
+from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, MATCHED_ROW, SOURCE_ROW
 from iceberg_spark.spark.row_level.position_deletes import (
-    ACTION,
     DELETE,
-    SOURCE_ROW,
     UPDATE,
     Written,
     twice_error,
@@ -160,11 +158,11 @@ def _upserted(work: Merging, matched: DataFrame, hits: int) -> tuple[list[DataFr
 
     A source row that matches several target rows comes once for each of them.
     """
-    met = matched.select(sf.col(SOURCE_ROW).alias("matched_row"))
+    met = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW))
     distinct = met.distinct().count()
     rows = work.source.rows
     if distinct != hits:
-        rows = rows.join(met, sf.col(f"s.{SOURCE_ROW}") == sf.col("matched_row"), "left")
+        rows = rows.join(met, sf.col(f"s.{SOURCE_ROW}") == sf.col(MATCHED_ROW), "left")
     return [_source_rows(work, rows)], work.source.count - distinct
 
 

@@ -30,7 +30,7 @@ from iceberg_spark.expr.nodes import (
     Unbound,
 )
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
-from iceberg_spark.spark.row_level.position_deletes import SOURCE_ROW
+from iceberg_spark.spark.row_level.own_names import MERGE_RUN, SOURCE_ROW
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     DateType,
@@ -43,7 +43,6 @@ from iceberg_spark.spec.types import (
     TimestamptzType,
 )
 
-_RUN = "__merge_run"
 _LONGEST_TEXT = 256
 
 MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
@@ -53,7 +52,7 @@ MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Data
 class Source:
     """The rows of a merge's source, kept by Spark (memory, then local disk), alias `s`.
 
-    Rows are numbered in `__source_row`. `ranges` holds the predicate that every target row which
+    Rows are numbered in `SOURCE_ROW`. `ranges` holds the predicate that every target row which
     can match has to pass, None where the keys don't say.
     """
 
@@ -71,7 +70,7 @@ def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
         frame = frame_of(spark, pa.Table.from_batches(batches, schema))
     seen: set[str] = set()
     for name in frame.columns:
-        if name in seen or name in (SOURCE_ROW, _RUN):
+        if name in seen:
             raise InvalidSchemaError(f"The source has column '{name}' twice; rename one of them")
         seen.add(name)
     return frame
@@ -89,9 +88,9 @@ def read_once(
     numbered = source.select(
         "*",
         sf.monotonically_increasing_id().alias(SOURCE_ROW),
-        sf.lit(uuid.uuid4().hex).alias(_RUN),
+        sf.lit(uuid.uuid4().hex).alias(MERGE_RUN),
     )
-    kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(_RUN)
+    kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(MERGE_RUN)
     try:
         yield _measured(kept.alias("s"), equalities(on, "t", "s", dialect), schema)
     finally:

@@ -30,6 +30,7 @@ from iceberg_spark.row_level.position_deletes import (
     first_of_each,
 )
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.row_level.own_names import ACTION, SOURCE_ROW
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
 from iceberg_spark.spark.row_level.position_bits import marked_rows
 from iceberg_spark.spark.row_level.target_rows import FILE, POS
@@ -39,7 +40,6 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays
 
-ACTION, SOURCE_ROW = "__action", "__source_row"
 KEEP, UPDATE, DELETE = 0, 1, 2
 """What happens to a row of the target; `KEEP` rows are looked at, and stay."""
 DRIVER_ROWS = 16_000_000

@@ -14,7 +14,8 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
 from iceberg_spark.spark.adapt.types import from_spark
-from iceberg_spark.spark.row_level.input_order import SEQUENCE, numbered
+from iceberg_spark.spark.row_level.input_order import numbered
+from iceberg_spark.spark.row_level.own_names import SEQUENCE, check_names
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.spark.session.worker_python import check_worker_python
@@ -61,6 +62,7 @@ def plan_upsert(frame: DataFrame, context: UpsertContext) -> PlannedUpsert:
     a frame whose order is unknown, InvalidSchemaError for columns that don't fit.
     """
     check_worker_python(frame.sparkSession)
+    check_names("The frame", frame.columns)
     CdcReader(context, to_arrow(from_spark(frame.schema)))
     keys = _key_columns(frame, context)
     names, rows = tuple(frame.schema.names), by_position(frame)
