@@ -109,3 +109,16 @@ def test_partition_columns_that_a_hive_layout_leaves_out_are_constants(
     assert [row.id for row in native.where("k = 'b' and id > 10").collect()] == [12]
     filtered = table.scan(row_filter="price > 1 and id < 10 and k is null")
     assert [row.id for row in filtered.to_df(any_spark, engine="native").collect()] == [3]
+
+
+def test_partitions_of_zeros_and_nan_that_files_leave_out_are_kept_apart(
+    spark: Any, tmp_path: Path
+) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, x double", partition_by=["x"])
+    for number, name in enumerate(("0.0", "-0.0", "NaN", "1.5")):
+        folder = tmp_path / "hive" / f"x={name}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [number]}), folder / "f.parquet")
+    table.add_files(str(tmp_path / "hive"))
+    found = table.scan().to_df(spark, engine="native").orderBy("id").collect()
+    assert [str(row.x) for row in found] == ["0.0", "-0.0", "nan", "1.5"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ from iceberg_spark.spark.reading.column_proof import unproven
 from iceberg_spark.spark.reading.footers import footer_limit, footers
 from iceberg_spark.spec import name_mapping
 from iceberg_spark.spec import types as t
-from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.partition import PartitionSpec, partition_key
 from iceberg_spark.spec.transforms import IdentityTransform
 
 _CONSTANTS = (
@@ -40,13 +41,18 @@ class FileColumns:
     """Where a file's columns are.
 
     `names` has the physical names of columns and nested fields by field id, in the order of the
-    ids; None: the file is read by field id. `constants` are canonical values by field id.
+    ids; None: the file is read by field id. `constants` are canonical values by field id, and
+    `same_constants` is what they are compared by: NaN is NaN, and 0.0 is not -0.0.
     `unproven` are the ids of top-level columns that no filter may be pushed down on.
     """
 
     names: tuple[tuple[int, str], ...] | None = None
-    constants: tuple[tuple[int, Any], ...] = ()
+    constants: tuple[tuple[int, Any], ...] = field(default=(), compare=False)
+    same_constants: tuple[object, ...] = field(init=False, repr=False)
     unproven: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "same_constants", partition_key(tuple(chain(*self.constants))))
 
 
 HIDDEN = "__field_"

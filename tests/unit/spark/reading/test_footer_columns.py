@@ -1,5 +1,6 @@
 """Where the columns of files without field ids are: specification, "Column Projection"."""
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +48,17 @@ def test_a_partition_value_stands_before_a_mapped_column_and_after_one_with_the_
     own = [with_id("id", pa.int64(), 1), with_id("k", pa.string(), 2)]
     assert found(own, ID, K, constants={2: "x"}) == BY_FIELD_ID
     assert found(own[:1], ID, K, constants={2: "x"}) == FileColumns(None, ((2, "x"),))
+
+
+def test_files_share_constants_only_of_the_same_partition() -> None:
+    """0.0 and -0.0 are two partitions, NaN is one (Java: StructLikeWrapper)."""
+    numbers = (0.0, -0.0, math.nan, float("nan"), 1.0, None)
+    kinds = {
+        found([("id", pa.int64())], ID, field(2, "k", "double"), constants={2: number})
+        for number in numbers
+    }
+    values = sorted(str(kind.constants[0][1]) for kind in kinds)
+    assert values == ["-0.0", "0.0", "1.0", "None", "nan"]
 
 
 @pytest.mark.parametrize(
