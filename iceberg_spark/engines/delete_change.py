@@ -52,7 +52,7 @@ def delete_change(
     if not len(target.plan):
         return PlannedChange(dropped(target, verb.io), predicate)
     if spark is not None and not _is_little(verb, target):
-        return on_spark.delete_on_spark(verb, context, condition, spark)
+        return on_spark.delete_on_spark(verb, context, condition, spark, target=target)
     return PlannedChange(delete_rows(target, verb.io, context, verb.mode), predicate)
 
 

@@ -8,7 +8,9 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.engines import delete_change
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
+from iceberg_spark.row_level import target_files
 from iceberg_spark.spark.writing.write_files import write_frame
 
 MODES = ("copy-on-write", "merge-on-read")
@@ -53,6 +55,23 @@ def test_rows_of_any_deterministic_expression_go(
     assert counts.deleted == 4  # 2, 5, 8, 9
     assert ids(table) == [0, 3, 7]
     assert counts.metrics["total-records"] == ("10" if mode == "merge-on-read" else "3")
+
+
+def test_a_delete_that_the_core_knows_wholly_is_planned_once(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, spark)
+    plans: list[Any] = []
+    planned = target_files.plan
+
+    def counted(*arguments: Any, **keywords: Any) -> Any:
+        plans.append(arguments)
+        return planned(*arguments, **keywords)
+
+    monkeypatch.setattr(target_files, "plan", counted)
+    monkeypatch.setattr(delete_change, "IN_PROCESS_FILES", 0)  # so that Spark does it
+    assert table.delete("id > 6").deleted == 3
+    assert (len(plans), ids(table)) == (1, [0, 1, 2, 3, 4, 5, 6])
 
 
 def test_over_connect(connect_spark: Any, tmp_path: Path) -> None:

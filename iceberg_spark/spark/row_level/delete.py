@@ -40,10 +40,13 @@ def delete_on_spark(
     context: WriteContext,
     delete_filter: str | Predicate | Unbound,
     spark: SparkSession,
+    *,
+    target: Target | None = None,
 ) -> PlannedChange:
     """Return the change that deletes the rows for which the condition is true.
 
     Files that the part of the condition known to the core proves to match whole are not opened.
+    `target` is what has been planned and proved, of a condition that the core knows wholly.
     Raises InvalidExpressionError.
     """
     condition = clock(context.schema.column_names)(
@@ -51,7 +54,8 @@ def delete_on_spark(
     )
     check_condition(empty_frame(context.schema, spark), condition, "delete_filter")
     row_filter, exact = usable_filter(verb, condition)
-    target = target_files(verb.metadata, verb.io, row_filter, verb.target_options, prove=exact)
+    if target is None:
+        target = target_files(verb.metadata, verb.io, row_filter, verb.target_options, prove=exact)
     whole = dropped(target, verb.io)
     if not len(target.plan):
         return PlannedChange(whole, row_filter)
