@@ -10,9 +10,10 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import data_folder
 
-# Spark gives up while other tasks still run, and leaves each Python worker two seconds to end
-# (spark.python.task.killTimeout): what they write meanwhile is found by looking again.
-_LOOKS_S = (0.0, 0.5, 1.0, 2.0)
+# Spark gives up while other tasks still run. It looks every two seconds whether a task is to end,
+# and leaves its Python worker two more (PythonRunner.MonitorThread, spark.python.task.killTimeout):
+# what they write in those four seconds, and one for a busy machine, is found by looking again.
+_LOOKS_S = (0.0, 0.5, 1.0, 1.5, 2.0)
 _MORE_LOOKS = 15
 """On a busy machine a worker goes on for longer: who still finds something looks once more."""
 
