@@ -1,6 +1,7 @@
 """Read options: names of Iceberg's Spark runtime, and ours (contract: "Spark data source")."""
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,13 @@ def test_a_snapshot_by_id_in_both_spellings(spark: Any, table: Table) -> None:
     second = table.snapshots()[1].snapshot_id
     assert ids(spark, table, snapshot_id=second) == [10, 11, 20, 21]
     assert ids(spark, table, versionAsOf=second) == [10, 11, 20, 21]
+
+
+def test_a_user_s_schema_reads_a_required_column(spark: Any, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint not null, k string")
+    table.append(spark.range(3).selectExpr("id", "string(id) k"))
+    reader = spark.read.format("pyiceberg-lite").schema("id bigint, k string")
+    assert sorted(row.id for row in reader.load(table.location()).collect()) == [0, 1, 2]
 
 
 def test_a_time_in_both_spellings(spark: Any, table: Table) -> None:

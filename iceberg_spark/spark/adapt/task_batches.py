@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.task_reader import read_task
@@ -15,10 +16,15 @@ from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 
 
-def task_batches(context: ScanContext, tasks: Iterable[FileScanTask]) -> Iterator[pa.RecordBatch]:
-    """Yield the live rows of the tasks as batches of exactly the frame's Arrow types."""
+def task_batches(
+    context: ScanContext, tasks: Iterable[FileScanTask], frame_type: StructType | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the live rows of the tasks as batches of exactly the frame's Arrow types.
+
+    `frame_type` is given where the frame's columns differ from the table's in what may be NULL.
+    """
     io = FsspecIO(context.io_properties)
     schema = context.read_schema
-    expected = expected_arrow_schema(to_spark(schema))
+    expected = expected_arrow_schema(frame_type or to_spark(schema))
     for task in tasks:
         yield from spark_batches(read_task(context, io, task), schema, expected)

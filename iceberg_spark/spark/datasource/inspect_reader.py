@@ -100,12 +100,13 @@ def _at(options: ReadOptions, snapshot_id: int) -> ReadOptions:
 class InspectReader(DataSourceReader):
     """Cuts a metadata table into groups of manifests or delete files, and reads them.
 
-    It is pickled into every task, so it holds no schema: each process makes the request anew
-    from the pinned metadata file.
+    It is pickled into every task, so it holds no schema but one that a user gave: each process
+    makes the request anew from the pinned metadata file.
     """
 
-    def __init__(self, pinned: PinnedInspection) -> None:
+    def __init__(self, pinned: PinnedInspection, frame_type: StructType | None) -> None:
         self.pinned = pinned
+        self.frame_type = frame_type
 
     @in_worker
     def partitions(self) -> list[InputPartition]:
@@ -122,7 +123,7 @@ class InspectReader(DataSourceReader):
         table = self.pinned.table
         metadata = table.metadata()
         request = self.pinned.request(metadata)
-        expected = expected_arrow_schema(to_spark(request.read_schema))
+        expected = expected_arrow_schema(self.frame_type or to_spark(request.read_schema))
         loaded = LoadedTable(table.path, metadata, table.metadata_location)
         rows = self.pinned.options.batch_rows or DEFAULT_BATCH_ROWS
         for found in read_parts(request, loaded, table.io(), partition.parts):

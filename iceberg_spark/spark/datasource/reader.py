@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And
@@ -26,10 +27,17 @@ class BatchReader(DataSourceReader):
     It is pickled into every task, so it holds the scan's common part once and no metadata.
     """
 
-    def __init__(self, table: PinnedTable, context: ScanContext, options: ReadOptions) -> None:
+    def __init__(
+        self,
+        table: PinnedTable,
+        context: ScanContext,
+        options: ReadOptions,
+        frame_type: StructType | None,
+    ) -> None:
         self.table = table
         self.context = context
         self.options = options
+        self.frame_type = frame_type
 
     @in_worker
     def partitions(self) -> list[InputPartition]:
@@ -44,7 +52,7 @@ class BatchReader(DataSourceReader):
         """Yield the rows of a group as batches of exactly the frame's Arrow types."""
         if not isinstance(partition, TaskGroup):  # what Spark sends when there is no partition
             return
-        yield from task_batches(self.context, partition.tasks)
+        yield from task_batches(self.context, partition.tasks, self.frame_type)
 
 
 class PushdownReader(BatchReader):

@@ -58,12 +58,10 @@ class PyIcebergLiteSource(DataSource):
         options = read_options(self.options)
         inspected = self._inspect(options)
         if inspected is not None:
-            _check_user_schema(schema, inspected[1])
-            return InspectReader(inspected[0])
+            return InspectReader(inspected[0], _user_type(schema, inspected[1]))
         table, context = self._pin(options)
-        _check_user_schema(schema, to_spark(context.read_schema))
         kind = PushdownReader if options.pushdown else BatchReader
-        return kind(table, context, options)
+        return kind(table, context, options, _user_type(schema, to_spark(context.read_schema)))
 
     @in_worker
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -95,12 +93,22 @@ class PyIcebergLiteSource(DataSource):
         return self._pinned
 
 
-def _check_user_schema(given: StructType, planned: StructType) -> None:
-    if [(f.name, f.dataType) for f in given.fields] == [
-        (f.name, f.dataType) for f in planned.fields
-    ]:
-        return
+def _user_type(given: StructType, planned: StructType) -> StructType | None:
+    """Return the type of a frame whose user let more columns be NULL, None for the table's own.
+
+    Spark looks for no NULL in a column that is said to have none, so nobody may say so but the
+    table. Raises InvalidInputError for other columns.
+    """
+    pairs = list(zip(given.fields, planned.fields, strict=False))
+    if len(given.fields) == len(planned.fields) and all(
+        (one.name, one.dataType) == (own.name, own.dataType) and one.nullable >= own.nullable
+        for one, own in pairs
+    ):
+        same = all(one.nullable == own.nullable for one, own in pairs)
+        return None if same else given
+    sure = [one.name for one, own in pairs if own.nullable and not one.nullable]
+    nulls = f" ({', '.join(sure)} may be NULL in the table)" if sure else ""
     raise InvalidInputError(
-        f"schema({given.simpleString()}) differs from the table's {planned.simpleString()}: "
+        f"schema({given.simpleString()}) differs from the table's {planned.simpleString()}{nulls}: "
         'leave it out, and choose columns with option("columns", "a,b")'
     )

@@ -4,8 +4,12 @@ import pickle
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import iceberg_spark as ice
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.datasource.pinned import load, split_name
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
 
@@ -44,3 +48,17 @@ def test_a_metadata_table_shows_the_snapshot_of_the_load(tmp_path: Path) -> None
     reader = pickle.loads(pickle.dumps(source)).reader(schema=frame)
     (group,) = reader.partitions()
     assert sum(batch.num_rows for batch in reader.read(group)) == 1
+
+
+def test_a_user_s_schema_may_let_more_columns_be_null_and_no_fewer(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint not null, k string")
+    table.append(pa.table({"id": [1], "k": [None]}, schema=to_arrow(table.schema())))
+    source = PyIcebergLiteSource({"path": str(tmp_path / "t")})
+    looser = StructType([StructField("id", LongType()), StructField("k", StringType())])
+    reader = source.reader(looser)
+    (batch,) = (each for group in reader.partitions() for each in reader.read(group))
+    assert [field.nullable for field in batch.schema] == [True, True]
+    assert batch.to_pylist() == [{"id": 1, "k": None}]
+    stricter = StructType([StructField(field.name, field.dataType, False) for field in looser])
+    with pytest.raises(InvalidInputError, match=r"\(k may be NULL in the table\)"):
+        source.reader(stricter)
