@@ -84,6 +84,7 @@ SESSIONS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 CASES = 140
+ON_EVERY_VERSION = ("defaults", "raw texts")
 
 
 def predicates(seed: str) -> list[str]:
@@ -156,7 +157,13 @@ def spark_answers(frame: Any, texts: list[str]) -> list[set[int] | None]:
     return answers(usable)
 
 
-@pytest.mark.parametrize("name", SESSIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ON_EVERY_VERSION else pytest.mark.slow)
+        for name in SESSIONS
+    ],
+)
 def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> None:
     texts = predicates(name)
     data = table.scan().to_arrow()

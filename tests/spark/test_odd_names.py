@@ -42,7 +42,7 @@ def read(table: Any, spark: Any = None) -> dict[int, Any]:
     return {row["id"]: row for row in found.to_pylist()}
 
 
-@pytest.fixture(params=["copy-on-write", "merge-on-read"])
+@pytest.fixture(params=["copy-on-write", pytest.param("merge-on-read", marks=pytest.mark.slow)])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     modes = {f"write.{verb}.mode": request.param for verb in ("delete", "update", "merge")}
     return ice.create_table(
