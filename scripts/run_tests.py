@@ -3,7 +3,7 @@
     python scripts/run_tests.py [unit] [spark] [oracle] [spark-4.3]
 
 Suites without Spark run in two processes; each suite with Spark runs in one, so that its tests
-share a JVM. Such tests wait as much as they work, so these suites run beside each other; what
+share a JVM. Such tests wait as much as they work, so two suites run beside each other; what
 they print comes when they end.
 """
 
@@ -131,7 +131,7 @@ def main(names: Sequence[str]) -> int:
     chosen = list(names or SUITES)
     alone = [name for name in chosen if not SUITES[name].shares]
     total = sum((run(name, SUITES[name]) for name in alone), Count())
-    with ThreadPoolExecutor(3) as lanes:
+    with ThreadPoolExecutor(2) as lanes:
         sharing = [name for name in chosen if SUITES[name].shares]
         total = sum(lanes.map(lambda name: run(name, SUITES[name]), sharing), total)
     print(f"\n{total}", flush=True)
