@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import (
@@ -16,14 +15,6 @@ from iceberg_spark.errors import (
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spec.arguments import shown
-
-
-class MergeKeywords(TypedDict, total=False):
-    """The keywords that all verbs take."""
-
-    branch: str | None
-    snapshot_properties: Mapping[str, str] | None
-    case_sensitive: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

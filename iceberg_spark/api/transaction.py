@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Self
 
@@ -67,9 +67,8 @@ class TableTransaction(RowVerbs):
         else:
             self._staged.discard()
 
-    @contextmanager
-    def _changes(self) -> Iterator[StagedChanges]:
-        yield self._staged
+    def _changes(self) -> AbstractContextManager[StagedChanges]:
+        return nullcontext(self._staged)
 
     def commit_transaction(self) -> None:
         """Commit the changes; without any nothing happens.

@@ -10,11 +10,11 @@ from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.write.cdc_writer import UpsertedFiles
+from iceberg_spark.write.context import WriteContext
 
 
-def storage_of(place: TablePlace, plan: SavePlan | UpsertPlan) -> FileIO:
+def storage_of(place: TablePlace, context: WriteContext) -> FileIO:
     """Return the storage that the driver's side of a save uses."""
-    context = plan.context if isinstance(plan, SavePlan) else plan.context.write
     catalog, _ = resolve(place.path, place.storage)
     return catalog.io(context.table_location)
 
@@ -25,7 +25,7 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
     Raises what `transaction.commit.commit` raises.
     """
     catalog, identifier = resolve(place.path, place.storage)
-    io = storage_of(place, plan)
+    io = catalog.io(plan.context.table_location)
     with removed_unless_committed(io, [file.file_path for file in files]) as handover:
         base = None if plan.creation else catalog.load(identifier)
         actions = plan.actions(io, files)
@@ -35,6 +35,7 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
 def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:
     """Commit what the tasks of an upsert wrote; as `commit_save`."""
     catalog, identifier = resolve(place.path, place.storage)
-    with removed_unless_committed(storage_of(place, plan), files.paths) as handover:
+    io = catalog.io(plan.context.write.table_location)
+    with removed_unless_committed(io, files.paths) as handover:
         base = catalog.load(identifier)
         commit(catalog, identifier, plan.actions(files), base, handover=handover)

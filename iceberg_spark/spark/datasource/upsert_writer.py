@@ -54,7 +54,7 @@ class UpsertWriter(DataSourceArrowWriter):
         done = [message for message in messages if isinstance(message, ChangesWritten)]
         files = _joined([message.files for message in done])
         keys = [message.keys for message in done]
-        io = storage_of(self.place, self.plan)
+        io = storage_of(self.place, self.plan.context.write)
         try:
             with removed_unless_committed(io, files.paths):
                 refuse_shared_keys(io, keys, self.equality_fields)

@@ -43,7 +43,7 @@ class BatchWriter(DataSourceArrowWriter):
         again = any(message.tried_before for message in written)
         paths = [file.file_path for file in files]
         with suppress(Exception):  # the commit has landed: strays are left to orphan removal
-            io = storage_of(self.place, self.plan)
+            io = storage_of(self.place, self.plan.context)
             remove_other_attempts(io, self.plan.context, paths, outlive=again)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
