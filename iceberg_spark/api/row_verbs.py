@@ -193,9 +193,10 @@ class RowVerbs:
             )
             plan = UpsertPlan(context, branch, snapshot_properties)
             files = write_changes(df, context, changes.io)
+            result = UpsertResult.of(files)
             changes.note(files.paths)
             changes.actions.extend(plan.actions(files))
-        return UpsertResult.of(files)
+        return result
 
     def merge(
         self,

@@ -37,7 +37,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
 from iceberg_spark.transaction.action import Action
-from iceberg_spark.transaction.commit import commit
+from iceberg_spark.transaction.commit import Handover, commit
 
 
 class Table(RowVerbs):
@@ -179,9 +179,12 @@ class Table(RowVerbs):
         return verb(self._catalog, self._loaded, self._take)
 
     def _counted(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
-        changed = counts.inserted or counts.updated or counts.deleted
-        head = self.metadata.branch_head(branch) if changed else None
-        return counts if head is None else replace(counts, metrics=dict(head.summary))
+        try:
+            changed = counts.inserted or counts.updated or counts.deleted
+            head = self.metadata.branch_head(branch) if changed else None
+            return counts if head is None else replace(counts, metrics=dict(head.summary))
+        except BaseException as error:  # an interrupt, too, must say that the commit has landed
+            raise Handover(may_have_landed=True, landed=True).unknown(error) from error
 
     def _before_retry(self) -> object:
         return self.refresh()
