@@ -118,13 +118,14 @@ class Maintenance:
             return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             files = tuple(_runner(spark)(planned.work, planned.tasks, io))
+        result = planned.result(files)  # nothing is left to do once it has landed
         with removed_unless_committed(io, [file.file_path for file in files]) as handover:
             action = planned.action(files, branch)
             self._loaded = commit(
                 self._catalog, loaded.identifier, action, loaded, handover=handover
             )
             self._take(self._loaded)
-        return planned.result(files)
+        return result
 
 
 def _search(spark: on_spark.SparkSession | None) -> FindFiles | None:
