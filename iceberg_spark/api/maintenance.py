@@ -8,7 +8,6 @@ from datetime import datetime
 
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, is_imported
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
@@ -111,7 +110,7 @@ class Maintenance:
         spark: on_spark.SparkSession | None,
     ) -> DeleteRewrite:
         loaded = self._catalog.load(self._loaded.identifier)
-        io = table_io(self._catalog, loaded)
+        io = loaded.io
         planned = planner(loaded.metadata, io, branch)
         if not planned.removed:
             self._take(loaded)

@@ -10,7 +10,7 @@ from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.engines.write_changes import write_changes
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
-from iceberg_spark.save.commit_save import commit_save, commit_upsert, storage_of
+from iceberg_spark.save.commit_save import commit_save, commit_upsert
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions, write_options
@@ -54,14 +54,14 @@ def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     place, given = TablePlace(options.path, options.storage), from_spark(frame.schema)
     if options.write_mode == "upsert":  # the rows of a key are brought together first
         changes = plan_upsert(options, given, overwrite=overwrite)
-        written = write_changes(frame, changes.context, storage_of(place, changes.context.write))
+        written = write_changes(frame, changes.context, changes.context.write.storage())
         commit_upsert(place, changes, written)
         return
     plan = plan_save(options, given, overwrite=overwrite)
     files = write_rows(
         frame,
         plan.context,
-        storage_of(place, plan.context),
+        plan.context.storage(),
         plan.align,
         engine=options.engine,
         distribution_mode=options.distribution_mode,

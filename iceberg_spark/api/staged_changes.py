@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.write_rows import RowSource, write_rows
@@ -52,7 +51,7 @@ class StagedChanges:
     @property
     def io(self) -> FileIO:
         """The storage of the table's files."""
-        return table_io(self._catalog, self.base)
+        return self.base.io
 
     def metadata(self) -> TableMetadata:
         """Return the metadata as the changes so far leave it; each is applied once."""

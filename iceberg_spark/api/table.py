@@ -23,7 +23,6 @@ from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.api.verb import newest, verb
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.engines.write_rows import write_plan
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -77,7 +76,7 @@ class Table(RowVerbs):
     @property
     def io(self) -> FileIO:
         """The storage of the table's files."""
-        return table_io(self._catalog, self._loaded)
+        return self._loaded.io
 
     @property
     def inspect(self) -> Inspect:

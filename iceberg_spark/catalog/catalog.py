@@ -16,13 +16,15 @@ from iceberg_spark.spec.updates import TableUpdate
 class LoadedTable:
     """Metadata as loaded from, or just committed to, a catalog.
 
-    `identifier` is what the catalog calls the table (a location for file-system tables). `digest`
-    is that of the metadata file's bytes, where the name alone does not prove that it is the same.
+    `identifier` is what the catalog calls the table (a location for file-system tables). `io` is
+    the storage of this table's files, which a catalog may give for each table. `digest` is that of
+    the metadata file's bytes, where the name alone does not prove that it is the same.
     """
 
     identifier: str
     metadata: TableMetadata
     metadata_location: str
+    io: FileIO = field(repr=False, compare=False)
     digest: bytes | None = field(default=None, repr=False)
 
 
@@ -40,7 +42,7 @@ class Catalog(Protocol):
         ...
 
     def io(self, location: str) -> FileIO:
-        """Return storage for files of a table at this location."""
+        """Return storage for a new table at this location; one that is there has its own `io`."""
         ...
 
     def location_of(self, identifier: str) -> str:

@@ -28,6 +28,7 @@ from iceberg_spark.catalog.metadata_file import (
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.new_version import another_came_first, create_version, unknown
 from iceberg_spark.catalog.purge import files_to_purge
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.catalog.versions import (
     VERSION_HINT,
     FoundVersion,
@@ -47,7 +48,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
@@ -71,7 +72,7 @@ class FileSystemCatalog:
     def __init__(self, name: str, properties: Mapping[str, str] | None = None) -> None:
         self._name = name
         self._properties = dict(properties or {})
-        self._io = FsspecIO(self._properties)
+        self._io = open_storage(self._properties)
 
     def __reduce__(self) -> tuple[type[FileSystemCatalog], tuple[str, dict[str, str]]]:
         return FileSystemCatalog, (self._name, self._properties)
@@ -249,7 +250,8 @@ class FileSystemCatalog:
         if other is not None:
             raise another_came_first(other)
         create_version(self._io, path, data)
-        put = LoadedTable(table, metadata, path, digest_of(data))
+        own = table_io(self._io, metadata, path)
+        put = LoadedTable(table, metadata, path, own, digest_of(data))
         try:
             self._withdraw_if_late(table, version, put, base)
         except CommitFailedException:

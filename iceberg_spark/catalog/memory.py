@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 
 from iceberg_spark.catalog.catalog import LoadedTable
@@ -23,10 +24,11 @@ from iceberg_spark.catalog.metadata_file import (
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.purge import check_purge, files_to_purge
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import CommitFailedException, NoSuchTableError, TableAlreadyExistsError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.requirements import TableRequirement
@@ -45,7 +47,7 @@ class MemoryCatalog:
     def __init__(self, name: str, properties: Mapping[str, str] | None = None) -> None:
         self._name = name
         self._properties = dict(properties or {})
-        self._io = FsspecIO(self._properties)
+        self._io = open_storage(self._properties)
 
     def __reduce__(self) -> tuple[type[MemoryCatalog], tuple[str, dict[str, str]]]:
         return MemoryCatalog, (self._name, self._properties)
@@ -79,7 +81,7 @@ class MemoryCatalog:
         found = _tables.get((self._name, identifier))
         if found is None:
             raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}'")
-        return found
+        return replace(found, io=table_io(self._io, found.metadata, found.metadata_location))
 
     def table_exists(self, identifier: str) -> bool:
         """Return whether there is a table."""
@@ -130,7 +132,7 @@ class MemoryCatalog:
         codec = codec_of(metadata.properties)
         path = metadata_location(metadata, numbered_name(version, str(uuid.uuid4()), codec))
         self._io.create_if_absent(path, encode_metadata(metadata, codec))
-        return LoadedTable(identifier, metadata, path)
+        return LoadedTable(identifier, metadata, path, table_io(self._io, metadata, path))
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Forget the table; with `purge` remove its data and metadata (`files_to_purge`)."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import CorruptFileError, InvalidOptionError
 from iceberg_spark.io import location
 from iceberg_spark.io.decoding import decoding
@@ -110,8 +111,10 @@ def load_version(
     data = io.read_bytes(path)
     digest = digest_of(data)
     if known is not None and known.digest == digest:
-        return LoadedTable(table, known.metadata, path, digest)
-    return LoadedTable(table, decode_metadata(path, data, limits_of(io.properties)), path, digest)
+        metadata = known.metadata
+    else:
+        metadata = decode_metadata(path, data, limits_of(io.properties))
+    return LoadedTable(table, metadata, path, table_io(io, metadata, path), digest)
 
 
 def digest_of(data: bytes) -> bytes:

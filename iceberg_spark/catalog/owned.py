@@ -17,24 +17,19 @@ import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file, read_metadata
+from iceberg_spark.catalog.own_folders import own_folders, whole_folder
 from iceberg_spark.catalog.versions import holds_table, newest_version
 from iceberg_spark.errors import CorruptFileError, StorageError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.properties import (
-    FOLDER_STORAGE_PATH,
-    OBJECT_STORE_PATH,
-    WRITE_DATA_PATH,
-    WRITE_METADATA_PATH,
-)
+from iceberg_spark.spec.properties import WRITE_METADATA_PATH
 
 Column: TypeAlias = Any  # pyarrow ships no types
 
 POINTERS = r"(?:\.metadata\.json(?:\.gz)?|(?:^|/)version-hint\.text)$"
 """Metadata files and hints: no snapshot has one, so what names one is wrong."""
 
-_PATHS = (WRITE_DATA_PATH, WRITE_METADATA_PATH, OBJECT_STORE_PATH, FOLDER_STORAGE_PATH)
 _LAID_OUT = re.compile(r"^(?:data|metadata|[01]{4}|[01]{8}|.*=.*)$", re.DOTALL)
 """Folders that writers make inside a table: not looked into for other tables on remote stores."""
 
@@ -173,28 +168,15 @@ def sure_folder(folder: str) -> str | None:
     return f"{kind}://{rest.rstrip('/')}"
 
 
-def own_folders(metadata: TableMetadata) -> Iterator[str]:
-    """Yield the folders that metadata names as the table's."""
-    yield metadata.location
-    for key in _PATHS:
-        folder = metadata.properties.get(key)
-        if folder:
-            yield _whole(metadata, folder)
-
-
 def _metadata_folders(
     home: str | None, table: LoadedTable
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the folders of the table's metadata files, and those of its manifests as well."""
     usual = {f"{home}/{METADATA_FOLDER}"} if home is not None else set()
     folder = table.metadata.properties.get(WRITE_METADATA_PATH)
-    set_one = sure_folder(_whole(table.metadata, folder)) if folder else None
+    set_one = sure_folder(whole_folder(table.metadata, folder)) if folder else None
     every = usual if set_one is None else usual | {set_one}
     return frozenset(usual if is_folder(table) else every), frozenset(every)
-
-
-def _whole(metadata: TableMetadata, folder: str) -> str:
-    return folder if location.is_absolute(folder) else location.join(metadata.location, folder)
 
 
 def _is_below(place: str, folder: str) -> bool:

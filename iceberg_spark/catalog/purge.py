@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
-from iceberg_spark.catalog.owned import own_folders
+from iceberg_spark.catalog.own_folders import own_folders
 from iceberg_spark.catalog.versions import is_pointer
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io import location

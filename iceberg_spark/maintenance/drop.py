@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
 from iceberg_spark.catalog.purge import check_purge
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
@@ -31,7 +30,7 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
         return
     table = catalog.load(identifier)
     check_purge(table)
-    io = table_io(catalog, table)
+    io = table.io
     own: list[str] = []
     with suppress(IcebergError):  # of a broken table what lies at its location goes
         own = _own_files(io, table)

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import Manifests, unreachable_files
@@ -89,7 +88,7 @@ def expire_snapshots(
     interrupt after the commit, too.
     """
     before = catalog.load(identifier)
-    io = table_io(catalog, before)
+    io = before.io
     check_known(before.metadata, expiry.snapshot_ids)
     find = _found_here if find_files is None else find_files
     deletion = _Deletion(io, delete_outside)

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.write.cdc_writer import UpsertedFiles
-from iceberg_spark.write.context import WriteContext
-
-
-def storage_of(place: TablePlace, context: WriteContext) -> FileIO:
-    """Return the storage that the driver's side of a save uses."""
-    catalog, _ = resolve(place.path, place.storage)
-    return catalog.io(context.table_location)
 
 
 def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -> None:
@@ -25,7 +17,7 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
     Raises what `transaction.commit.commit` raises.
     """
     catalog, identifier = resolve(place.path, place.storage)
-    io = catalog.io(plan.context.table_location)
+    io = plan.context.storage()
     with removed_unless_committed(io, [file.file_path for file in files]) as handover:
         base = None if plan.creation else catalog.load(identifier)
         actions = plan.actions(io, files)
@@ -35,7 +27,7 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
 def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:
     """Commit what the tasks of an upsert wrote; as `commit_save`."""
     catalog, identifier = resolve(place.path, place.storage)
-    io = catalog.io(plan.context.write.table_location)
+    io = plan.context.write.storage()
     with removed_unless_committed(io, files.paths) as handover:
         base = catalog.load(identifier)
         commit(catalog, identifier, plan.actions(files), base, handover=handover)

@@ -6,7 +6,7 @@ import time
 import warnings
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io
@@ -40,7 +40,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
     merged_on = None
     try:
         loaded = catalog.load(identifier)
-        metadata = loaded.metadata
+        metadata, io = loaded.metadata, loaded.io
         check_creation_options(options, metadata)
         if options.merge_schema:
             metadata = _merged(metadata, given)
@@ -48,7 +48,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
     except NoSuchTableError:
         creation = _creation(catalog, identifier, options, given)
         metadata = apply(None, creation, now_ms=int(time.time() * 1000))
-    io = table_io(catalog, LoadedTable(identifier, metadata, metadata.location))
+        io = table_io(catalog.io(metadata.location), metadata, metadata.location)
     plan = SavePlan(
         _context(metadata, io, options),
         _align_options(options),
@@ -72,7 +72,7 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
     catalog, identifier = resolve(options.path, options.storage)
     loaded = catalog.load(identifier)
     check_creation_options(options, loaded.metadata)
-    io = table_io(catalog, loaded)
+    io = loaded.io
     context = upsert_context(
         loaded.metadata,
         _context(loaded.metadata, io, options),

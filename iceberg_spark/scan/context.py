@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.field_history import UNCHANGED, FieldHistory
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -38,3 +40,7 @@ class ScanContext:
     io_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     start_snapshot_id: int | None = None
     history: FieldHistory = UNCHANGED
+
+    def storage(self) -> FileIO:
+        """Return the storage of the table's files, as driver and tasks open it."""
+        return open_storage(self.io_properties)

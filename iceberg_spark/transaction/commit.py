@@ -27,7 +27,6 @@ from tenacity import (
 )
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -166,7 +165,7 @@ class _Attempt:
         self.base = base
         self.handover = handover
         self.updates: tuple[TableUpdate, ...] = ()
-        self.io = catalog.io(identifier) if base is None else table_io(catalog, base)
+        self.io = catalog.io(identifier) if base is None else base.io
 
     def run(self, sleep: Callable[[float], None]) -> LoadedTable:
         if self.base is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -36,6 +38,10 @@ class WriteContext:
     io_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     sort_order: SortOrder = UNSORTED
     row_bytes: float | None = None
+
+    def storage(self) -> FileIO:
+        """Return the storage of the table's files, as driver and tasks open it."""
+        return open_storage(self.io_properties)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,3 +125,13 @@ def test_every_runtime_import_is_a_declared_dependency():
     own = {*sys.stdlib_module_names, *PACKAGES, "pyspark", "py4j"}
     backported = {"backports", "compression"}  # backports.zstd is the standard library's of 3.14
     assert imported - own <= declared | backported | {"backports_zstd", "grpc"}
+
+
+def test_storage_is_made_in_one_place():
+    makers = [
+        file.path
+        for file in files("iceberg_spark")
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "FsspecIO"
+    ]
+    assert set(makers) == {"iceberg_spark/io/fsspec_io.py", "iceberg_spark/io/storage.py"}

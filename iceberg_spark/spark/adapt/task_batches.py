@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import FileScanTask
@@ -23,7 +22,7 @@ def task_batches(
 
     `frame_type` is given where the frame's columns differ from the table's in what may be NULL.
     """
-    io = FsspecIO(context.io_properties)
+    io = context.storage()
     schema = context.read_schema
     expected = expected_arrow_schema(frame_type or to_spark(schema))
     for task in tasks:

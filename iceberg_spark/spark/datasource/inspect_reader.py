@@ -124,9 +124,9 @@ class InspectReader(DataSourceReader):
         metadata = table.metadata()
         request = self.pinned.request(metadata)
         expected = expected_arrow_schema(self.frame_type or to_spark(request.read_schema))
-        loaded = LoadedTable(table.path, metadata, table.metadata_location)
+        loaded = LoadedTable(table.path, metadata, table.metadata_location, table.io())
         rows = self.pinned.options.batch_rows or DEFAULT_BATCH_ROWS
-        for found in read_parts(request, loaded, table.io(), partition.parts):
+        for found in read_parts(request, loaded, loaded.io, partition.parts):
             batches = iter(found.to_batches(max_chunksize=rows))
             yield from spark_batches(batches, request.read_schema, expected)
 

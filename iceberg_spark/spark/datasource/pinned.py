@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.metadata import TableMetadata
 
 
@@ -29,7 +28,7 @@ class PinnedTable:
 
     def io(self) -> FileIO:
         """Return storage for the table's files."""
-        return FsspecIO(self.storage)
+        return open_storage(self.storage)
 
     def metadata(self) -> TableMetadata:
         """Read the pinned metadata. Raises NoSuchTableError when the table is gone."""
@@ -56,5 +55,5 @@ def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTabl
     table, _ = split_name(path)
     catalog, identifier = resolve(table, storage)
     loaded = catalog.load(identifier)
-    properties = dict(table_io(catalog, loaded).properties)
+    properties = dict(loaded.io.properties)
     return PinnedTable(table, loaded.metadata_location, properties), loaded

@@ -12,8 +12,7 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.save.commit_save import commit_upsert, storage_of
+from iceberg_spark.save.commit_save import commit_upsert
 from iceberg_spark.save.save_plan import TablePlace, UpsertPlan
 from iceberg_spark.spark.datasource.messages import ChangesWritten
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -38,7 +37,7 @@ class UpsertWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's changes; what an attempt wrote is removed when it fails."""
         context = self.plan.context
-        io = FsspecIO(context.write.io_properties)
+        io = context.write.storage()
         task = task_id()
         collector = KeyCollector(context.write, io, task)
         try:
@@ -54,7 +53,7 @@ class UpsertWriter(DataSourceArrowWriter):
         done = [message for message in messages if isinstance(message, ChangesWritten)]
         files = _joined([message.files for message in done])
         keys = [message.keys for message in done]
-        io = storage_of(self.place, self.plan.context.write)
+        io = self.plan.context.write.storage()
         try:
             with removed_unless_committed(io, files.paths):
                 refuse_shared_keys(io, keys, self.equality_fields)
@@ -70,7 +69,7 @@ class UpsertWriter(DataSourceArrowWriter):
         if messages and None not in messages:
             return
         context = self.plan.context.write
-        remove_aborted(FsspecIO(context.io_properties), context)
+        remove_aborted(context.storage(), context)
 
 
 def _joined(parts: Sequence[UpsertedFiles]) -> UpsertedFiles:

@@ -8,8 +8,7 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from iceberg_spark.io.fsspec_io import FsspecIO
-from iceberg_spark.save.commit_save import commit_save, storage_of
+from iceberg_spark.save.commit_save import commit_save
 from iceberg_spark.save.save_plan import SavePlan, TablePlace
 from iceberg_spark.spark.datasource.messages import FilesWritten
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -31,7 +30,7 @@ class BatchWriter(DataSourceArrowWriter):
         """Write one task's rows; what an attempt wrote is removed when it fails."""
         context = self.plan.context
         batches = aligned(context.schema, iterator, self.plan.align)
-        files = write_data_files(context, FsspecIO(context.io_properties), batches, task_id())
+        files = write_data_files(context, context.storage(), batches, task_id())
         return FilesWritten(files, was_tried_before())
 
     @in_worker
@@ -43,7 +42,7 @@ class BatchWriter(DataSourceArrowWriter):
         again = any(message.tried_before for message in written)
         paths = [file.file_path for file in files]
         with suppress(Exception):  # the commit has landed: strays are left to orphan removal
-            io = storage_of(self.place, self.plan.context)
+            io = self.plan.context.storage()
             remove_other_attempts(io, self.plan.context, paths, outlive=again)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -54,4 +53,4 @@ class BatchWriter(DataSourceArrowWriter):
         """
         if messages and None not in messages:
             return
-        remove_aborted(FsspecIO(self.plan.context.io_properties), self.plan.context)
+        remove_aborted(self.plan.context.storage(), self.plan.context)

@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.arrow.file_fields import ids_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.context import ScanContext
@@ -91,7 +90,7 @@ class _ReadKeys:
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        io = FsspecIO(self.context.io_properties)
+        io = self.context.storage()
         for batch in batches:
             for group in batch.column(0):
                 # Bytes that our own driver made a moment ago.

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -31,7 +30,7 @@ class _Rewrite:
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        io = FsspecIO(self.work.write.io_properties)
+        io = self.work.write.storage()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 # Bytes that our own driver made a moment ago.

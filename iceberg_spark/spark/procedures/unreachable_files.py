@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.io.places import Places
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.maintenance.reachable import (
     KEY,
     MANIFESTS,
@@ -59,7 +59,7 @@ class _ReadLive:
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        io, places = FsspecIO(self.properties), Places()
+        io, places = open_storage(self.properties), Places()
         for batch in batches:
             for files in live_files(io, pa.Table.from_batches([batch], MANIFESTS)):
                 yield from with_keys(files.cast(FILES), places).to_batches()

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
 from iceberg_spark.arrow.row_hashes import hash_rows, polars_frame
-from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import (
     ChangeRequest,
     changed_rows,
@@ -125,7 +125,7 @@ class _Read:
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        io = FsspecIO(self.request.context.io_properties)
+        io = self.request.context.storage()
         schema = self.request.schema
         expected = expected_arrow_schema(to_spark(schema))
         for batch in batches:
@@ -136,7 +136,7 @@ class _Read:
                         plain = spark_batches(shown(self.request, table), schema, expected)
                         yield from self._with_keys(table, plain)
 
-    def _rows(self, io: FsspecIO, each: _StepFile) -> Iterator[pa.Table]:
+    def _rows(self, io: FileIO, each: _StepFile) -> Iterator[pa.Table]:
         for rows, is_insert in changed_rows(self.request.context, io, each.file):
             yield with_change(rows, is_insert, each.ordinal, each.snapshot_id)
 

@@ -17,7 +17,6 @@ from iceberg_spark.formats.data_file import check_counts
 from iceberg_spark.formats.parquet_head import FooterHead, read_footer_head
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
@@ -41,7 +40,7 @@ def footers(plan: ScanPlan, rows: Longs) -> list[FooterHead | None]:
     """
     files = plan.files.select(["file_path", "file_size_in_bytes", "record_count"])
     listed = files.take(pa.array(rows)).to_pydict().values()
-    read = _Footers(FsspecIO(plan.context.io_properties), bool(plan.context.name_mapping))
+    read = _Footers(plan.context.storage(), bool(plan.context.name_mapping))
     if _are_local(plan):  # quicker than threads, for the time goes into Python
         return list(map(read.head, *listed))
     with ThreadPoolExecutor(READERS, thread_name_prefix="footers") as pool:

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write 
 from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
@@ -77,7 +76,7 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     if _asks(context, reserved.FILE_ID):
         added[_PATH] = file_field(frame, "file_path")
     if group.deletes is not None:
-        frame = live_rows(frame, added, group.deletes, plan, FsspecIO(context.io_properties))
+        frame = live_rows(frame, added, group.deletes, plan, context.storage())
     elif added:
         frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}

@@ -22,7 +22,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.row_level.position_deletes import (
     DeletesWriter,
     Positions,
@@ -91,7 +90,7 @@ def write_deletes(
     named = {task.file_path: task for task in targets}
     numbers = _numbers(named, writer.granularity)
     context = deletes_context(writer.context)
-    io = FsspecIO(context.io_properties)
+    io = context.storage()
     work = _DeletesWork(replace(writer, context=context), unique)
     total = Written()
     try:
@@ -238,7 +237,7 @@ class _DeletesWork:
                 found.append((target, gone))
         if not found or done.twice is not None:
             return done
-        new = self.writer.write(FsspecIO(self.writer.context.io_properties), found, task_id())
+        new = self.writer.write(self.writer.context.storage(), found, task_id())
         done.files += new.written
         done.replaced += new.replaced
         done.referenced += [target.file_path for target, _ in found]

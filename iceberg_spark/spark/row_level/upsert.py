@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.input_order import numbered
@@ -34,7 +33,7 @@ class UpsertTask:
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write a task's changes, then yield one row: the pickled descriptions of its files."""
-        io = FsspecIO(self.context.write.io_properties)
+        io = self.context.write.storage()
         done: UpsertedFiles | InvalidInputError
         try:
             done = write_upserts(self.context, io, batches, task_id())

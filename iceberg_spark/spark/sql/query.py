@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.dialect import Dialect
@@ -127,15 +126,12 @@ class _Planner:
         choice = {**_selected(selector), **self._as_of()}
         if selector and not choice:
             return self._metadata_table(loaded, selector)
-        return self._planned(catalog, loaded, choice)
+        return self._planned(loaded, choice)
 
     def _metadata_table(self, loaded: LoadedTable, name: str) -> QueriedTable:
         return QueriedTable(self.reference, f"{loaded.metadata_location}#{name}")
 
-    def _planned(
-        self, catalog: Catalog, loaded: LoadedTable, choice: Mapping[str, Any]
-    ) -> QueriedTable:
-        io = table_io(catalog, loaded)
+    def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
         request = ScanRequest(
             **choice,
             case_sensitive=self._setting("spark.sql.caseSensitive", "false"),
@@ -149,7 +145,9 @@ class _Planner:
             row_filter=And(tuple(taken)) if taken else None,
             selected_fields=self._columns(names),
         )
-        planned = plan(loaded.metadata, io, scan_context(loaded.metadata, pruned, io.properties))
+        planned = plan(
+            loaded.metadata, loaded.io, scan_context(loaded.metadata, pruned, loaded.io.properties)
+        )
         return QueriedTable(self.reference, planned, texts, left_out)
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:

@@ -16,7 +16,6 @@ from pyspark.sql import functions as sf
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.map_arrow import by_position
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -50,7 +49,7 @@ class DescribeTask:
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each file: its pickled entry, None without rows, or our own error."""
-        describe = describer(self.context, FsspecIO(self.context.io_properties))
+        describe = describer(self.context, self.context.storage())
         for batch in batches:
             found: list[DataFile | IcebergError | None] = []
             for path, size in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -70,7 +69,7 @@ def write_natively(
     Everything lies in a folder of the write's own below the data folder; on any error that folder
     is emptied.
     """
-    io = FsspecIO(context.io_properties)
+    io = context.storage()
     folder = _new_folder(io, context)
     try:
         table = by_position(frame).select(

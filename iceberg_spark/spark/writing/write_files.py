@@ -15,7 +15,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.session.engine import Engine
@@ -54,7 +53,7 @@ class WriteTask:
 
         Beside them it says whether an attempt before this one failed.
         """
-        io = FsspecIO(self.context.io_properties)
+        io = self.context.storage()
         rows = aligned(self.context.schema, batches, self.options)
         files = write_data_files(self.context, io, rows, task_id())
         done = pickle.dumps((files, was_tried_before()))
@@ -91,7 +90,7 @@ def write_frame(
 def _write_by_arrow(
     frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
 ) -> tuple[DataFile, ...]:
-    io = FsspecIO(context.io_properties)
+    io = context.storage()
     shuffle = shuffle_of(context, asked, frame.sparkSession)
     try:
         with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):

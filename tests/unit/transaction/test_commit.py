@@ -100,6 +100,7 @@ def test_a_retried_fast_append_writes_one_new_manifest_list_and_no_manifest():
             return create(self, path)
 
     catalog._io = Noting()
+    table = catalog.load(table.identifier)
     table = commit(catalog, table.identifier, AppendFiles([file(table, "a")], merge=False), table)
     assert catalog.commits == 2
     assert [name[:5] for name in written if name.startswith("snap-")] == ["snap-"] * 2

@@ -1,0 +1,30 @@
+"""The folders that metadata names as its table's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iceberg_spark.io import location
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import (
+    FOLDER_STORAGE_PATH,
+    OBJECT_STORE_PATH,
+    WRITE_DATA_PATH,
+    WRITE_METADATA_PATH,
+)
+
+_PATHS = (WRITE_DATA_PATH, WRITE_METADATA_PATH, OBJECT_STORE_PATH, FOLDER_STORAGE_PATH)
+
+
+def own_folders(metadata: TableMetadata) -> Iterator[str]:
+    """Yield the table's location and the folders of its properties `write.*.path`, as they say."""
+    yield metadata.location
+    for key in _PATHS:
+        folder = metadata.properties.get(key)
+        if folder:
+            yield whole_folder(metadata, folder)
+
+
+def whole_folder(metadata: TableMetadata, folder: str) -> str:
+    """Return a folder that a property names, which may be relative to the table's location."""
+    return folder if location.is_absolute(folder) else location.join(metadata.location, folder)
