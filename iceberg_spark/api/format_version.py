@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spec.format_version import WRITTEN
 from iceberg_spark.spec.properties import FORMAT_VERSION, int_property
-
-_NEWEST_WRITTEN = 2
 
 
 def check_writable_version(properties: Mapping[str, str]) -> None:
     """Refuse properties that would make a table one that can't be written (UnsupportedError)."""
     version = int_property(properties, FORMAT_VERSION)
-    if version > _NEWEST_WRITTEN:
+    if version > max(WRITTEN):
         raise UnsupportedError(
             f"Property '{FORMAT_VERSION}' is {version}: tables of format version 3 and up can't "
             "be written yet; use 1 or 2"

@@ -10,6 +10,7 @@ from iceberg_spark.api.schema_input import SchemaInput, TypeInput, as_schema, as
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.expr.coerce import Exact, coerce
 from iceberg_spark.expr.nodes import BoundReference
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_evolution import SchemaUpdate
@@ -175,7 +176,7 @@ class UpdateSchema:
         """Return a default in canonical form."""
         if value is None:
             return None
-        if self._update.format_version < 3:
+        if not rules_of(self._update.format_version).has_defaults:
             raise InvalidSchemaError(
                 f"Column '{name}' can't have a default: that needs format-version 3, and the "
                 f"table has {self._update.format_version}; add it without one"

@@ -243,7 +243,7 @@ def _position_deletes(metadata: TableMetadata, partition: StructType) -> Schema:
     ]
     if not partition.fields:
         del fields[3]
-    if metadata.format_version > 2:
+    if metadata.rules.has_row_lineage:
         fields.append(_optional(_CONTENT_OFFSET_ID, "content_offset", _LONG))
         fields.append(_optional(_CONTENT_SIZE_ID, "content_size_in_bytes", _LONG))
     return Schema(*fields)

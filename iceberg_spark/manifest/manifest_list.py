@@ -20,6 +20,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, limits_of
 from iceberg_spark.manifest.from_manifest import manifest_file_from_manifest
 from iceberg_spark.manifest.schemas import MANIFEST_FILE_NAME, manifest_file_struct
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.manifest_file import FieldSummary, ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
@@ -130,9 +131,10 @@ def write_manifest_list(
         "parent-snapshot-id": _text(snapshot.parent_snapshot_id),
         "format-version": str(format_version),
     }
-    if format_version > 1:
+    rules = rules_of(format_version)
+    if rules.has_sequence_numbers:
         metadata["sequence-number"] = str(snapshot.sequence_number)
-    if format_version > 2 and snapshot.first_row_id is not None:
+    if rules.has_row_lineage and snapshot.first_row_id is not None:
         metadata["first-row-id"] = str(snapshot.first_row_id)
     avro = avro_record(struct, MANIFEST_FILE_NAME)
     with io.create(path) as out:
@@ -154,7 +156,7 @@ def _assigned(manifest: ManifestFile, snapshot: Snapshot, format_version: int) -
             f"Manifest {manifest.manifest_path} has no sequence number but was added by snapshot "
             f"{added_by}, not by {snapshot.snapshot_id}"
         )
-    if format_version == 1:
+    if not rules_of(format_version).has_delete_files:
         if manifest.content is ManifestContent.DELETES:
             raise InvalidInputError(
                 f"Manifest {manifest.manifest_path} holds deletes; format version 1 has none"

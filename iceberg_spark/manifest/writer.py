@@ -30,6 +30,7 @@ from iceberg_spark.manifest.schemas import (
 )
 from iceberg_spark.manifest.summaries import count, field_summaries, min_data_sequence_number
 from iceberg_spark.spec.data_file import ManifestEntry, ManifestEntryStatus
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.partition_json import fields_to_json
@@ -161,7 +162,7 @@ def _with_snapshot_id(table: Table, snapshot_id: int | None) -> Table:
 
 
 def _check(table: Table, format_version: int, content: ManifestContent, path: str) -> None:
-    if format_version == 1:
+    if not rules_of(format_version).has_delete_files:
         if content is ManifestContent.DELETES:
             raise InvalidInputError(f"Manifest {path}: tables of format version 1 have no deletes")
         return
@@ -210,7 +211,7 @@ def _metadata(
         "partition-spec-id": str(spec.spec_id),
         "format-version": str(format_version),
     }
-    if format_version > 1:
+    if rules_of(format_version).has_sequence_numbers:
         out["content"] = _CONTENT_TEXT[content]
     return out
 

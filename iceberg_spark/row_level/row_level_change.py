@@ -80,7 +80,7 @@ class RowLevelMode:
     @classmethod
     def of(cls, metadata: TableMetadata, verb: str) -> RowLevelMode:
         """Return what a table says. Raises UnsupportedError for format version 1."""
-        if metadata.format_version == 1:
+        if not metadata.rules.has_delete_files:
             raise UnsupportedError(
                 f"Row-level changes of {metadata.location} need its format-version to be 2; it "
                 "has 1. Set the table property format-version to 2 first"

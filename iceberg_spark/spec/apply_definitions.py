@@ -111,7 +111,7 @@ def add_spec(state: ApplyState, spec: PartitionSpec) -> ApplyState:
     if known is not None:
         return replace(state, last_spec_id=known.spec_id)
     check_added_spec(spec, _current_schema(metadata))
-    if metadata.format_version == 1 and not has_sequential_ids(spec):
+    if metadata.rules.needs_sequential_partition_ids and not has_sequential_ids(spec):
         raise ValidationException(f"Format v1 needs partition field ids 1000, 1001, ...: {spec}")
     number = max(metadata.partition_specs, default=-1) + 1
     changed = state.but(

@@ -52,11 +52,11 @@ def add_snapshot(state: ApplyState, snapshot: Snapshot) -> ApplyState:
         raise ValidationException(f"There is a snapshot {snapshot.snapshot_id} already")
     _check_time(metadata, snapshot)
     changes: dict[str, Any] = {"snapshots": {**metadata.snapshots, snapshot.snapshot_id: snapshot}}
-    if metadata.format_version >= 2:
+    if metadata.rules.has_sequence_numbers:
         changes["last_sequence_number"] = _next_sequence_number(metadata, snapshot)
     elif snapshot.sequence_number != 0:
         raise ValidationException("Format v1 has no sequence numbers; the snapshot's must be 0")
-    if metadata.format_version >= 3:
+    if metadata.rules.has_row_lineage:
         changes["next_row_id"] = _next_row_id(metadata, snapshot)
     return replace(state.but(**changes), added=state.added | {snapshot.snapshot_id})
 

@@ -16,7 +16,8 @@ from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_definitions import apply_definition
 from iceberg_spark.spec.apply_snapshots import apply_snapshot, corrected_log
 from iceberg_spark.spec.apply_state import ApplyState
-from iceberg_spark.spec.metadata import SUPPORTED_FORMAT_VERSIONS, TableMetadata
+from iceberg_spark.spec.format_version import FORMAT_VERSIONS, READ_VERSIONS, rules_of
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_validation import validate
 from iceberg_spark.spec.partition import FIRST_PARTITION_FIELD_ID
 from iceberg_spark.spec.properties import DEFAULT_FORMAT_VERSION, check_not_reserved
@@ -66,7 +67,7 @@ def _empty(changes: tuple[u.TableUpdate, ...]) -> TableMetadata:
         last_partition_id=FIRST_PARTITION_FIELD_ID - 1,
         sort_orders={},
         default_sort_order_id=_UNSET,
-        next_row_id=0 if version >= 3 else None,
+        next_row_id=0 if rules_of(version).has_row_lineage else None,
     )
 
 
@@ -106,9 +107,10 @@ def _step(state: ApplyState, update: u.TableUpdate) -> ApplyState:
 
 
 def _supported(version: int) -> int:
-    if version not in SUPPORTED_FORMAT_VERSIONS:
-        known = ", ".join(str(one) for one in SUPPORTED_FORMAT_VERSIONS)
-        raise UnsupportedError(f"format-version {version} is not supported; supported: {known}")
+    if version not in FORMAT_VERSIONS:
+        raise UnsupportedError(
+            f"format-version {version} is not supported; supported: {READ_VERSIONS}"
+        )
     return version
 
 
@@ -123,7 +125,7 @@ def _upgrade(state: ApplyState, version: int) -> ApplyState:
     return state.but(
         format_version=version,
         table_uuid=metadata.table_uuid or str(uuid.uuid4()),  # v1 could do without, v2 can't
-        next_row_id=(metadata.next_row_id or 0) if version >= 3 else None,
+        next_row_id=(metadata.next_row_id or 0) if rules_of(version).has_row_lineage else None,
     )
 
 

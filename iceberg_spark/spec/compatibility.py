@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.partition import (
     FIRST_PARTITION_FIELD_ID,
     PartitionField,
@@ -187,9 +188,10 @@ def _field_problems(schema: Schema, field_id: int, format_version: int) -> Itera
     child = schema.find_field(field_id)
     name, kind = schema.find_column_name(field_id), child.field_type
     has_default = child.initial_default is not None or child.write_default is not None
-    if format_version < 3 and isinstance(kind, V3_TYPES):
+    rules = rules_of(format_version)
+    if not rules.has_new_types and isinstance(kind, V3_TYPES):
         yield f"column '{name}' has type {kind}, which needs format-version 3"
-    if format_version < 3 and child.initial_default is not None:
+    if not rules.has_defaults and child.initial_default is not None:
         yield f"column '{name}' has an initial default, which needs format-version 3"
     if isinstance(kind, _ALWAYS_NULL) and has_default:
         yield f"column '{name}' of type {kind} can't have a default"

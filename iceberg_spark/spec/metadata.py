@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceberg_spark.errors import NoSuchSnapshotError
+from iceberg_spark.spec.format_version import FormatVersion, rules_of
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import (
@@ -20,8 +21,6 @@ from iceberg_spark.spec.snapshot import (
     SnapshotRef,
 )
 from iceberg_spark.spec.sort import SortOrder
-
-SUPPORTED_FORMAT_VERSIONS = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,11 @@ class TableMetadata:
     next_row_id: int | None = None
     encryption_keys: tuple[Mapping[str, Any], ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rules(self) -> FormatVersion:
+        """What tables of this format version have."""
+        return rules_of(self.format_version)
 
     @property
     def schema(self) -> Schema:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
+from iceberg_spark.spec.format_version import FORMAT_VERSIONS, READ_VERSIONS
 from iceberg_spark.spec.json_node import (
     as_int,
     as_list,
@@ -21,7 +22,7 @@ from iceberg_spark.spec.json_node import (
     text_map,
     unknown_members,
 )
-from iceberg_spark.spec.metadata import SUPPORTED_FORMAT_VERSIONS, TableMetadata
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_validation import by_id, validate
 from iceberg_spark.spec.partition import FIRST_PARTITION_FIELD_ID, PartitionSpec
 from iceberg_spark.spec.partition_json import (
@@ -118,10 +119,10 @@ def _format_version(members: Mapping[str, Any]) -> int:
     version = required(members, "format-version", as_int)
     if version < 1:
         raise CorruptFileError(f"'format-version' is {version}, versions start at 1")
-    if version not in SUPPORTED_FORMAT_VERSIONS:
-        known = ", ".join(str(one) for one in SUPPORTED_FORMAT_VERSIONS)
+    if version not in FORMAT_VERSIONS:
         raise UnsupportedError(
-            f"The table has format-version {version}; this version of the library reads {known}"
+            f"The table has format-version {version}; this version of the library reads "
+            f"{READ_VERSIONS}"
         )
     return version
 
@@ -218,20 +219,20 @@ def metadata_to_dict(metadata: TableMetadata) -> dict[str, Any]:
 
     Format v1 also gets `schema` and `partition-spec` for old readers and no sequence number.
     """
-    version = metadata.format_version
-    node: dict[str, Any] = {"format-version": version}
+    rules = metadata.rules
+    node: dict[str, Any] = {"format-version": rules.number}
     if metadata.table_uuid:
         node["table-uuid"] = metadata.table_uuid
     node["location"] = metadata.location
-    if version > 1:
+    if rules.has_sequence_numbers:
         node["last-sequence-number"] = metadata.last_sequence_number
     node["last-updated-ms"] = metadata.last_updated_ms
     node["last-column-id"] = metadata.last_column_id
-    if version == 1:
+    if rules.repeats_current:
         node["schema"] = schema_to_dict(metadata.schema)
     node["current-schema-id"] = metadata.current_schema_id
     node["schemas"] = [schema_to_dict(schema) for schema in metadata.schemas.values()]
-    if version == 1:
+    if rules.repeats_current:
         node["partition-spec"] = fields_to_json(metadata.spec)
     node["default-spec-id"] = metadata.default_spec_id
     node["partition-specs"] = [spec_to_dict(spec) for spec in metadata.partition_specs.values()]
@@ -246,10 +247,10 @@ def _snapshots_to_dict(metadata: TableMetadata) -> dict[str, Any]:
     current = metadata.current_snapshot_id
     node: dict[str, Any] = {
         "current-snapshot-id": (
-            NO_SNAPSHOT if current is None and metadata.format_version < 3 else current
+            NO_SNAPSHOT if current is None and not metadata.rules.has_row_lineage else current
         )
     }
-    if metadata.format_version >= 3:
+    if metadata.rules.has_row_lineage:
         node["next-row-id"] = metadata.next_row_id or 0
     if metadata.encryption_keys:
         node["encryption-keys"] = [dict(key) for key in metadata.encryption_keys]

@@ -52,7 +52,7 @@ def _check_defaults(metadata: TableMetadata) -> None:
 
 
 def _check_sequence_numbers(metadata: TableMetadata) -> None:
-    if metadata.format_version == 1 and metadata.last_sequence_number != 0:
+    if not metadata.rules.has_sequence_numbers and metadata.last_sequence_number != 0:
         raise CorruptFileError(
             f"'last-sequence-number' is {metadata.last_sequence_number}, "
             "but format v1 has no sequence numbers"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.types import (
     DateType,
     DecimalType,
@@ -27,13 +28,13 @@ def can_promote(narrow: IcebergType, wide: IcebergType, format_version: int = 2)
         case DecimalType() as less, DecimalType() as more:
             return less.scale == more.scale and less.precision < more.precision
         case DateType(), TimestampType() | TimestampNanoType():
-            return format_version >= 3
+            return rules_of(format_version).has_new_types
         case UnknownType(), kind:
-            return format_version >= 3 and not isinstance(kind, UnknownType)
+            return rules_of(format_version).has_new_types and not isinstance(kind, UnknownType)
         case _:
             return False
 
 
 def allowed_promotions(format_version: int) -> str:
     """Return for people what may be promoted in tables of a format version."""
-    return f"{ALLOWED}; {ALLOWED_FROM_V3}" if format_version >= 3 else ALLOWED
+    return f"{ALLOWED}; {ALLOWED_FROM_V3}" if rules_of(format_version).has_new_types else ALLOWED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.json_node import (
     as_int,
     as_list,
@@ -99,7 +100,8 @@ def _manifests(
         return None  # with both, the list is the one that counts (as in Java)
     nodes = optional(members, "manifests", as_list)
     if nodes is None:
-        need = "'manifest-list' or 'manifests'" if format_version == 1 else "'manifest-list'"
+        inline = rules_of(format_version).inlines_manifests
+        need = "'manifest-list' or 'manifests'" if inline else "'manifest-list'"
         raise CorruptFileError(f"A snapshot needs {need}: {members.get('snapshot-id')}")
     return tuple(as_text(node, "'manifests'") for node in nodes)
 

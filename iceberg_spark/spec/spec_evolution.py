@@ -51,7 +51,7 @@ class SpecUpdate:
     def __init__(self, metadata: TableMetadata) -> None:
         self.spec = metadata.spec
         self.schema = metadata.schema
-        self._version = metadata.format_version
+        self._rules = metadata.rules
         self._former = [part for spec in _by_id(metadata) for part in spec.fields]
         self._last_id = metadata.last_partition_id
         self._deletes: set[int] = set()
@@ -136,7 +136,7 @@ class SpecUpdate:
 
     def reorder(self, names: Sequence[str]) -> None:
         """Give the fields another order: all names as they are after the update."""
-        if self._version < 2:
+        if self._rules.needs_sequential_partition_ids:
             raise InvalidSchemaError(
                 "Partition fields can't be reordered in format-version 1, whose field ids follow "
                 "their order; upgrade the table: update_properties().set({'format-version': '2'})"
@@ -148,7 +148,7 @@ class SpecUpdate:
         fields = [
             self._kept(part)
             for part in self.spec.fields
-            if self._version < 2 or part.field_id not in self._deletes
+            if self._rules.needs_sequential_partition_ids or part.field_id not in self._deletes
         ]
         fields += self._adds
         return PartitionSpec(self.spec.spec_id, self._ordered(fields), self.spec.extra)
@@ -173,7 +173,7 @@ class SpecUpdate:
     def _recycled_or_new(
         self, source_id: int, transform: Transform, name: str | None
     ) -> PartitionField:
-        if self._version >= 2:
+        if not self._rules.needs_sequential_partition_ids:
             for part in self._former:
                 alike = part.source_ids == (source_id,) and part.transform == transform
                 if alike and name in (None, part.name):

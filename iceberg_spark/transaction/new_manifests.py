@@ -56,7 +56,7 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
                 f"File {file.file_path} has {len(file.partition)} partition values; spec "
                 f"{spec.spec_id} has {len(spec.fields)} fields"
             )
-        if file.content is not DataFileContent.DATA and base.format_version == 1:
+        if file.content is not DataFileContent.DATA and not base.rules.has_delete_files:
             raise UnsupportedError(
                 f"Delete file {file.file_path} can't be added: row-level deletes need the table's "
                 "format-version to be 2; this table has 1"

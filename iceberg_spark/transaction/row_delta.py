@@ -78,7 +78,7 @@ class RowDelta:
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that make the change on this base."""
-        if base.format_version == 1:
+        if not base.rules.has_delete_files:
             raise UnsupportedError(
                 f"Row-level changes of {base.location} need its format-version to be 2; it has 1. "
                 "Set the table property format-version to 2 first"

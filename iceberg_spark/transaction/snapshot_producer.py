@@ -24,6 +24,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.from_manifest import counted
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.format_version import WRITTEN_VERSIONS
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_path import partition_path
@@ -47,7 +48,6 @@ from iceberg_spark.spec.updates import AddSnapshot, SetSnapshotRef
 from iceberg_spark.transaction.action import ActionCommit
 
 _LARGEST_ID = (1 << 63) - 1
-_NEWEST_WRITTEN_FORMAT = 2
 
 
 class SnapshotProducer:
@@ -111,10 +111,10 @@ class SnapshotProducer:
 
     def parent(self, base: TableMetadata) -> Snapshot | None:
         """Return the branch's head. Raises NoSuchSnapshotError, InvalidInputError for a tag."""
-        if base.format_version > _NEWEST_WRITTEN_FORMAT:
+        if not base.rules.is_written:
             raise UnsupportedError(
                 f"Writing to tables of format-version {base.format_version} is not supported yet "
-                f"({base.location}); format-version 1 and 2 can be written"
+                f"({base.location}); format-version {WRITTEN_VERSIONS} can be written"
             )
         ref = base.refs.get(self.branch)
         if ref is not None and not ref.is_branch:
@@ -230,13 +230,13 @@ class SnapshotProducer:
 
 def _with_counts(base: TableMetadata, io: FileIO, manifest: ManifestFile) -> ManifestFile:
     """Return a manifest with the counts that lists of v1 tables may leave out and v2 ones not."""
-    if base.format_version == 1 or manifest.deleted_rows_count is not None:
+    if not base.rules.has_sequence_numbers or manifest.deleted_rows_count is not None:
         return manifest
     return counted(io, manifest, base.partition_specs[manifest.partition_spec_id], base)
 
 
 def _next_sequence_number(base: TableMetadata) -> int:
-    return 0 if base.format_version == 1 else base.last_sequence_number + 1
+    return base.last_sequence_number + 1 if base.rules.has_sequence_numbers else 0
 
 
 def _moved(ref: SnapshotRef | None, snapshot_id: int) -> SnapshotRef:

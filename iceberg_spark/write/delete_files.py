@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.write.context import WriteContext
 
 DELETES = "-deletes"
@@ -16,7 +17,7 @@ numbers = count(1)
 
 def check_takes_deletes(context: WriteContext) -> None:
     """Raise UnsupportedError for a format version without delete files."""
-    if context.format_version < 2:
+    if not rules_of(context.format_version).has_delete_files:
         raise UnsupportedError(
             f"Table {context.table_location} has format version {context.format_version}, which "
             "has no delete files; upgrade it by setting format-version to 2"

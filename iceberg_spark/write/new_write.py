@@ -11,6 +11,7 @@ from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.format_version import WRITTEN_VERSIONS
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -26,7 +27,6 @@ from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import check_locations
 from iceberg_spark.write.open_file import data_shape
 
-_WRITABLE_VERSIONS = (1, 2)
 _FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
 _NEWER_TYPES = (UnknownType, TimestampNanoType, TimestamptzNanoType)
 _KEEPS_ORDER = (IdentityTransform, TruncateTransform)
@@ -100,10 +100,10 @@ def _row_bytes(metadata: TableMetadata) -> float | None:
 
 
 def _check_table(metadata: TableMetadata) -> None:
-    if metadata.format_version not in _WRITABLE_VERSIONS:
+    if not metadata.rules.is_written:
         raise UnsupportedError(
             f"Table {metadata.location} has format version {metadata.format_version}; this "
-            "version of the library writes versions 1 and 2"
+            f"version of the library writes versions {WRITTEN_VERSIONS}"
         )
     check_locations(metadata.properties)
     to_arrow(metadata.schema)  # raises for types that have no Arrow form

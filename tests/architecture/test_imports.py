@@ -135,3 +135,23 @@ def test_storage_is_made_in_one_place():
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "FsspecIO"
     ]
     assert set(makers) == {"iceberg_spark/io/fsspec_io.py", "iceberg_spark/io/storage.py"}
+
+
+LAID_OUT_BY_VERSION = {
+    "iceberg_spark/manifest/schemas.py",
+    "iceberg_spark/spec/format_version.py",
+}
+
+
+@pytest.mark.parametrize("file", files("iceberg_spark"), ids=lambda file: file.path)
+def test_format_versions_are_compared_in_one_place(file: SourceFile):
+    """Elsewhere code asks what a version has: `metadata.rules.has_delete_files`."""
+    compared = [
+        ast.unparse(node)
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Compare)
+        and ast.unparse(node.left).endswith("format_version")
+        and isinstance(node.comparators[0], ast.Constant)
+        and isinstance(node.comparators[0].value, int)
+    ]
+    assert compared == [] or file.path in LAID_OUT_BY_VERSION

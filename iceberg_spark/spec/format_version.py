@@ -1,0 +1,78 @@
+"""What tables of each format version have: the one place that compares versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FormatVersion:
+    """The rules of one format version (specification: "Format Versioning", appendix E).
+
+    `is_written` says whether this library writes such tables, or only reads them. Structs of
+    manifests and manifest lists are laid out by version in `manifest/schemas`.
+    """
+
+    number: int
+    is_written: bool
+    has_sequence_numbers: bool
+    """And with them delete files, content of manifests, and counts that manifest lists require."""
+    repeats_current: bool
+    """Metadata repeats the current schema and spec outside their lists, for old readers."""
+    inlines_manifests: bool
+    """A snapshot may name its manifests itself, without a manifest list."""
+    needs_sequential_partition_ids: bool
+    """Partition field ids are 1000, 1001, ...: a field that is removed becomes void."""
+    has_row_lineage: bool
+    has_defaults: bool
+    has_new_types: bool
+    """Types of v3, and promotions to them and of dates."""
+
+    @property
+    def has_delete_files(self) -> bool:
+        """Whether rows can be deleted by delete files, which sequence numbers put in order."""
+        return self.has_sequence_numbers
+
+
+_V1 = FormatVersion(
+    1,
+    is_written=True,
+    has_sequence_numbers=False,
+    repeats_current=True,
+    inlines_manifests=True,
+    needs_sequential_partition_ids=True,
+    has_row_lineage=False,
+    has_defaults=False,
+    has_new_types=False,
+)
+_V2 = FormatVersion(
+    2,
+    is_written=True,
+    has_sequence_numbers=True,
+    repeats_current=False,
+    inlines_manifests=False,
+    needs_sequential_partition_ids=False,
+    has_row_lineage=False,
+    has_defaults=False,
+    has_new_types=False,
+)
+_V3 = FormatVersion(
+    3,
+    is_written=False,
+    has_sequence_numbers=True,
+    repeats_current=False,
+    inlines_manifests=False,
+    needs_sequential_partition_ids=False,
+    has_row_lineage=True,
+    has_defaults=True,
+    has_new_types=True,
+)
+FORMAT_VERSIONS = {each.number: each for each in (_V1, _V2, _V3)}
+WRITTEN = tuple(number for number, rules in FORMAT_VERSIONS.items() if rules.is_written)
+WRITTEN_VERSIONS = " and ".join(map(str, WRITTEN))
+READ_VERSIONS = ", ".join(str(each) for each in FORMAT_VERSIONS)
+
+
+def rules_of(format_version: int) -> FormatVersion:
+    """Return the rules of a version that `FORMAT_VERSIONS` has (metadata of others isn't read)."""
+    return FORMAT_VERSIONS[format_version]
