@@ -29,6 +29,7 @@ class Suite:
     options: tuple[str, ...] = ()
     environment: str = ".venv"
     shares: bool = False  # the machine, with another suite
+    covers: bool = False  # lines it ran count for the coverage of the whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ class Count:
         return f"{ends}, {self.skipped} skipped" if self.skipped else ends
 
 
+COVERED = ("--cov", "--cov-report=", "--cov-fail-under=0")
+"""Each suite leaves a file; what all of them reached is judged at the end."""
+
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """No test runs so long that optimised machine code pays: compiling it took 43% of a JVM's time."""
 
@@ -63,10 +67,11 @@ SUITES = {
             "tests/fuzz",
             "tests/architecture",
         ),
-        ("-n", "2", f"--ignore={WHEEL_TEST}", "--cov", "--cov-report=term"),
+        ("-n", "2", f"--ignore={WHEEL_TEST}"),
+        covers=True,
     ),
-    "oracle": Suite(("tests/oracle",), shares=True),
-    "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST), shares=True),
+    "oracle": Suite(("tests/oracle",), shares=True, covers=True),
+    "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST), shares=True, covers=True),
     "spark-4.3": Suite(("tests/spark",), ("-m", "not slow"), ".venv-4.3", shares=True),
 }
 
@@ -80,6 +85,7 @@ def run(name: str, suite: Suite) -> Count:
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": str(python),
         "SPARK_CONF_DIR": str(ROOT / "conf"),
+        "COVERAGE_FILE": str(coverage_file(name)),
         "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip(),
     }
     print(f"=== {name}: {' '.join(folders)} ({suite.environment})", flush=True)
@@ -88,7 +94,7 @@ def run(name: str, suite: Suite) -> Count:
         report = Path(folder) / "report.xml"
         command = [str(python), "-m", "pytest", "-q", "--durations=5", f"--junitxml={report}"]
         done = subprocess.run(
-            [*command, *suite.options, *folders],
+            [*command, *suite.options, *(COVERED if suite.covers else ()), *folders],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -106,6 +112,26 @@ def run(name: str, suite: Suite) -> Count:
     lines.append(f"=== {name}: {count} in {time.monotonic() - started:.0f} s")
     print("\n".join(lines), flush=True)
     return count
+
+
+def coverage_file(name: str) -> Path:
+    """Where a suite leaves what it reached."""
+    return ROOT / f".coverage.{name}"
+
+
+def judged_coverage(names: Sequence[str]) -> Count:
+    """One failure where the suites together reach too little; nothing unless all of them ran."""
+    covering = [name for name, suite in SUITES.items() if suite.covers]
+    if not set(covering) <= set(names):
+        return Count()
+    coverage = [sys.executable, "-m", "coverage"]
+    found = [str(coverage_file(name)) for name in covering]
+    for arguments in (["combine", *found], ["report"]):
+        done = subprocess.run([*coverage, *arguments], cwd=ROOT, check=False)
+        if done.returncode:
+            print(f"=== coverage: {arguments[0]} ended with {done.returncode}: see above")
+            return Count(failed=1)
+    return Count()
 
 
 def count_of(report: Path) -> Count:
@@ -134,6 +160,7 @@ def main(names: Sequence[str]) -> int:
     with ThreadPoolExecutor(2) as lanes:
         sharing = [name for name in chosen if SUITES[name].shares]
         total = sum(lanes.map(lambda name: run(name, SUITES[name]), sharing), total)
+    total += judged_coverage(chosen)
     print(f"\n{total}", flush=True)
     return 1 if total.failed else 0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.run_tests import SUITES, Count, count_of
+from scripts.run_tests import SUITES, Count, count_of, judged_coverage
 from tests.architecture.source import SourceFile, files, names_used
 
 TESTS = [file for file in files("tests") if file.path.rpartition("/")[2].startswith("test_")]
@@ -28,3 +28,8 @@ def test_totals_count_an_error_as_a_failure(tmp_path):
         '<testsuites><testsuite tests="7" failures="1" errors="2" skipped="1"/></testsuites>'
     )
     assert str(count_of(report) + Count(passed=1)) == "4 passed, 3 failed, 1 skipped"
+
+
+def test_coverage_is_judged_only_where_every_covering_suite_ran():
+    assert str(judged_coverage(["unit", "spark-4.3"])) == "0 passed, 0 failed"
+    assert {name for name, suite in SUITES.items() if suite.covers} == {"unit", "oracle", "spark"}
