@@ -3,7 +3,7 @@
     python scripts/run_tests.py [unit] [spark] [oracle] [spark-4.3]
 
 Suites without Spark run in two processes; each suite with Spark runs in one, so that its tests
-share a JVM. Such tests wait as much as they work, so two suites run beside each other; what
+share a JVM. Such tests wait as much as they work, so these suites run beside each other; what
 they print comes when they end.
 """
 
@@ -28,7 +28,7 @@ class Suite:
     folders: tuple[str, ...]
     options: tuple[str, ...] = ()
     environment: str = ".venv"
-    shares: bool = False  # the machine, with another suite
+    shares: bool = False  # the machine, with other suites
     covers: bool = False  # lines it ran count for the coverage of the whole
 
 
@@ -157,8 +157,8 @@ def main(names: Sequence[str]) -> int:
     chosen = list(names or SUITES)
     alone = [name for name in chosen if not SUITES[name].shares]
     total = sum((run(name, SUITES[name]) for name in alone), Count())
-    with ThreadPoolExecutor(2) as lanes:
-        sharing = [name for name in chosen if SUITES[name].shares]
+    sharing = [name for name in chosen if SUITES[name].shares]
+    with ThreadPoolExecutor(len(sharing) or 1) as lanes:
         total = sum(lanes.map(lambda name: run(name, SUITES[name]), sharing), total)
     total += judged_coverage(chosen)
     print(f"\n{total}", flush=True)
