@@ -96,7 +96,7 @@ def _delete_file(file: DataFile) -> DeleteFile:
         file_size_in_bytes=file.file_size_in_bytes,
         record_count=file.record_count,
         data_sequence_number=0,
-        spec_id=file.spec_id,
+        spec_id=file.partition_spec_id,
         referenced_data_file=file.referenced_data_file,
     )
 

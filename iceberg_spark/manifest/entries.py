@@ -64,7 +64,7 @@ def data_files(table: Table, spec_id: int, partition_type: StructType) -> list[D
     if PARTITION in table.column_names:
         held[PARTITION] = _tuples(concat(table.column(PARTITION)), partition_type)
     return [
-        DataFile(spec_id=spec_id, **dict(zip(held, row, strict=True)))
+        DataFile(partition_spec_id=spec_id, **dict(zip(held, row, strict=True)))
         for row in zip(*held.values(), strict=True)
     ]
 

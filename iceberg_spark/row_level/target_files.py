@@ -144,7 +144,7 @@ def data_file(task: FileScanTask) -> DataFile:
         partition=task.partition,
         record_count=task.record_count,
         file_size_in_bytes=task.file_size_in_bytes,
-        spec_id=task.spec_id,
+        partition_spec_id=task.spec_id,
     )
 
 
@@ -157,6 +157,6 @@ def delete_file(file: DeleteFile, task: FileScanTask) -> DataFile:
         partition=task.partition,
         record_count=file.record_count,
         file_size_in_bytes=file.file_size_in_bytes,
-        spec_id=file.spec_id,
+        partition_spec_id=file.spec_id,
         referenced_data_file=file.referenced_data_file,
     )

@@ -36,7 +36,7 @@ class UpsertRows:
     ) -> None:
         self._reached = context.reached_specs
         self._branch = branch
-        used = {file.spec_id for file in deletes}
+        used = {file.partition_spec_id for file in deletes}
         self._specs = [spec for spec in context.delete_specs if spec.spec_id in used]
         self._delta = RowDelta(
             data, deletes, branch=branch, snapshot_properties=snapshot_properties

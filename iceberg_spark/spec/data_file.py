@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from functools import wraps
 from typing import Any
+
+_RENAMED = "DataFile.spec_id is now partition_spec_id, as the specification names it"
 
 
 class DataFileContent(IntEnum):
@@ -38,8 +42,8 @@ class DataFile:
     """A data or delete file: where it is, its partition and its metrics.
 
     `partition` holds canonical values (`spec.values`) in the order of the fields of the spec
-    `spec_id`. Sizes are bytes, counts are rows or values, metrics are keyed by field id, bounds
-    are single-value binary. `spec_id` is not stored in the entry: its manifest has it.
+    `partition_spec_id`, which is not stored in the entry: its manifest has it. Sizes are bytes,
+    counts are rows or values, metrics are keyed by field id, bounds are single-value binary.
     """
 
     content: DataFileContent
@@ -48,7 +52,7 @@ class DataFile:
     partition: tuple[Any, ...]  # canonical values of any type
     record_count: int
     file_size_in_bytes: int
-    spec_id: int = 0
+    partition_spec_id: int = 0
     column_sizes: Mapping[int, int] | None = None
     value_counts: Mapping[int, int] | None = None
     null_value_counts: Mapping[int, int] | None = None
@@ -63,6 +67,27 @@ class DataFile:
     referenced_data_file: str | None = None
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
+
+    @property
+    def spec_id(self) -> int:
+        """The former name of `partition_spec_id`; warns."""
+        warnings.warn(_RENAMED, DeprecationWarning, stacklevel=2)
+        return self.partition_spec_id
+
+
+# The keyword of this name keeps working for those who build files for `overwrite_files`.
+_made = DataFile.__init__
+
+
+@wraps(_made)
+def _made_by_either_name(self: DataFile, *given: Any, **named: Any) -> None:  # any field's value
+    if "spec_id" in named:
+        warnings.warn(_RENAMED, DeprecationWarning, stacklevel=2)
+        named["partition_spec_id"] = named.pop("spec_id")
+    _made(self, *given, **named)
+
+
+DataFile.__init__ = _made_by_either_name  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,11 @@ def changes(
         for file in files:  # one addition a file: the files of one commit are values already
             found = _counts(file, is_added)
             counts.update(found)
-            key = path_of(file) if path_of else (file.spec_id, partition_key(file.partition))
+            key = (
+                path_of(file)
+                if path_of
+                else (file.partition_spec_id, partition_key(file.partition))
+            )
             partitions.setdefault(key if file.partition else "", Counter()).update(found)
     summary = _texts(counts)
     summary[CHANGED_PARTITION_COUNT] = str(len(partitions))

@@ -187,14 +187,14 @@ def _deleted_from(
     if aimed_at is not None:
         return aimed_at if aimed_at in paths else None
     is_equality = delete.content is DataFileContent.EQUALITY_DELETES
-    if is_equality and base.partition_specs[delete.spec_id].is_unpartitioned:
+    if is_equality and base.partition_specs[delete.partition_spec_id].is_unpartitioned:
         return min(paths)
     there = by_partition.get(_place(delete))
     return min(there) if there else None
 
 
 def _place(file: DataFile) -> _Place:
-    return file.spec_id, partition_key(file.partition)
+    return file.partition_spec_id, partition_key(file.partition)
 
 
 _FILE_PATH_ID = 2147483546

@@ -45,11 +45,12 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
         if file.file_path in seen:
             raise InvalidInputError(f"File {file.file_path} is given twice in one commit")
         seen.add(file.file_path)
-        spec = base.partition_specs.get(file.spec_id)
+        spec = base.partition_specs.get(file.partition_spec_id)
         if spec is None:
             known = ", ".join(str(each) for each in base.partition_specs)
             raise InvalidInputError(
-                f"File {file.file_path} has partition spec {file.spec_id}; the table has: {known}"
+                f"File {file.file_path} has partition spec {file.partition_spec_id}; the table "
+                f"has: {known}"
             )
         if len(file.partition) != len(spec.fields):
             raise InvalidInputError(
@@ -82,7 +83,7 @@ def write_added(
     for file in files:
         is_data = file.content is DataFileContent.DATA
         content = ManifestContent.DATA if is_data else ManifestContent.DELETES
-        groups[content, file.spec_id].append(file)
+        groups[content, file.partition_spec_id].append(file)
     written: list[ManifestFile] = []
     for (content, spec_id), group in sorted(groups.items()):
         numbers = delete_sequence_numbers or {}

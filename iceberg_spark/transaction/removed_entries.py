@@ -53,7 +53,8 @@ class Paths:
         """Select these files."""
         known = tuple(files)
         return cls(
-            frozenset(file.file_path for file in known), frozenset(file.spec_id for file in known)
+            frozenset(file.file_path for file in known),
+            frozenset(file.partition_spec_id for file in known),
         )
 
     def may_hold(self, manifest: ManifestFile) -> bool:
@@ -79,7 +80,9 @@ class Partitions:
         """Select the partitions that these files lie in."""
         found: dict[int, dict[tuple[object, ...], tuple[Any, ...]]] = {}
         for file in files:
-            found.setdefault(file.spec_id, {})[partition_key(file.partition)] = file.partition
+            found.setdefault(file.partition_spec_id, {})[partition_key(file.partition)] = (
+                file.partition
+            )
         return cls(base, {spec_id: tuple(each.values()) for spec_id, each in found.items()})
 
     def may_hold(self, manifest: ManifestFile) -> bool:

@@ -65,7 +65,7 @@ class ReplaceDeletes:
         head = self._change.producer.parent(base)
         for file, number in _added_data(history_since(base, io, head, self._planned_on)):
             for delete, deletes_below in self._equality:
-                everywhere = base.partition_specs[delete.spec_id].is_unpartitioned
+                everywhere = base.partition_specs[delete.partition_spec_id].is_unpartitioned
                 same = _place(file) == _place(delete)
                 if number < deletes_below and (everywhere or same):
                     raise ValidationException(
@@ -97,7 +97,7 @@ class ReplaceDeletes:
 
 
 def _place(file: DataFile) -> tuple[int, tuple[object, ...]]:
-    return file.spec_id, partition_key(file.partition)
+    return file.partition_spec_id, partition_key(file.partition)
 
 
 def _added_data(history: History) -> Iterator[tuple[DataFile, int]]:

@@ -71,7 +71,7 @@ class ReplacePartitions:
             no_removed_data_files(history, touched)
 
     def _selection(self, base: TableMetadata) -> Selection:
-        specs = {file.spec_id for file in self._files}
+        specs = {file.partition_spec_id for file in self._files}
         if any(base.partition_specs[spec_id].is_unpartitioned for spec_id in specs):
             return Everything()
         return Partitions.of(base, self._files)

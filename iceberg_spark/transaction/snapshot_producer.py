@@ -262,7 +262,9 @@ def _file_counts(
         return changes(added, removed)
 
     def path_of(file: DataFile) -> str:
-        return partition_path(base.partition_specs[file.spec_id], base.schema, file.partition)
+        return partition_path(
+            base.partition_specs[file.partition_spec_id], base.schema, file.partition
+        )
 
     return changes(added, removed, path_of=path_of, partition_limit=limit)
 

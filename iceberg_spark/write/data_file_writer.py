@@ -57,7 +57,7 @@ def rolling_data_files(context: WriteContext, io: FileIO, task: TaskId) -> Rolli
             shape,
             path,
             partition=partition,
-            spec_id=context.spec.spec_id,
+            partition_spec_id=context.spec.spec_id,
             sort_order_id=context.sort_order_id,
         )
 

@@ -80,7 +80,7 @@ def data_file_from_parquet(
         file_format=FileFormat.PARQUET,
         partition=found,
         file_size_in_bytes=size,
-        spec_id=spec.spec_id,
+        partition_spec_id=spec.spec_id,
         split_offsets=row_group_offsets(footer),
         sort_order_id=0,
     )

@@ -131,7 +131,7 @@ def _describe(
             file_format=FileFormat.PARQUET,
             partition=_partition(reader, fields, shape),
             file_size_in_bytes=size,
-            spec_id=shape.context.spec.spec_id,
+            partition_spec_id=shape.context.spec.spec_id,
             split_offsets=row_group_offsets(footer),
             sort_order_id=shape.context.sort_order_id,
         )

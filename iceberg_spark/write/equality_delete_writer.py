@@ -122,7 +122,7 @@ def rolling_equality_deletes(
     def open_file(partition: tuple[Any, ...]) -> OpenFile:
         name = file_name(context, task, next(numbers), shape.file_format, DELETES)
         path = file_location(context, spec, context.schema, partition, name)
-        entry = {"partition": partition, "spec_id": spec.spec_id, "equality_ids": ids}
+        entry = {"partition": partition, "partition_spec_id": spec.spec_id, "equality_ids": ids}
         return OpenFile(io, shape, path, sort_order_id=context.sort_order_id, **entry)
 
     return RollingFiles(

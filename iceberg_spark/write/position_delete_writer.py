@@ -123,7 +123,7 @@ def _rolling(
     def open_file(partition: tuple[Any, ...]) -> OpenFile:
         name = file_name(context, task, next(numbers), shape.file_format, DELETES)
         path = file_location(context, spec, context.schema, partition, name)
-        return OpenFile(io, shape, path, partition=partition, spec_id=spec.spec_id)
+        return OpenFile(io, shape, path, partition=partition, partition_spec_id=spec.spec_id)
 
     return RollingFiles(
         open_file,

@@ -364,6 +364,6 @@ def test_rows_of_two_specs_are_deleted_and_overwritten(mode: str) -> None:
     table.delete("id = 1 or id = 4")
     assert ids(table) == [2, 3, 5]
     if mode == "merge-on-read":
-        assert {file.spec_id for file in delete_files(table)} == {0, 1}
+        assert {file.partition_spec_id for file in delete_files(table)} == {0, 1}
     table.dynamic_partition_overwrite(rows(id=[6], k=["c"]))
     assert 5 not in ids(table) and 6 in ids(table) and 3 in ids(table)

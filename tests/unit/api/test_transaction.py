@@ -25,7 +25,7 @@ def described(task: Any) -> DataFile:
         partition=task.partition,
         record_count=task.record_count,
         file_size_in_bytes=task.file_size_in_bytes,
-        spec_id=task.spec_id,
+        partition_spec_id=task.spec_id,
     )
 
 

@@ -117,7 +117,7 @@ def _data(table: Table) -> list[DataFile]:
             partition=task.partition,
             record_count=task.record_count,
             file_size_in_bytes=task.file_size_in_bytes,
-            spec_id=task.spec_id,
+            partition_spec_id=task.spec_id,
         )
         for task in tasks
     ]

@@ -23,8 +23,8 @@ VALUES = (
 def test_values_of_every_partition_type_come_back() -> None:
     kind = partition_type(identity_spec(ALL_KINDS), ALL_KINDS)
     files = [
-        data_file("a", partition=VALUES, spec_id=3, **FULL),
-        data_file("b", partition=(None,) * len(VALUES), spec_id=3),
+        data_file("a", partition=VALUES, partition_spec_id=3, **FULL),
+        data_file("b", partition=(None,) * len(VALUES), partition_spec_id=3),
     ]
     entries = [
         entry(file=files[0]),

@@ -68,7 +68,8 @@ def file(table: LoadedTable, name: str, *partition: Any, **rest: Any) -> DataFil
     """A data file of the table, 10 rows."""
     path = f"{table.metadata.location}/data/{name}.parquet"
     return data_file(
-        path, **{"partition": partition, "spec_id": table.metadata.default_spec_id, **rest}
+        path,
+        **{"partition": partition, "partition_spec_id": table.metadata.default_spec_id, **rest},
     )
 
 

@@ -131,7 +131,7 @@ def test_a_partition_tuple_of_the_wrong_length_is_refused():
 def test_an_unknown_spec_is_refused():
     table = make_table()
     with pytest.raises(InvalidInputError, match="has partition spec 5"):
-        run(table, AppendFiles([file(table, "a", spec_id=5)]))
+        run(table, AppendFiles([file(table, "a", partition_spec_id=5)]))
 
 
 def test_delete_files_are_not_appended():

@@ -69,7 +69,8 @@ def test_files_of_all_specs_are_replaced_where_the_new_files_have_no_partition(f
     if format_version == 2:
         deletes = f"{table.metadata.location}/d.parquet"
         table = run(
-            table, RowDelta(deletes=[position_deletes(deletes, spec_id=0, partition=("x",))])
+            table,
+            RowDelta(deletes=[position_deletes(deletes, partition_spec_id=0, partition=("x",))]),
         )
     planned = Planned(table.metadata.current_snapshot_id)
     table = run(table, ReplacePartitions([file(table, "new", *tuple_of_void)], planned=planned))

@@ -125,7 +125,7 @@ def test_rows_go_to_the_files_of_their_partitions(tmp_path: Path) -> None:
         (("b",), (1, 4)),
         ((None,), (2, 5)),
     }
-    assert {file.spec_id for file in files} == {7}
+    assert {file.partition_spec_id for file in files} == {7}
     assert {Path(file.file_path).parent.name for file in files} == {"p2=a", "p2=b", "p2=null"}
 
 

@@ -90,7 +90,7 @@ def test_an_entry_for_one_data_file_names_it(tmp_path: Path) -> None:
     first, second = positions(tmp_path, DELETES)
     assert (first.referenced_data_file, second.referenced_data_file) == ("a", "b")
     assert first.content is DataFileContent.POSITION_DELETES
-    assert (first.partition, first.spec_id) == (("x",), 3)
+    assert (first.partition, first.partition_spec_id) == (("x",), 3)
     assert first.sort_order_id is None
     assert first.equality_ids is None
 
@@ -162,7 +162,7 @@ def test_keys_are_written_with_their_ids(tmp_path: Path, delete_format: FileForm
     assert file.equality_ids == (1, 2)
     assert file.sort_order_id == 0
     assert file.record_count == 2
-    assert (file.spec_id, file.partition) == (0, ())
+    assert (file.partition_spec_id, file.partition) == (0, ())
 
 
 def test_keys_have_the_tables_field_ids_and_bounds(tmp_path: Path) -> None:
