@@ -132,7 +132,7 @@ def test_a_delete_file_says_which_data_file_and_positions_it_is_about(tmp_path: 
     (deletes,) = delete_files(table)
     assert deletes.referenced_data_file == data.file_path
     assert deletes.sort_order_id is None
-    assert deletes.spec_id == data.spec_id
+    assert deletes.partition_spec_id == data.partition_spec_id
     assert deletes.lower_bounds[DELETE_FILE_PATH_ID] == data.file_path.encode()
     assert deletes.upper_bounds[DELETE_FILE_PATH_ID] == data.file_path.encode()
     assert deletes.lower_bounds[DELETE_FILE_POS_ID] == (1).to_bytes(8, "little")
