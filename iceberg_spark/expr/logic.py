@@ -85,8 +85,7 @@ def leaves(bound: Bound) -> tuple[Leaf, ...]:
             return (bound,)
 
 
-def field_ids(bound: Bound) -> frozenset[int]:
-    """Return the ids of the columns that a bound tree reads."""
-    return frozenset(
-        leaf.term.field_id for leaf in leaves(bound) if isinstance(leaf.term, BoundReference)
-    )
+def field_ids(bound: Bound) -> tuple[int, ...]:
+    """Return the ids of the columns that a bound tree reads, each once, from left to right."""
+    terms = (leaf.term for leaf in leaves(bound))
+    return tuple(dict.fromkeys(term.field_id for term in terms if isinstance(term, BoundReference)))

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import limits_of
@@ -72,7 +73,7 @@ def manifests_of(
     """
     gone = _distinct(_lists(io, expired, before, missing_is_fine=True))
     kept = _distinct(_lists(io, tuple(after.snapshots.values()), after, missing_is_fine=False))
-    listed = pc.is_in(gone.column("manifest_path"), value_set=_one(kept.column("manifest_path")))
+    listed = pc.is_in(gone.column("manifest_path"), value_set=concat(kept.column("manifest_path")))
     return Manifests(gone.filter(pc.invert(listed)), kept)
 
 
@@ -187,7 +188,3 @@ def _portions(tables: Iterable[Table]) -> Iterator[Any]:
             held, count = [], 0
     if count:
         yield pa.concat_arrays(held)
-
-
-def _one(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.evolve import evolution
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.arrow.schema import to_arrow
@@ -160,13 +161,13 @@ def netted(table: pa.Table, keys: Sequence[pa.Array]) -> pa.Table:
 
 def identity_keys(request: ChangeRequest, table: pa.Table) -> list[pa.Array]:
     """Return the keys of the identifier columns, none where updates are not asked for."""
-    return key_arrays([_one(table.column(name)) for name in request.identifiers])
+    return key_arrays([concat(table.column(name)) for name in request.identifiers])
 
 
 def row_keys(request: ChangeRequest, table: pa.Table) -> list[pa.Array]:
     """Return the keys of whole rows."""
     count = len(request.context.read_schema.fields)
-    return key_arrays([_one(table.column(at)) for at in range(count)])
+    return key_arrays([concat(table.column(at)) for at in range(count)])
 
 
 def with_change(batch: pa.RecordBatch, is_insert: bool, ordinal: int, snapshot_id: int) -> pa.Table:
@@ -200,9 +201,5 @@ def _inserts(table: pa.Table) -> Mask:
 
 
 def _mask(column: Any) -> Mask:
-    mask: Mask = _one(column).to_numpy(zero_copy_only=False).astype(np.bool_)
+    mask: Mask = concat(column).to_numpy(zero_copy_only=False).astype(np.bool_)
     return mask
-
-
-def _one(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -22,7 +22,8 @@ from iceberg_spark.arrow.file_fields import (
     ids_of,
 )
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, And, Bound, BoundReference, Or
+from iceberg_spark.expr.logic import field_ids
+from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound
 from iceberg_spark.expr.row_filter import Mask as RowMask
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.formats.data_file import DataFileReader, FileBatch, Wanted, check_counts
@@ -187,22 +188,12 @@ def _plan(
 def _leaves(context: ScanContext, residual: Bound, deletes: TaskDeletes) -> tuple[LeafColumn, ...]:
     """Return the columns that the masks need, each once; they may lie outside the projection."""
     found = {leaf.field_id: leaf for equality in deletes.equality for leaf in equality.keys}
-    ids = [number for number in _referenced(residual) if number not in found]
+    ids = [number for number in field_ids(residual) if number not in found]
     for leaf in leaf_columns(
         ids, context.table_schema, context.dropped_fields, context.read_schema
     ):
         found[leaf.field_id] = leaf
     return tuple(found.values())
-
-
-def _referenced(bound: Bound) -> list[int]:
-    match bound:
-        case And(children=children) | Or(children=children):
-            return list(dict.fromkeys(i for child in children for i in _referenced(child)))
-        case _ if isinstance(term := getattr(bound, "term", None), BoundReference):
-            return [term.field_id]
-        case _:
-            return []
 
 
 def _column_of(leaves: tuple[LeafColumn, ...]) -> Mapping[int, tuple[str, ...]]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.expr.stats import Kind, Statistic, column, may_be_nan
 from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.spec.types import PRIMITIVES, IcebergType, LongType, UUIDType
@@ -84,7 +85,7 @@ class PairPruning:
             return pairs
         some = np.unique(pairs.data[known])
         paths = entries.column("file_path").take(pa.array(some)).cast(pa.binary())
-        path, lower, upper = ranks([_whole(paths), *self.path_bounds])
+        path, lower, upper = ranks([concat(paths), *self.path_bounds])
         place = path[np.searchsorted(some, pairs.data[known])]
         deletes = pairs.deletes[known]
         keep = np.ones(len(pairs), np.bool_)
@@ -137,7 +138,7 @@ def _apart(
     bounds = [table.column(name) for table in (data, deletes) for name in (lower, upper)]
     known = [_mask(bound.is_valid()) for bound in bounds]
     all_known = (known[0] & known[1])[left] & (known[2] & known[3])[right]
-    low, high, delete_low, delete_high = ranks([_whole(bound) for bound in bounds])
+    low, high, delete_low, delete_high = ranks([concat(bound) for bound in bounds])
     disjoint = (low[left] > delete_high[right]) | (delete_low[right] > high[left])
     share_null = of_data.may_null[left] & of_deletes.may_null[right]
     share_nan = of_data.may_nan[left] & of_deletes.may_nan[right]
@@ -185,7 +186,3 @@ def _mask(column: Any) -> Mask:
         else (column.to_numpy())
     )
     return values
-
-
-def _whole(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

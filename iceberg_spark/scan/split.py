@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spec.properties import (
     SPLIT_LOOKBACK,
@@ -128,13 +128,9 @@ def cut_files(
 
 def _offsets(offsets: Any) -> tuple[Longs, Longs]:
     """Return whose each offset is, and the offsets, of a list column."""
-    owner: Longs = _whole(pc.list_parent_indices(offsets)).to_numpy()
-    values: Longs = _whole(pc.list_flatten(offsets)).to_numpy()
+    owner: Longs = concat(pc.list_parent_indices(offsets)).to_numpy()
+    values: Longs = concat(pc.list_flatten(offsets)).to_numpy()
     return owner, values
-
-
-def _whole(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _are_sensible(owner: Longs, start: Longs, sizes: Longs) -> npt.NDArray[np.bool_]:

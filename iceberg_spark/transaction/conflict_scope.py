@@ -70,7 +70,7 @@ def bind_again(
         return bound(base.schema)
     try:
         now = bound(base.schema)
-        same = field_ids(now) == field_ids(bound(schema))
+        same = set(field_ids(now)) == set(field_ids(bound(schema)))
     except InvalidExpressionError:
         same = False
     if not same:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from iceberg_spark.arrow import polars_threads
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.errors import CorruptFileError, IcebergError
 from iceberg_spark.formats.avro.arrow_types import arrow_field, from_plain
 from iceberg_spark.formats.avro.container import (
@@ -188,11 +189,7 @@ def _read_plain(plain_schema: Any, rows: int, records: Any, needed: list[str]) -
     if frame.height != rows:
         raise _NotColumnarError
     table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    return {name: _one_array(table.column(name)) for name in needed}
-
-
-def _one_array(column: Any) -> Any:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    return {name: concat(table.column(name)) for name in needed}
 
 
 def _segments(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from iceberg_spark.expr.nodes import And, Bound, BoundReference, Or
+from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX
@@ -35,7 +35,7 @@ def data_fields(context: ScanContext) -> tuple[t.NestedField, ...]:
     """
     shown = tuple(f for f in context.read_schema.fields if f.field_id not in _METADATA_IDS)
     known = {field.field_id for field in shown}
-    tops = dict.fromkeys(context.table_schema.path_ids(i)[0] for i in filter_ids(context))
+    tops = dict.fromkeys(context.table_schema.path_ids(i)[0] for i in field_ids(context.row_filter))
     others = (context.table_schema.find_field(top) for top in tops if top not in known)
     return (*shown, *others)
 
@@ -86,22 +86,6 @@ def _name(leaf: LeafColumn) -> str:
     return name
 
 
-def filter_ids(context: ScanContext) -> tuple[int, ...]:
-    """Return the field ids that the row filter asks for, each once."""
-    return tuple(dict.fromkeys(_referenced(context.row_filter)))
-
-
-def _referenced(bound: Bound) -> Iterator[int]:
-    match bound:
-        case And(children=children) | Or(children=children):
-            for child in children:
-                yield from _referenced(child)
-        case _ if isinstance(term := getattr(bound, "term", None), BoundReference):
-            yield term.field_id
-        case _:
-            return
-
-
 def has_floats(field: t.NestedField) -> bool:
     """Return whether statistics of a top-level column must not be asked, because they lack NaN.
 
@@ -116,7 +100,7 @@ _FLOATS = (t.FloatType, t.DoubleType)
 def column_reason(context: ScanContext, *, isolated: bool) -> str | None:
     """Return why the Arrow engine has to read a scan's columns, None when Spark's reader can."""
     read = Schema(*data_fields(context))
-    for field_id in filter_ids(context):
+    for field_id in field_ids(context.row_filter):
         if read.get(field_id) is None:
             name = context.table_schema.find_column_name(field_id)
             return f"filter column '{name}' lies in a struct that is read in part"
