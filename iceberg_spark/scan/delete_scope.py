@@ -33,6 +33,9 @@ class Scope:
         """
         if len(self.rows) == 0:
             return
+        # Deletes of group 0 at sequences 3 and 5, of group 1 at 5: `sequences` is [3, 5], a group
+        # spans 3 keys, `keys` are [0, 1, 4]. A data file of group 0 and sequence 3 begins at rank 1
+        # where the scope is strict (keys from 1 on and below 3: the delete at 5), else at rank 0.
         span = len(self.sequences) + 1
         rank = np.searchsorted(self.sequences, sequences, "right" if self.strict else "left")
         begin = np.searchsorted(self.keys, groups * span + rank)
@@ -47,6 +50,8 @@ class Scope:
             first = last
 
     def _expand(self, first: int, begin: Rows, count: Rows) -> Pairs:
+        # Begins [1, 0] and counts [1, 2] give the places 1 | 0, 1: each data file's count starts
+        # again at its begin, so what came before it ([0 | 1, 1]) is taken from 0, 1, 2.
         data = np.repeat(np.arange(first, first + len(count), dtype=np.int64), count)
         skipped = np.repeat(np.cumsum(count) - count, count)
         place = np.arange(len(data)) - skipped + np.repeat(begin, count)

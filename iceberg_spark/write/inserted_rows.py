@@ -138,6 +138,8 @@ class InsertedRows:
     def _resolved(self, bucket: pa.Table) -> Resolved:
         canonical = self._keys(bucket)
         codes, count = _codes(canonical)
+        # Keys a, b, a are the codes [0, 1, 0], so `last` is [2, 1]. With the ordinals
+        # [0, NOT_WRITTEN, 1] rows 0 and 2 were written; row 2 is its key's last: row 0 is gone.
         last = np.empty(count, np.int64)
         last[codes] = np.arange(len(codes))  # the last assignment stays
         if self._orders and count < len(codes):
@@ -157,6 +159,8 @@ class InsertedRows:
 
     def _by_order(self, bucket: pa.Table, codes: Longs, last: Longs) -> None:
         """Put the last change by the order columns into `last`, for keys that have several."""
+        # Codes [0, 1, 0, 0] with the order values [5, 9, 7, 6]: rows 0, 2, 3 share a key. Sorted
+        # by owner and rank they are 0, 3, 2, and the owner's run ends with row 2, which has 7.
         several = np.flatnonzero(np.bincount(codes)[codes] > 1)
         taken = bucket.take(pa.array(several))
         first = len(self._kinds)

@@ -93,6 +93,8 @@ def _encode_values(array: Array, one: AvroType, name: str) -> Piece:
 
 def varints(numbers: Lengths) -> Piece:
     """Encode whole numbers: zigzag, seven bits a byte, the lowest first."""
+    # 300 is 600 in zigzag, 100 1011000 in bits: the low seven with the mark of more to come
+    # (0xD8), then the rest (0x04).
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     lengths = np.ones(len(numbers), np.int64)
     for at in range(1, _VARINT_BYTES):
@@ -114,6 +116,9 @@ def _joined(pieces: Sequence[Piece], rows: int) -> Piece:
     """Put the pieces of each row one after the other."""
     if len(pieces) == 1:
         return pieces[0]
+    # Pieces "ab|c" and "X|YZ" of two rows: both rows take 3 bytes and start at [0, 3]. The bytes of
+    # "ab|c" go to 0, 1 | 3: a row's start less its start in the piece ([0, 1]) is what they shift.
+    # Then the rows go on at [2, 4], "X|YZ" goes to 2 | 4, 5, and the record is "abX|cYZ".
     lengths = np.zeros(rows, np.int64)
     for piece in pieces:
         lengths += piece.lengths
@@ -131,6 +136,8 @@ def _joined(pieces: Sequence[Piece], rows: int) -> Piece:
 
 def _encode_lists(array: Array, values: Array, item: AvroType, name: str) -> Piece:
     """A list is one block: count and items, none for an empty list, then a zero."""
+    # [[5], [], [6, 7]] has the offsets [0, 1, 1, 3] and the items 0a 0c 0e, a byte each: the rows'
+    # items end at [1, 1, 3], and the rows are 02 0a 00 | 00 | 04 0c 0e 00.
     rows = len(array)
     offsets = array.offsets.to_numpy().astype(np.int64)
     first, last = (int(offsets[0]), int(offsets[-1])) if rows else (0, 0)
