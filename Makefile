@@ -54,8 +54,9 @@ test: setup setup-4.3 ## Run all tests: PySpark 4.1, then what faces Spark on 4.
 test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only
 	@$(WITH_SPARK) $(PY43) scripts/run_tests.py spark-4.3
 
-faults: setup ## Break the store at every call of every verb, and interrupt at every line of a commit
+faults: setup ## Break the store at every call of every verb, interrupt at every line of a commit, kill Spark's driver
 	@FAULTS=all $(PY) -m pytest tests/faults -q -n 2 -rP --timeout 3000
+	@$(WITH_SPARK) FAULTS=all $(PY) -m pytest tests/spark/test_killed_driver.py -q
 
 fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours
 	@$(PY) -m tests.fuzz

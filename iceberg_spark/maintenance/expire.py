@@ -105,12 +105,25 @@ def expire_snapshots(
         base = action.base or before.metadata
         if committed.metadata.snapshots.keys() == base.snapshots.keys():
             return committed, _result(base, committed.metadata, deletion)
-        try:
-            newest = catalog.load(identifier)
-            deletion.run(left_behind(io, base, newest, find))
-        except Exception as error:  # noqa: BLE001 (the commit has landed: whatever breaks now, it stays)
-            newest, deletion.unfinished = committed, str(error)
+        newest = _cleaned(catalog, committed, base, deletion, find)
         return newest, _result(base, committed.metadata, deletion)
+
+
+def _cleaned(
+    catalog: Catalog,
+    committed: LoadedTable,
+    base: TableMetadata,
+    deletion: _Deletion,
+    find: FindFiles,
+) -> LoadedTable:
+    """Delete what a commit has left behind; return the newest version of the table."""
+    try:
+        newest = catalog.load(committed.identifier)
+        deletion.run(left_behind(deletion.io, base, newest, find))
+    except Exception as error:  # noqa: BLE001 (the commit has landed: whatever breaks now, it stays)
+        deletion.unfinished = str(error)
+        return committed
+    return newest
 
 
 def _found_here(io: FileIO, manifests: Manifests) -> Iterable[Table]:

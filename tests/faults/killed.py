@@ -1,16 +1,19 @@
-"""Run one verb in this process, which kills itself (SIGKILL) at a call into the store.
+"""Run one verb in a process that kills itself (SIGKILL) at a call into the store.
 
-python -m tests.faults.killed TABLE VERB CALL before|after
+Such processes come of one that has imported everything and has done nothing else.
 """
 
+import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from tests.faults.store import Calls, faulty_store
 from tests.faults.verbs import VERBS
+
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload([__name__])
 
 
 class Killing(Calls):
@@ -29,12 +32,14 @@ class Killing(Calls):
         return work()
 
 
-def main() -> None:
-    """Run the verb that the arguments name."""
-    where, verb, at, moment = sys.argv[1:]
-    with faulty_store(Killing(int(at), moment == "after")):
+def killed(where: str, verb: str, at: int, moment: str) -> int | None:
+    """Run a verb in a new process that dies before or after its n-th call; how that ended."""
+    process = _PROCESSES.Process(target=_run, args=(where, verb, at, moment))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _run(where: str, verb: str, at: int, moment: str) -> None:
+    with faulty_store(Killing(at, moment == "after")):
         VERBS[verb](where)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,42 +1,112 @@
-"""An interrupt at every line from the hand-over of a commit to the return of its verb."""
+"""An interrupt at every line from the hand-over of a commit to the return of its verb.
 
+The lines are the product's, and those of the libraries that its control passes through there.
+"""
+
+import contextlib
+import linecache
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import tenacity
 
 import iceberg_spark
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
-from iceberg_spark.errors import CommitStateUnknownException
+from iceberg_spark.errors import CommitFailedException, CommitStateUnknownException
 from tests.faults.harness import WHERE, Case
 from tests.faults.store import Calls, faulty_store
-from tests.faults.verbs import VERBS
+from tests.faults.verbs import VERBS, another_appends
 
-ROOT = str(Path(iceberg_spark.__file__).parent)
+PRODUCT = str(Path(iceberg_spark.__file__).parent)
+TRACED = (PRODUCT, contextlib.__file__, str(Path(tenacity.__file__).parent))
 EVERY = os.environ.get("FAULTS") == "all"
 SOME = ("create", "append")
-
-Line = tuple[str, int, str]
 COMMIT = FileSystemCatalog.commit
 
 
+LAST = {
+    ("api/staged_changes.py", "land", "with removed_unless_committed(io, files) as handover:"),
+    ("maintenance/expire.py", "expire_snapshots", "with removed_unless_committed(io, ()) as"),
+    ("api/maintenance.py", "_rewrite_deletes", "with removed_unless_committed(io, [file."),
+    ("transaction/commit.py", "__exit__", "if error is None or isinstance(error, Commit"),
+    ("transaction/commit.py", "__exit__", "return"),
+    ("api/verb.py", "verb", "take(outcome)"),
+    ("api/table.py", "_take", "self._loaded = loaded"),
+    ("contextlib.py", "__exit__", ""),
+    ("api/table.py", "_counted", "try:"),
+    ("api/row_verbs.py", "delete", "return self._counted(counts, branch)"),
+    ("api/row_verbs.py", "upsert", "return result"),
+    ("api/maintenance.py", "_rewrite_deletes", "return result"),
+    ("api/maintenance.py", "expire_snapshots", 'with working(f"Expiring snapshots of'),
+    ("api/progress.py", "working", "return"),
+    ("api/maintenance.py", "expire_snapshots", "if not dry_run:"),
+    ("api/maintenance.py", "expire_snapshots", "self._loaded = loaded"),
+    ("api/maintenance.py", "expire_snapshots", "self._take(loaded)"),
+    ("api/maintenance.py", "expire_snapshots", "return result"),
+    ("api/new_table.py", "create", "return Table(catalog, loaded)"),
+    ("api/table.py", "__init__", "self._catalog = catalog"),
+    ("api/table.py", "__init__", "self._loaded = loaded"),
+}
+"""Where the interrupt itself may come out of a verb that has landed: nothing is removed any more,
+and no code of ours could catch it. All others say that the commit has landed, or may have."""
+
+
+class Line(NamedTuple):
+    """A line of code as it runs first after the n-th hand-over."""
+
+    file: str
+    number: int
+    function: str
+    hand_over: int
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.file, self.number).strip()
+
+    @property
+    def is_last(self) -> bool:
+        """Return whether `LAST` names it, by the beginning of its text."""
+        return any(
+            (file, function) == (short(self.file), self.function) and self.text.startswith(text)
+            for file, function, text in LAST
+        )
+
+
+@cache
+def is_traced(file: str) -> bool:
+    return file.startswith(TRACED)
+
+
+def short(file: str) -> str:
+    return file.removeprefix(f"{PRODUCT}/") if file.startswith(PRODUCT) else Path(file).name
+
+
 class Interrupter:
-    """Notes the lines of the product that run after a commit was handed over; breaks in at one."""
+    """Notes the lines that run after the verb handed its commit over; breaks in at one.
+
+    The commit of another that a verb meets runs undisturbed: its interrupt would not be ours.
+    `refused` tells that the catalog has refused what was handed over last.
+    """
 
     def __init__(self, at: Line | None) -> None:
         self.at = at
         self.lines: dict[Line, None] = {}
+        self.hand_overs = 0
+        self.refused = False
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
-        if not code.co_filename.startswith(ROOT):
+        if not is_traced(code.co_filename):
             return None
         if event == "line":
-            line = code.co_filename.removeprefix(ROOT + "/"), frame.f_lineno, code.co_name
+            line = Line(code.co_filename, frame.f_lineno, code.co_name, self.hand_overs)
             if line not in self.lines:
                 self.lines[line] = None
                 if line == self.at:
@@ -45,12 +115,19 @@ class Interrupter:
 
     def hand_over(self, *given: Any) -> Any:
         """Commit as the catalog does, looking at lines from here on, those of the callers too."""
-        frame: FrameType | None = sys._getframe()
-        while frame is not None:
-            frame.f_trace = self if frame.f_code.co_filename.startswith(ROOT) else None
-            frame = frame.f_back
+        callers = list(frames_above(sys._getframe()))
+        if any(frame.f_code is another_appends.__code__ for frame in callers):
+            return COMMIT(*given)
+        self.hand_overs += 1
+        self.refused = False
+        for frame in callers:
+            frame.f_trace = self if is_traced(frame.f_code.co_filename) else None
         sys.settrace(self)
-        return COMMIT(*given)
+        try:
+            return COMMIT(*given)
+        except CommitFailedException:
+            self.refused = True
+            raise
 
     def run(self, verb: str) -> BaseException | None:
         def commit(*given: Any) -> Any:
@@ -68,6 +145,12 @@ class Interrupter:
         return None
 
 
+def frames_above(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 @pytest.fixture
 def calls() -> Iterator[Calls]:
     with faulty_store() as each:
@@ -82,36 +165,40 @@ def test_an_interrupt_at_any_line_after_the_hand_over_removes_nothing(calls: Cal
     assert undisturbed.run(verb) is None
     lines = list(undisturbed.lines)
     share = lines if EVERY else lines[len(verb) % 9 :: 9] + window(lines)
-    wrong, ends = [], {"unknown": 0, "success": 0, "interrupt": 0}
+    wrong, ends = [], Counter[str]()
     for line in dict.fromkeys(share):
         case.kept.put_back()
-        error = Interrupter(line).run(verb)
+        run = Interrupter(line)
+        error = run.run(verb)
         now = case.now()
-        if now not in (*case.before, case.after):
-            wrong.append(f"{line}: neither before nor after: {now}")
-        elif error is None:
-            ends["success"] += 1
-            wrong += [f"{line}: success, and nothing landed"] if now != case.after else []
-        elif isinstance(error, CommitStateUnknownException):
-            ends["unknown"] += 1
-        elif isinstance(error, KeyboardInterrupt) and is_last(line) and now == case.after:
-            ends["interrupt"] += 1
-        else:
-            wrong.append(f"{line}: landed: {now == case.after}, ended with {error!r}")
-    print(f"{verb}: {len(set(share))} of {len(lines)} lines interrupted: {ends}")
+        end = "broken"
+        if now in (*case.before, case.after):
+            end = ended(error, line, landed=now == case.after, refused=run.refused)
+        ends[end] += 1
+        if end in ("broken", "untrue"):
+            wrong.append(f"{line} {line.text}: {end}, {error!r}, the table is {now}")
+    counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+    print(f"{verb}: {len(set(share))} of {len(lines)} lines interrupted: {counts}")
     assert not wrong, "\n".join(wrong[:10])
     assert ends["unknown"] > 20
 
 
-def is_last(line: Line) -> bool:
-    """Where the interrupt itself may come out: the files are safe, and only the return is left."""
-    return line[0].startswith("api/") or line[2] == "__exit__"
+def ended(error: BaseException | None, line: Line, *, landed: bool, refused: bool) -> str:
+    """Return what a verb said of a commit, "untrue" where that is not so."""
+    match error:
+        case None if landed:
+            return "success"
+        case CommitStateUnknownException():
+            return "unknown"
+        case KeyboardInterrupt() if refused and not landed:
+            return "refused"
+        case KeyboardInterrupt() if landed and line.is_last:
+            return "last line"
+        case _:
+            return "untrue"
 
 
 def window(lines: list[Line]) -> list[Line]:
     """Those of the files where the swap is made and followed up."""
-    return [
-        line
-        for line in lines
-        if line[0].startswith(("transaction/commit.py", "api/staged_changes.py"))
-    ]
+    files = ("transaction/commit.py", "api/staged_changes.py")
+    return [line for line in lines if short(line.file).startswith(files)]

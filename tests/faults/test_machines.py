@@ -4,8 +4,6 @@ import errno
 import os
 import resource
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,23 +14,24 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark.errors import CommitStateUnknownException, IcebergError, StorageError
 from iceberg_spark.io import local_files
-from tests.conftest import ROOT
+from tests.faults.killed import killed
 from tests.faults.store import faulty_store
-from tests.faults.verbs import VERBS, State, make, rows, state, states
+from tests.faults.verbs import VERBS, State, make, rows, states
 
 EVERY = os.environ.get("FAULTS") == "all"
 SIZES = (0, 1, 300, 700, 1500, 3000, 4000, 5000, 6000, 7000, 9000, 20000)
 CHANGES = ("append", "overwrite_filter", "delete", "long_transaction")
 SWAPS_ONLY = {"create", "add_column", "partition_by", "properties", "tag", "expire"}
+States = tuple[State, State]
 FULL = (errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT)
 
 
-def ends(verb: str, where: Path) -> tuple[State, State]:
+def ends(verb: str, where: Path) -> tuple[States, States]:
     """How a new table looks before the verb and after it."""
     make(str(where))
-    before = state(str(where))
+    before = states(str(where))
     VERBS[verb](str(where))
-    return before, state(str(where))
+    return before, states(str(where))
 
 
 def calls_of(verb: str, where: Path) -> list[tuple[str, str]]:
@@ -63,13 +62,9 @@ def test_a_process_that_is_killed_leaves_the_table_as_it_was_up_to_the_swap_and_
     for at, moment in chosen:
         where = tmp_path / f"{at}-{moment}"
         make(str(where))
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.faults.killed", str(where), verb, str(at), moment],
-            cwd=ROOT, check=False,
-        )  # fmt: skip
-        assert done.returncode == -signal.SIGKILL
+        assert killed(str(where), verb, at, moment) == -signal.SIGKILL
         landed = at > swap or (at == swap and moment == "after")
-        now = state(str(where))
+        now = states(str(where))
         assert (now == after) == landed, (at, moment)
         assert landed or now == before or verb == "append_after_another", (at, moment)
     print(f"{verb}: {len(chosen)} processes killed")
@@ -96,7 +91,7 @@ def how_it_ends(verb: str, where: Path) -> str:
     return "success"
 
 
-def right_after(end: str, before: State, after: State) -> tuple[State, ...]:
+def right_after(end: str, before: States, after: States) -> tuple[States, ...]:
     return {"unknown": (before, after), "refused": (before,), "success": (after,)}[end]
 
 
@@ -116,7 +111,7 @@ def test_a_disk_that_takes_part_of_a_file_leaves_the_table_as_the_verb_says(
         files = files_of(where)
         with files_at_most(size):
             found.append(how_it_ends(verb, where))
-        assert state(str(where)) in right_after(found[-1], before, after), size
+        assert states(str(where)) in right_after(found[-1], before, after), size
         assert found[-1] != "refused" or files_of(where) == files, size
     print(f"{verb}: {len(found)} full disks")
     assert "refused" in found

@@ -81,11 +81,15 @@ def add_column(where: str) -> None:
     load(where).update_schema().add_column("note", "string").commit()
 
 
-def stale_append(where: str) -> None:
-    """Another commit lands first: the swap is refused once and made again."""
-    table = load(where)
+def another_appends(where: str) -> None:
     load(where).append(rows(100))
-    table.append(rows(7))
+
+
+def stale_append(where: str) -> None:
+    """Another commit lands first: ours is refused once and made again."""
+    with load(where).transaction() as tx:
+        tx.append(rows(7))
+        another_appends(where)
 
 
 VERBS: dict[str, Verb] = {
