@@ -60,7 +60,7 @@ def data_files(table: Table, spec_id: int, partition_type: StructType) -> list[D
     paths = held["file_path"]
     for name, known in (("content", DataFileContent), ("file_format", FileFormat)):
         values = table.column(name).to_pylist()
-        held[name] = [_known(known, v, p) for v, p in zip(values, paths, strict=True)]
+        held[name] = [known_value(known, v, p) for v, p in zip(values, paths, strict=True)]
     if PARTITION in table.column_names:
         held[PARTITION] = _tuples(concat(table.column(PARTITION)), partition_type)
     return [
@@ -141,7 +141,11 @@ def _as_pairs(values: Mapping[int, Any] | None) -> list[dict[str, Any]] | None:
     return None if values is None else [{"key": k, "value": v} for k, v in values.items()]
 
 
-def _known(known: Any, value: Any, path: str) -> Any:
+def known_value(known: Any, value: Any, path: str) -> Any:
+    """Return a value of an enum by what a manifest says of a file.
+
+    Raises CorruptFileError naming the file for what the specification doesn't know.
+    """
     try:
         return known(value)
     except ValueError:

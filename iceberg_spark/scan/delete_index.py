@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.values import bounds_array
 from iceberg_spark.errors import UnsupportedError, ValidationException
 from iceberg_spark.expr.stats import Statistic
+from iceberg_spark.manifest.entries import known_value
 from iceberg_spark.scan.column_stats import map_values, stats_table
 from iceberg_spark.scan.delete_pairs import Mask, PairPruning, Pairs, Rows, pair_pruning
 from iceberg_spark.scan.delete_scope import Scope, scope
@@ -165,7 +166,7 @@ def _delete_file(values: Mapping[str, Any]) -> DeleteFile:
     return DeleteFile(
         content=DataFileContent(values["content"]),
         file_path=values["file_path"],
-        file_format=FileFormat(values["file_format"]),
+        file_format=known_value(FileFormat, values["file_format"], values["file_path"]),
         file_size_in_bytes=values["file_size_in_bytes"],
         record_count=values["record_count"],
         data_sequence_number=values["data_sequence_number"],

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.expr.nodes import Bound
+from iceberg_spark.manifest.entries import known_value
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DeleteIndex
 from iceberg_spark.scan.metrics import ScanMetrics
@@ -170,7 +171,7 @@ class ScanPlan(Sequence[FileScanTask]):
             start, length = splits.start[first:last], splits.length[first:last]
             yield from zip(
                 files.column("file_path").to_pylist(),
-                _formats(files.column("file_format")),
+                _formats(files),
                 files.column("spec_id").to_pylist(),
                 [partitions[index] for index in files.column("partition_index").to_pylist()],
                 files.column("record_count").to_pylist(),
@@ -209,9 +210,13 @@ class ScanPlan(Sequence[FileScanTask]):
         )
 
 
-def _formats(column: Any) -> list[FileFormat]:
+def _formats(files: pa.Table) -> list[FileFormat]:
+    names = files.column("file_format").to_pylist()
     of_text = {name.value: name for name in FileFormat}
-    return [of_text[name] for name in column.to_pylist()]
+    if not of_text.keys() >= set(names):
+        for path, name in zip(files.column("file_path").to_pylist(), names, strict=True):
+            known_value(FileFormat, name, path)
+    return [of_text[name] for name in names]
 
 
 def _offsets_inside(files: pa.Table, start: Longs, length: Longs) -> list[tuple[int, ...]]:

@@ -225,6 +225,16 @@ def test_a_deletion_vector_matters_only_for_its_file(tmp_path: Path) -> None:
         planned(base)
 
 
+def test_a_file_of_an_unknown_format_is_an_error_that_names_it(tmp_path: Path) -> None:
+    base = commit(new_table(tmp_path), [data("a"), data("odd", file_format="P\0RQUET")])
+    with pytest.raises(CorruptFileError, match="File odd has an unknown FileFormat"):
+        list(planned(base))
+    base = commit(new_table(tmp_path / "deletes"), [data("a")])
+    base = commit(base, [position("odd", 2, file_format="LANCE")], operation="delete")
+    with pytest.raises(CorruptFileError, match="File odd has an unknown FileFormat"):
+        list(planned(base))
+
+
 def test_an_encrypted_snapshot_is_refused(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path), [data("a")])
     locked = replace(base, snapshots={1: replace(base.snapshots[1], key_id="k1")})
