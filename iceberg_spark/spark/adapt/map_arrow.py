@@ -9,15 +9,11 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from iceberg_spark.spark.adapt.many_columns import by_position
 from iceberg_spark.spark.session.in_worker import in_worker
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 Task: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]
-
-
-def by_position(frame: DataFrame) -> DataFrame:
-    """Return the frame with its columns named `c0`, `c1`, ...: no name is ambiguous then."""
-    return frame.toDF(*(f"c{index}" for index in range(len(frame.schema.fields))))
 
 
 @dataclass(frozen=True, slots=True)

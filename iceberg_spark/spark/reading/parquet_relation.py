@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.pruning import canonical_tuples
+from iceberg_spark.spark.adapt.many_columns import selected
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes.apply_deletes import key_name, live_rows
 from iceberg_spark.spark.deletes.per_file_values import file_field
@@ -47,7 +48,7 @@ KNOWN_RELATIONS, KNOWN_PATHS = 16, 1_000
 """So many relations of so many files at most are kept: to list 8 files takes Spark 10 ms."""
 MANY_PATHS = 50
 PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
-_PATH = "__iceberg_path"
+_PATH, _MADE = "__iceberg_path", "__iceberg_made_"
 _NEVER_IN_A_PATH = "\0"
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
@@ -84,11 +85,9 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
         frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
     if _is_as_read(context, columns):
         return frame if group.deletes is None else _shown(frame, context, columns)
-    found = {field.field_id: columns.column(field) for field in data_fields(context)}
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     encoded = not pc.all(plain).as_py()
-    values = _Values(plan, group, found, encoded)
-    return frame.select([values.of(field) for field in context.read_schema.fields])
+    return _with_values(frame, _Values(plan, group, columns, encoded))
 
 
 def _shown(frame: DataFrame, context: ScanContext, columns: ReadColumns) -> DataFrame:
@@ -96,7 +95,27 @@ def _shown(frame: DataFrame, context: ScanContext, columns: ReadColumns) -> Data
     if is_connect(frame.sparkSession):
         # Text is parsed at every action, by `parser.quotedRegexColumnNames` as it is then.
         return frame.select([F.col(name) for name in names])
-    return frame.selectExpr(*names)
+    return selected(frame, names)
+
+
+def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
+    """Return the columns of the read schema; those that are as read cost no round trip to Java."""
+    fields = values.plan.context.read_schema.fields
+    if is_connect(frame.sparkSession):
+        return frame.select([values.of(field) for field in fields])
+    columns, context = values.columns, values.plan.context
+    names = {
+        field.field_id: columns.given_name(field)
+        for field in data_fields(context)
+        if columns.is_as_read(field)
+    }
+    made = {
+        f"{_MADE}{field.field_id}": values.of(field)
+        for field in fields
+        if field.field_id not in names
+    }
+    shown = [names.get(field.field_id, f"{_MADE}{field.field_id}") for field in fields]
+    return selected(frame.withColumns(made) if made else frame, shown)
 
 
 def _may_leave_metadata_out(context: ScanContext, session: SparkSession) -> bool:
@@ -191,10 +210,11 @@ class _Values:
 
     plan: ScanPlan
     group: FileGroup
-    found: Mapping[int, Column]
+    columns: ReadColumns
     encoded: bool
 
     def of(self, field: t.NestedField) -> Column:
+        """Return a column, with its name and comment."""
         comment = {"comment": field.doc} if field.doc else {}
         return self._value(field).alias(field.name, metadata=comment)
 
@@ -214,7 +234,7 @@ class _Values:
                 return self._data(field)
 
     def _data(self, field: t.NestedField) -> Column:
-        column = self.found[field.field_id]
+        column = self.columns.column(field)
         return _uuid_text(column) if isinstance(field.field_type, t.UUIDType) else column
 
     def _file(self) -> Column:

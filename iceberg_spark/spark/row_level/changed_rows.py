@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.row_level.target_rows import column
+from iceberg_spark.spark.adapt.many_columns import picked
 from iceberg_spark.spark.writing.distribution import arrangement, is_sortable
 from iceberg_spark.spark.writing.write_by_spark import table_column
 from iceberg_spark.spark.writing.write_files import write_frame
@@ -72,7 +72,7 @@ def write_rewritten(
 
 
 def _columns(context: WriteContext, frame: DataFrame) -> DataFrame:
-    return frame.select(*[column(field.name) for field in context.schema.fields])
+    return picked(frame, [field.name for field in context.schema.fields])
 
 
 def _written(
@@ -80,7 +80,7 @@ def _written(
 ) -> tuple[DataFile, ...]:
     if not frames:
         return ()
-    rows = reduce(DataFrame.unionByName, frames)
+    rows = reduce(DataFrame.union, frames)
     return write_frame(rows, context, AlignOptions(), distribution_mode=mode)
 
 

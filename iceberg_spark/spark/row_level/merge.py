@@ -29,6 +29,7 @@ from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
+from iceberg_spark.spark.row_level.made_rows import made_rows
 from iceberg_spark.spark.row_level.merge_clauses import Clauses, matched_clauses
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
 from iceberg_spark.spark.row_level.own_names import (
@@ -110,7 +111,7 @@ class Merging:
         same = sf.col(f"s.{SOURCE_ROW}") == sf.col(MATCHED_ROW)
         alone = self.source.rows.join(numbers, same, "left_anti")
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
-        return [self.clauses.made_rows(met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
+        return [made_rows(self.clauses, met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Keep what a frame gives for several passes, in Spark's storage memory and on disk."""
@@ -156,7 +157,7 @@ def prepared(
     for kind, side in sides.items():
         with spark_errors(f"'{kind}'"):
             met = side.withColumn(CLAUSE, clauses.number(kind))
-            clauses.made_rows(met, [kind]).schema  # noqa: B018 (Spark looks the values up)
+            made_rows(clauses, met, [kind]).schema  # noqa: B018 (Spark looks the values up)
     return frame, condition, clauses
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
-from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, MADE_ROW
+from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE
 from iceberg_spark.spark.row_level.position_deletes import DELETE, KEEP, UPDATE
-from iceberg_spark.spark.row_level.target_rows import column, row_type
 from iceberg_spark.spec.schema import Schema
 
 
@@ -101,55 +99,6 @@ class Clauses:
             .alias(ACTION)
         )
 
-    def made_rows(
-        self, met: DataFrame, kinds: Iterable[Kind], kept: Sequence[str] = (), *, old: bool = False
-    ) -> DataFrame:
-        """Return the columns `kept` and the rows that clauses make of rows with `CLAUSE`.
-
-        Each clause's values are worked out for its own rows only, and stored as ANSI says. With
-        `old` a row that met no clause stays as it is.
-        """
-        makers = [c for c in self.of(*kinds) if c.does is not Does.DELETE]
-        number = sf.col(CLAUSE)
-        if not makers and not old:
-            return met.select(*kept, CLAUSE)
-        parts = [
-            sf.when(number == c.number, sf.struct(*self._values(c))).alias(f"{MADE_ROW}{c.number}")
-            for c in makers
-        ]
-        if old:
-            columns = [column(f.name, "t").alias(f.name) for f in self.schema.fields]
-            parts.append(sf.struct(*columns).alias(f"{MADE_ROW}0"))
-        carried = met.select(*[sf.col(name) for name in kept], number)
-        kind = StructType(list(carried.schema.fields))
-        for part in (*(c.number for c in makers), *([0] if old else [])):
-            kind = kind.add(f"{MADE_ROW}{part}", row_type(self.schema))
-        chosen = [*(c.number for c in makers), *([0] if old else [])]
-        typed = met.select(*[sf.col(name) for name in kept], number, *parts).to(kind)
-        fields = [_chosen(field.name, chosen).alias(field.name) for field in self.schema.fields]
-        return typed.select(*kept, CLAUSE, *fields)
-
-    def _values(self, clause: Clause) -> list[Column]:
-        return [self._value(clause, f.name).alias(f.name) for f in self.schema.fields]
-
-    def _value(self, clause: Clause, name: str) -> Column:
-        if clause.values is None:
-            return column(self.sources[name], "s")
-        if clause.does is Does.INSERT and name not in clause.values.columns:
-            return sf.lit(None)
-        return clause.values.value(name, "t")
-
-
-def _chosen(name: str, numbers: Sequence[int]) -> Column:
-    """Return a column of the row that the clause made; the last one is for all other rows."""
-    *others, last = numbers
-    made = column(name, f"{MADE_ROW}{last}")
-    for number in others:
-        made = sf.when(sf.col(CLAUSE) == number, column(name, f"{MADE_ROW}{number}")).otherwise(
-            made
-        )
-    return made
-
 
 def matched_clauses(
     schema: Schema,
@@ -186,13 +135,15 @@ def matched_clauses(
 
 
 def _by_name(schema: Schema, source_columns: Sequence[str], case_sensitive: bool) -> dict[str, str]:
+    def spelled(name: str) -> str:
+        return name if case_sensitive else name.lower()
+
+    given: dict[str, list[str]] = {}
+    for name in source_columns:
+        given.setdefault(spelled(name), []).append(name)
     found = {}
     for field in schema.fields:
-        same = [
-            name
-            for name in source_columns
-            if name == field.name or (not case_sensitive and name.lower() == field.name.lower())
-        ]
+        same = given.get(spelled(field.name), [])
         if len(same) != 1:
             known = ", ".join(source_columns)
             lacks = "lacks" if not same else "has more than one"

@@ -14,6 +14,7 @@ from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange,
 from iceberg_spark.row_level.target_files import all_rows, data_file, only_files, target_files
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
+from iceberg_spark.spark.row_level.made_rows import made_rows
 from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter
 from iceberg_spark.spark.row_level.merge_source import MergeSource, read_once
 from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, MATCHED_ROW, SOURCE_ROW
@@ -96,18 +97,18 @@ def _source_rows(work: Merging, rows: DataFrame) -> DataFrame:
     """Return rows of the source as INSERT * makes them."""
     (insert,) = work.clauses.of(Kind.NOT_MATCHED)
     met = rows.withColumn(CLAUSE, sf.lit(insert.number))
-    return work.clauses.made_rows(met, [Kind.NOT_MATCHED])
+    return made_rows(work.clauses, met, [Kind.NOT_MATCHED])
 
 
 def _any_by_position(work: Merging) -> RowChange:
     clauses = work.clauses
     met = work.met(PLACE, values=True)
-    made = clauses.made_rows(met, [Kind.MATCHED], [*PLACE, SOURCE_ROW])
+    made = made_rows(clauses, met, [Kind.MATCHED], [*PLACE, SOURCE_ROW])
     matched = work.keep(made)
     changed = [matched]
     if clauses.of(Kind.BY_SOURCE):
         alone = work.unmatched_targets(PLACE, values=True)
-        changed.append(work.keep(clauses.made_rows(alone, [Kind.BY_SOURCE], PLACE)))
+        changed.append(work.keep(made_rows(clauses, alone, [Kind.BY_SOURCE], PLACE)))
     gone = Written()
     if clauses.of(Kind.MATCHED, Kind.BY_SOURCE):
         rows = [frame.select(*PLACE, clauses.action()) for frame in changed]
@@ -116,8 +117,8 @@ def _any_by_position(work: Merging) -> RowChange:
     new: list[DataFrame] = []
     if updates and gone.updated:
         # Frames of kinds that only delete have no rows to write.
-        made_rows = [f for f in changed if work.context.schema.fields[0].name in f.columns]
-        new = [frame.where(sf.col(CLAUSE).isin(updates)) for frame in made_rows]
+        with_rows = [f for f in changed if work.context.schema.fields[0].name in f.columns]
+        new = [frame.where(sf.col(CLAUSE).isin(updates)) for frame in with_rows]
     files = write_changed(work.verb, work.context, [*new, *work.inserts(matched)])
     return _with_deletes(gone, files)
 
@@ -186,7 +187,7 @@ def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
         met = [matching, alone.withColumn(CLAUSE, clauses.number(Kind.BY_SOURCE))]
     gone = sf.col(CLAUSE).isin(clauses.numbers(Does.DELETE))
     kinds = [Kind.MATCHED, Kind.BY_SOURCE]
-    made = [clauses.made_rows(rows.where(~gone), kinds, old=True) for rows in met]
+    made = [made_rows(clauses, rows.where(~gone), kinds, old=True) for rows in met]
     return made[0] if len(made) == 1 else made[0].unionByName(made[1])
 
 

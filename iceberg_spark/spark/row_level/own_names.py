@@ -13,8 +13,6 @@ ACTION = f"{_PREFIX}action"
 SOURCE_ROW, MATCHED_ROW = f"{_PREFIX}source_row", f"{_PREFIX}matched_row"
 """The number of a row of a merge's source, and of one that met a row of the target."""
 MERGE_RUN = f"{_PREFIX}merge_run"
-MADE_ROW = f"{_PREFIX}made_row"
-"""With the number of a clause: the row that the clause makes."""
 SEQUENCE = f"{_PREFIX}upsert_sequence"
 """The column of a numbered frame that says which row came before which."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, StructField, StructType
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -21,6 +21,7 @@ from iceberg_spark.row_level.target_files import (
     only_files,
     target_files,
 )
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed, selected
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
@@ -29,7 +30,6 @@ from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
-    column,
     empty_frame,
     row_type,
     rows_frame,
@@ -79,9 +79,8 @@ class _Update:
 
     def changed(self, rows: DataFrame) -> DataFrame:
         """Return rows with the new values, of the table's types."""
-        schema = self.context.schema
-        made = rows.select(*[self.values.value(f.name).alias(f.name) for f in schema.fields])
-        return made.to(row_type(schema))
+        made = {name: self.values.value(name) for name in self.values.columns}
+        return rows.withColumns(made).to(row_type(self.context.schema))
 
     def by_position(self, target: Target) -> RowChange:
         """Mark the old rows as deleted and write the new ones."""
@@ -103,31 +102,47 @@ class _Update:
 
     def rewritten(self, target: Target) -> RowChange:
         """Write the files that hold matching rows anew."""
-        verb, schema = self.verb, self.context.schema
+        verb = self.verb
         counts = rows_by_file(matching(verb, target, self.condition, self.spark, ("_file",)))
         if not counts:
             return RowChange()
         plan = only_files(target.plan, counts)
         rows = rows_frame(verb.metadata, all_rows(plan), self.spark)
-        old = [column(field.name).alias(field.name) for field in schema.fields]
-        new = [self.values.value(field.name).alias(field.name) for field in schema.fields]
-        hit = rows.select(
-            sf.struct(*old).alias("old"),
-            # Values are worked out for matching rows only: elsewhere they might overflow.
-            sf.when(sf.expr(self.condition), sf.struct(*new)).alias("new"),
-        )
-        kind = row_type(schema)
-        typed = hit.to(StructType().add("old", kind).add("new", kind))
-        made = [
-            sf.when(sf.col("new").isNull(), column(f.name, "old"))
-            .otherwise(column(f.name, "new"))
-            .alias(f.name)
-            for f in schema.fields
-        ]
+        assigned = self.values.columns
         return RowChange(
             added_data=write_rewritten(
-                verb, self.context, plan, [typed.select(*made)], assigned=self.values.columns
+                verb, self.context, plan, [self._with_new_values(rows)], assigned=assigned
             ),
             removed_data=tuple(data_file(task) for task in plan),
             counts=ChangedRows(updated=sum(counts.values())),
         )
+
+    def _with_new_values(self, rows: DataFrame) -> DataFrame:
+        """Return all rows, those that match with the new values, of the table's types."""
+        names = [field.name for field in self.context.schema.fields]
+        assigned = [name for name in names if name in self.values.columns]
+        matches = sf.expr(self.condition)
+        # Values are worked out for matching rows only: elsewhere they might overflow.
+        values = [sf.when(matches, self.values.value(name)) for name in assigned]
+        new = {name: f"new {name}" for name in assigned}
+        hit = by_position(rows.select("*", matches, *values))
+        of_table = [plain(place) for place in range(len(names))]
+        labelled = renamed(hit, [*of_table, "matches", *new.values()])
+        kinds = {field.name: field.dataType for field in row_type(self.context.schema).fields}
+        typed = labelled.to(
+            StructType(
+                [
+                    *(StructField(plain(i), kinds[name]) for i, name in enumerate(names)),
+                    StructField("matches", BooleanType()),
+                    *(StructField(given, kinds[name]) for name, given in new.items()),
+                ]
+            )
+        )
+        places = {name: len(names) + 1 + place for place, name in enumerate(assigned)}
+        texts = [
+            f"case when {plain(len(names))} then {plain(places[name])} else {old} end"
+            if name in places
+            else old
+            for name, old in zip(names, of_table, strict=True)
+        ]
+        return renamed(selected(by_position(typed), texts), names)

@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
+from iceberg_spark.spark.adapt.many_columns import by_position
+from iceberg_spark.spark.adapt.map_arrow import map_in_arrow
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.input_order import numbered
 from iceberg_spark.spark.row_level.own_names import SEQUENCE, check_names

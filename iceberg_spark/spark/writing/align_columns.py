@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
+from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed, selected
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
@@ -17,17 +20,27 @@ FIELD_ID = "parquet.field.id"
 """The field metadata by which Spark's Parquet writer knows a column's field id."""
 
 
-def table_columns(schema: Schema, struct: s.StructType, *, case_sensitive: bool) -> list[Column]:
-    """Return the table's columns, with field ids, of a frame named `by_position`.
+def table_frame(frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> DataFrame:
+    """Return a frame's columns as the table's, with field ids and no other metadata.
 
-    `struct` is the frame's own type, which `write.aligned.check_columns` must have accepted:
-    casts only widen here, and missing columns are null.
+    `write.aligned.check_columns` must have accepted the frame's type: casts only widen here, and
+    missing columns are null. Spark does all of it in one step by a type that it is given; names
+    in structs are made the table's before, for it would match them by the session's rule.
     """
-    sources = [sf.col(f"c{index}") for index in range(len(struct.fields))]
-    return [
-        _named(field, _found(field, struct.fields, sources, case_sensitive), case_sensitive)
-        for field in schema.fields
-    ]
+    given = frame.schema
+    found = _Names.of(given.fields, case_sensitive)
+    texts = [plain(place) for place in range(len(given.fields))]
+    wanted = []
+    for number, field in enumerate(schema.fields):
+        place = found.place(field.name)
+        name = f"missing{number}" if place is None else plain(place)
+        wanted.append(s.StructField(name, _type(field), True, _metadata(field)))
+        if place is not None:
+            texts[place] = _as_named(name, given.fields[place], field, case_sensitive)
+    rows = by_position(frame)
+    if texts != rows.columns:
+        rows = by_position(selected(rows, texts))
+    return renamed(rows.to(s.StructType(wanted)), [field.name for field in schema.fields])
 
 
 def source_column(
@@ -35,56 +48,70 @@ def source_column(
 ) -> Column | None:
     """Return a table column as a frame named `by_position` has it, None if it lacks it."""
     fields: Sequence[s.StructField] = struct.fields
-    columns = [sf.col(f"c{index}") for index in range(len(fields))]
     column: Column | None = None
     for step in schema.path_ids(field_id):
-        found = _found(schema.find_field(step), fields, columns, case_sensitive)
-        if found is None:
+        place = _Names.of(fields, case_sensitive).place(schema.find_field(step).name)
+        if place is None:
             return None
-        column, kind = found
+        column = sf.col(plain(place)) if column is None else column.getField(fields[place].name)
+        kind = fields[place].dataType
         fields = kind.fields if isinstance(kind, s.StructType) else ()
-        columns = [column.getField(child.name) for child in fields]
     return column
 
 
-_Found = tuple[Column, s.DataType] | None
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Where fields are by their names; the first of several in lower case."""
+
+    exact: Mapping[str, int]
+    lower: Mapping[str, int]
+
+    @classmethod
+    def of(cls, fields: Iterable[s.StructField], case_sensitive: bool) -> _Names:
+        names = [field.name for field in fields]
+        backwards = [(name, place) for place, name in enumerate(names)][::-1]
+        lower = {} if case_sensitive else {name.lower(): place for name, place in backwards}
+        return cls(dict(backwards), lower)
+
+    def place(self, name: str) -> int | None:
+        found = self.exact.get(name)
+        return self.lower.get(name.lower()) if found is None else found
 
 
-def _found(
-    field: NestedField,
-    given: Sequence[s.StructField],
-    columns: Sequence[Column],
-    case_sensitive: bool,
-) -> _Found:
-    """Return the frame's column of a field and its type; None where it has none."""
-    names = [child.name for child in given]
-    if field.name in names:
-        at = names.index(field.name)
-    elif not case_sensitive and field.name.lower() in (lower := [n.lower() for n in names]):
-        at = lower.index(field.name.lower())
-    else:
-        return None
-    return columns[at], given[at].dataType
+def _as_named(name: str, given: s.StructField, field: NestedField, case_sensitive: bool) -> str:
+    """Return a column, with the table's names in it and nothing that says more about it."""
+    if isinstance(field.field_type, StructType) and isinstance(given.dataType, s.StructType):
+        shown = _with_names(given.dataType, field.field_type, case_sensitive)
+        if shown != given.dataType:
+            return f"cast({name} as {_type_text(shown)})"
+    # Any expression but a name has no metadata; the optimizer leaves the name of this one.
+    return f"case when true then {name} end" if given.metadata else name
 
 
-def _named(field: NestedField, found: _Found, case_sensitive: bool) -> Column:
-    made = _made(field, found, case_sensitive)
-    return made.alias(field.name, metadata=_metadata(field))
+def _with_names(given: s.StructType, kind: StructType, case_sensitive: bool) -> s.StructType:
+    found = _Names.of(given.fields, case_sensitive)
+    names = {found.place(field.name): field for field in kind.fields}
+    made = []
+    for place, each in enumerate(given.fields):
+        field, inner = names.get(place), each.dataType
+        if field and isinstance(field.field_type, StructType) and isinstance(inner, s.StructType):
+            inner = _with_names(inner, field.field_type, case_sensitive)
+        made.append(s.StructField(field.name if field else each.name, inner, each.nullable))
+    return s.StructType(made)
 
 
-def _made(field: NestedField, found: _Found, case_sensitive: bool) -> Column:
-    target = _type(field)
-    if found is None:
-        return sf.lit(None).cast(target)
-    column, kind = found
-    if isinstance(field.field_type, StructType) and isinstance(kind, s.StructType):
-        below = [column.getField(child.name) for child in kind.fields]
-        children = [
-            _named(child, _found(child, kind.fields, below, case_sensitive), case_sensitive)
-            for child in field.field_type.fields
-        ]
-        return sf.when(column.isNotNull(), sf.struct(*children))
-    return column if kind == target else column.cast(target)
+def _type_text(kind: s.DataType) -> str:
+    """Return a type as SQL text that means the same in every session."""
+    match kind:
+        case s.StructType(fields=fields):
+            inner = (f"{quoted(each.name)}: {_type_text(each.dataType)}" for each in fields)
+            return f"struct<{', '.join(inner)}>"
+        case s.TimestampType():
+            return "timestamp_ltz"
+        case s.StringType():
+            return "string collate UTF8_BINARY"
+        case _:
+            return kind.simpleString()
 
 
 def _type(field: NestedField) -> s.DataType:

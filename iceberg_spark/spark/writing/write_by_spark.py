@@ -16,10 +16,9 @@ from pyspark.sql import functions as sf
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
-from iceberg_spark.spark.adapt.map_arrow import by_position
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.in_worker import in_worker
-from iceberg_spark.spark.writing.align_columns import table_columns
+from iceberg_spark.spark.writing.align_columns import table_frame
 from iceberg_spark.spark.writing.distribution import arranged, arrangement
 from iceberg_spark.spark.writing.rows_per_file import rows_per_file
 from iceberg_spark.spark.writing.shuffle import shuffle_of
@@ -72,9 +71,7 @@ def write_natively(
     io = context.storage()
     folder = _new_folder(io, context)
     try:
-        table = by_position(frame).select(
-            *table_columns(context.schema, frame.schema, case_sensitive=options.case_sensitive)
-        )
+        table = table_frame(frame, context.schema, case_sensitive=options.case_sensitive)
         shuffle = shuffle_of(context, asked, frame.sparkSession)
         limit = rows_per_file(table, context, shuffle.task_bytes)
         # Around both: a frame's shuffle may be sized when it is made.

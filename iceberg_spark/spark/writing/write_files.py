@@ -15,7 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.spark.adapt.map_arrow import by_position, map_in_arrow
+from iceberg_spark.spark.adapt.many_columns import by_position, renamed
+from iceberg_spark.spark.adapt.map_arrow import map_in_arrow
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -124,7 +125,7 @@ def _arranged(
     keys = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
     keyed = by_position(frame).select("*", *keys)
     ordered = arranged(keyed, wanted.mode, [sf.col(name) for name in names], wanted.order)
-    return ordered.drop(*names).toDF(*struct.names)
+    return renamed(ordered.drop(*names), struct.names)
 
 
 def _null(schema: Schema, field_id: int) -> Column:

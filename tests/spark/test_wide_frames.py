@@ -1,0 +1,110 @@
+"""Frames of thousands of columns: round trips to Java do not grow with the columns."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import iceberg_spark as ice
+from iceberg_spark import Table
+
+FEW, MANY = 10, 110
+SLACK = 20
+"""Files are listed and settings asked for a little differently; a column more costs none."""
+KINDS = ("bigint", "int", "string", "double", "date")
+MODES = ("copy-on-write", "merge-on-read")
+
+
+class RoundTrips:
+    """Commands that PySpark sent to Java; not those by which it lets Java's objects go."""
+
+    count = 0
+
+
+@pytest.fixture
+def sent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> RoundTrips:
+    found = RoundTrips()
+    kind: Any = type(spark._jvm._gateway_client)  # type: ignore[union-attr]
+    send = kind.send_command
+
+    def counted(self: Any, command: str, *args: Any, **options: Any) -> Any:
+        found.count += not command.startswith("m\n")
+        return send(self, command, *args, **options)
+
+    monkeypatch.setattr(kind, "send_command", counted)
+    return found
+
+
+def wide_table(folder: Path, columns: int, mode: str) -> Table:
+    ddl = ", ".join(f"`v {n}` {KINDS[n % len(KINDS)]}" for n in range(columns))
+    modes = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
+    return ice.create_table(
+        str(folder / f"{mode}-{columns}"), f"id bigint, {ddl}", properties=modes
+    )
+
+
+def rows(spark: SparkSession, first: int, last: int, columns: int) -> DataFrame:
+    given = {"date": "date_from_unix_date(cast(id as int))"}
+    made = (
+        f"cast({given.get(KINDS[n % 5], 'id')} as {KINDS[n % 5]}) as `v {n}`"
+        for n in range(columns)
+    )
+    frame = spark.range(first, last).selectExpr("id", *made)
+    frame.schema  # noqa: B018 (PySpark asks Java once)
+    return frame
+
+
+def round_trips(
+    spark: SparkSession, sent: RoundTrips, folder: Path, columns: int, mode: str
+) -> dict[str, int]:
+    """Return how many round trips each verb took."""
+    table, found = wide_table(folder, columns, mode), {}
+    first, source = rows(spark, 0, 20, columns), rows(spark, 18, 24, columns)
+
+    @contextmanager
+    def step(name: str) -> Iterator[None]:
+        before = sent.count
+        yield
+        found[name] = sent.count - before
+
+    with step("append"):
+        table.append(first)
+    with step("delete"):
+        table.delete("id % 10 = 3")
+    with step("update"):
+        table.update({"v 1": "id + 1"}, where="id % 10 = 4")
+    with step("merge all columns"):
+        merge = table.merge(source, "t.id = s.id").when_matched_update_all()
+        merge.when_not_matched_insert_all().execute()
+    with step("merge"):
+        merge = table.merge(source, "t.id = s.id").when_matched_delete(condition="s.id = 18")
+        merge = merge.when_matched_update({"`v 2`": "'x'"})
+        merge = merge.when_not_matched_insert({"id": "s.id", "`v 3`": "1.5"})
+        merge.when_not_matched_by_source_update({"`v 1`": "-7"}, condition="t.id = 7").execute()
+    with step("read"):
+        frame = table.scan().to_df(spark)
+    with step("read with places"):
+        table.scan(metadata_columns=("_file", "_pos")).to_df(spark)
+    assert sorted(row.id for row in frame.select("id").collect()) == sorted(
+        {*range(24)} - {3, 13, 18}
+    )
+    shown = frame.select("id", "v 0", "v 1", "v 2").collect()
+    changed = {row.id: tuple(row)[1:] for row in shown}
+    assert changed[4] == (4, 5, "4")
+    assert changed[7] == (7, -7, "7")
+    assert changed[20] == (20, 20, "x")
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_round_trips_to_java_do_not_grow_with_the_columns(
+    spark: SparkSession, tmp_path: Path, sent: RoundTrips, mode: str
+) -> None:
+    round_trips(spark, sent, tmp_path / "first", FEW, mode)  # what is asked for once a session
+    few = round_trips(spark, sent, tmp_path, FEW, mode)
+    many = round_trips(spark, sent, tmp_path, MANY, mode)
+    grown = {verb: (few[verb], many[verb]) for verb in few if many[verb] > few[verb] + SLACK}
+    assert not grown
