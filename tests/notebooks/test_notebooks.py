@@ -37,7 +37,11 @@ def test_there_are_notebooks():
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_shows_what_it_showed(path: Path):
+def test_a_notebook_runs_as_a_newcomer_starts_it_and_shows_what_it_showed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.delenv("PYSPARK_DRIVER_PYTHON", raising=False)
     before = shown(nbformat.read(path, as_version=4))
     assert len(before) > 3
     assert shown(executed(path)) == before

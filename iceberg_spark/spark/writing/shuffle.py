@@ -63,7 +63,8 @@ def shuffle_of(context: WriteContext, asked: str | None, session: SparkSession) 
     size = int_property(context.properties, name) if asked_for else _usual_bytes(context, session)
     if size <= 0:
         raise InvalidOptionError(f"Table property '{name}' is {size}; it must be positive")
-    usual = int(session.conf.get("spark.sql.shuffle.partitions", "0") or 0)
+    # Asked for without a default: Spark checks one, where nothing is set, as if it were a setting.
+    usual = int(session.conf.get("spark.sql.shuffle.partitions") or 0)
     first = {_FIRST_PARTITIONS: str(max(usual, _LEAST_PARTITIONS))}
     bytes_ = {_TASK_BYTES: f"{size}b"}
     if asked_for:
