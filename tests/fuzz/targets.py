@@ -86,12 +86,13 @@ def read_table(folder: Path, _name: str) -> None:
         return
     metadata = read_metadata(io, found.metadata_location)
     metadata_from_json(metadata_to_json(metadata))
-    context = scan_context(metadata, ScanRequest(row_filter="id > 1"))
+    filtered = ScanRequest(row_filter="id > 1") if "id" in metadata.schema.column_names else None
+    context = scan_context(metadata, filtered or ScanRequest())
     planned = plan(metadata, io, context)
     for task in planned:
         for batch in read_task(context, io, task, DeleteCache(10**8)):
             batch.validate(full=True)
-    loaded = LoadedTable("/t", metadata, found.metadata_location)
+    loaded = LoadedTable("/t", metadata, found.metadata_location, io)
     for name in MetadataTable:
         request = inspection(metadata, name, ScanRequest())
         for table in read_parts(request, loaded, io, parts(request, metadata, io)):
