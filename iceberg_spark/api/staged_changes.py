@@ -26,7 +26,7 @@ from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.transaction.action import Action
-from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_committed, staged
+from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_committed, stage
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
@@ -56,7 +56,7 @@ class StagedChanges:
     def metadata(self) -> TableMetadata:
         """Return the metadata as the changes so far leave it; each is applied once."""
         metadata, applied = self._stage
-        metadata = staged(metadata, self.io, self.actions[applied:])
+        metadata = stage(metadata, self.io, self.actions[applied:])
         self._stage = metadata, len(self.actions)
         return metadata
 

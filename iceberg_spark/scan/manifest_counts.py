@@ -25,10 +25,10 @@ def count_by_manifest_list(metadata: TableMetadata, io: FileIO, context: ScanCon
     snapshot = metadata.snapshot(context.snapshot_id)
     if snapshot.key_id is not None:
         return None  # planning says what is wrong
-    return live_rows(read_manifest_list(io, snapshot, metadata))
+    return count_live_rows(read_manifest_list(io, snapshot, metadata))
 
 
-def live_rows(manifests: Iterable[ManifestFile]) -> int | None:
+def count_live_rows(manifests: Iterable[ManifestFile]) -> int | None:
     """Return the rows of all live data files, None where deletes or missing counts forbid it."""
     rows = 0
     for manifest in manifests:

@@ -29,7 +29,7 @@ from iceberg_spark.spec.summary import (
 )
 from iceberg_spark.spec.updates import SetSnapshotRef
 from iceberg_spark.transaction.action import ActionCommit
-from iceberg_spark.transaction.conflicts import History, history_since, no_added_data_files
+from iceberg_spark.transaction.conflicts import History, history_since, refuse_added_data_files
 from iceberg_spark.transaction.manifest_filter import check_all_removed
 from iceberg_spark.transaction.new_manifests import data_files_of
 from iceberg_spark.transaction.removed_entries import Mask, Partitions, Paths, Selection
@@ -150,7 +150,7 @@ def _partitions_unchanged(
             return np.zeros(entries.num_rows, np.bool_)
         return touched.hits(manifest, entries)
 
-    no_added_data_files(history, hits)
+    refuse_added_data_files(history, hits)
 
 
 def _files(

@@ -240,7 +240,7 @@ class _Attempt:
         )
 
 
-def staged(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMetadata:
+def stage(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMetadata:
     """Return what the actions would make of a base, for planning the next one; lands nothing.
 
     Manifests that they write are reused when the actions are committed; `clean_up` removes them

@@ -93,20 +93,20 @@ def history_since(
     return History(base, io, tuple(found))
 
 
-def no_added_data_files(history: History, may_match: MayMatch) -> None:
+def refuse_added_data_files(history: History, may_match: MayMatch) -> None:
     """Refuse data files that were added since and may hold rows that the change is about."""
     added = history.changed_entries(ManifestContent.DATA, ManifestEntryStatus.ADDED, _ADD_DATA)
     for manifest, entries in added:
         _refuse_any(manifest, entries, may_match, "data file", "may hold rows that")
 
 
-def no_added_delete_files(history: History, may_match: MayMatch) -> None:
+def refuse_added_delete_files(history: History, may_match: MayMatch) -> None:
     """Refuse delete files that were added since and may concern the rows of the change."""
     for manifest, entries in _added_deletes(history):
         _refuse_any(manifest, entries, may_match, "delete file", "may delete rows that")
 
 
-def no_removed_data_files(history: History, may_match: MayMatch) -> None:
+def refuse_removed_data_files(history: History, may_match: MayMatch) -> None:
     """Refuse data files that were removed since and may have held rows of the change."""
     removed = history.changed_entries(
         ManifestContent.DATA, ManifestEntryStatus.DELETED, _REMOVE_DATA
@@ -152,7 +152,7 @@ def _new_deletes(history: History) -> Iterator[tuple[ManifestFile, pa.Table]]:
             yield manifest, found
 
 
-def no_new_deletes_for(
+def refuse_new_deletes_for(
     history: History, files: Sequence[DataFile], *, ignore_equality: bool = False
 ) -> None:
     """Refuse deletes added since that apply to data files which the change replaces."""
@@ -208,7 +208,7 @@ def _one_path(delete: DataFile) -> str | None:
     return lower.decode() if same and lower is not None else None
 
 
-def data_files_exist(history: History, paths: Iterable[str], *, allow_deletes: bool) -> None:
+def require_data_files(history: History, paths: Iterable[str], *, allow_deletes: bool) -> None:
     """Refuse when data files that new deletes point to were removed since.
 
     With `allow_deletes` a file that a delete operation removed is fine: its rows are gone anyway.

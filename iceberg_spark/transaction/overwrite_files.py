@@ -16,10 +16,10 @@ from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflict_scope import Planned, bind_again, may_match_filter
 from iceberg_spark.transaction.conflicts import (
     history_since,
-    no_added_data_files,
-    no_added_delete_files,
-    no_new_deletes_for,
-    no_removed_data_files,
+    refuse_added_data_files,
+    refuse_added_delete_files,
+    refuse_new_deletes_for,
+    refuse_removed_data_files,
 )
 from iceberg_spark.transaction.manifest_filter import check_all_removed
 from iceberg_spark.transaction.removed_entries import MatchingRows, Paths, Selection
@@ -72,11 +72,11 @@ class OverwriteFiles:
         about = self._row_filter if planned.row_filter is None else planned.row_filter
         may_match = may_match_filter(base, None if about is None else self._bind(base, about))
         if planned.refuse_new_data:
-            no_added_data_files(history, may_match)
+            refuse_added_data_files(history, may_match)
         if planned.refuse_new_deletes:
-            no_added_delete_files(history, may_match)
-            no_removed_data_files(history, may_match)
-        no_new_deletes_for(history, self._delete)
+            refuse_added_delete_files(history, may_match)
+            refuse_removed_data_files(history, may_match)
+        refuse_new_deletes_for(history, self._delete)
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that replace the files on this base."""

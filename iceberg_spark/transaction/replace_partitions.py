@@ -18,9 +18,9 @@ from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflict_scope import Planned
 from iceberg_spark.transaction.conflicts import (
     history_since,
-    no_added_data_files,
-    no_added_delete_files,
-    no_removed_data_files,
+    refuse_added_data_files,
+    refuse_added_delete_files,
+    refuse_removed_data_files,
 )
 from iceberg_spark.transaction.removed_entries import Everything, Mask, Partitions, Selection
 from iceberg_spark.transaction.snapshot_change import FileChange, Wanted
@@ -65,10 +65,10 @@ class ReplacePartitions:
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, planned.snapshot_id)
         if planned.refuse_new_data:
-            no_added_data_files(history, touched)
+            refuse_added_data_files(history, touched)
         if planned.refuse_new_deletes:
-            no_added_delete_files(history, touched)
-            no_removed_data_files(history, touched)
+            refuse_added_delete_files(history, touched)
+            refuse_removed_data_files(history, touched)
 
     def _selection(self, base: TableMetadata) -> Selection:
         specs = {file.partition_spec_id for file in self._files}

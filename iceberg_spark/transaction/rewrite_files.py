@@ -9,7 +9,7 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
-from iceberg_spark.transaction.conflicts import history_since, no_new_deletes_for
+from iceberg_spark.transaction.conflicts import history_since, refuse_new_deletes_for
 from iceberg_spark.transaction.manifest_filter import check_all_removed
 from iceberg_spark.transaction.removed_entries import Paths, Selection
 from iceberg_spark.transaction.snapshot_change import FileChange, Removed, Wanted
@@ -46,7 +46,7 @@ class RewriteFiles:
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, self._planned_on)
         kept_number = self._data_sequence_number is not None
-        no_new_deletes_for(history, self._data, ignore_equality=kept_number)
+        refuse_new_deletes_for(history, self._data, ignore_equality=kept_number)
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that replace the files on this base."""

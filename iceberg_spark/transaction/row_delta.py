@@ -12,11 +12,11 @@ from iceberg_spark.spec.snapshot import Operation
 from iceberg_spark.transaction.action import ActionCommit
 from iceberg_spark.transaction.conflict_scope import Planned, bound_filter, may_match_filter
 from iceberg_spark.transaction.conflicts import (
-    data_files_exist,
     history_since,
-    no_added_data_files,
-    no_added_delete_files,
-    no_new_deletes_for,
+    refuse_added_data_files,
+    refuse_added_delete_files,
+    refuse_new_deletes_for,
+    require_data_files,
 )
 from iceberg_spark.transaction.manifest_filter import check_all_removed
 from iceberg_spark.transaction.removed_entries import Paths, Selection
@@ -69,12 +69,12 @@ class RowDelta:
         history = history_since(base, io, head, planned.snapshot_id)
         bound = bound_filter(base, planned)
         may_match = may_match_filter(base, bound)
-        data_files_exist(history, self._referenced, allow_deletes=self._allow_deleted)
+        require_data_files(history, self._referenced, allow_deletes=self._allow_deleted)
         if planned.refuse_new_data:
-            no_added_data_files(history, may_match)
+            refuse_added_data_files(history, may_match)
         if planned.refuse_new_deletes:
-            no_added_delete_files(history, may_match)
-        no_new_deletes_for(history, self._remove_data)
+            refuse_added_delete_files(history, may_match)
+        refuse_new_deletes_for(history, self._remove_data)
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that make the change on this base."""

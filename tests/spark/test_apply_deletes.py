@@ -17,8 +17,8 @@ from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes import apply_deletes as live_rows_module
 from iceberg_spark.spark.deletes import files_with_deletes as dirty_files_module
 from iceberg_spark.spark.deletes import position_bitmaps as position_words_module
-from iceberg_spark.spark.deletes.apply_deletes import key_name, live_rows
-from iceberg_spark.spark.deletes.files_with_deletes import dirty_files
+from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
+from iceberg_spark.spark.deletes.files_with_deletes import find_files_with_deletes
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD
 from tests.spark.delete_commits import delete_keys, delete_positions
 
@@ -58,7 +58,7 @@ def native(
     """The rows by the relations of the dirty files and by plain ones of the clean files."""
     plan = table.scan(metadata_columns=("_deleted",) if deleted else ()).plan_files()
     counts = np.array([len(task.delete_files) for task in plan])
-    dirty = dirty_files(plan, np.flatnonzero(counts))
+    dirty = find_files_with_deletes(plan, np.flatnonzero(counts))
     assert not dirty.refused
     names = table.schema().column_names
     shown = [*names, "_deleted"] if deleted else names
@@ -67,7 +67,7 @@ def native(
         paths = plan.files.column("file_path").take(pa.array(group.rows)).to_pylist()
         relation = spark.read.schema(to_spark(table.schema()).add(ROW_INDEX_FIELD)).parquet(*paths)
         keys = {key_name(leaf.field_id): F.col(leaf.field.name) for leaf in group.keys}
-        frames.append(live_rows(relation, keys, group, plan, table.io).select(*shown))
+        frames.append(apply_deletes(relation, keys, group, plan, table.io).select(*shown))
     rows = [tuple(row) for frame in frames for row in frame.collect()]
     clean = plan.files.column("file_path").filter(pa.array(counts == 0)).to_pylist()
     if clean:
@@ -170,7 +170,7 @@ def test_files_are_told_by_their_paths_where_sizes_are_equal(
     assert len({task.file_size_in_bytes for task in tasks}) == 1
     delete_positions(table, [(task, [at]) for at, task in enumerate(tasks)])
     plan = table.scan().plan_files()
-    (group,) = dirty_files(plan, np.arange(3)).groups
+    (group,) = find_files_with_deletes(plan, np.arange(3)).groups
     assert group.file_key == "file_path"
     check(table, spark)
     assert len(native(table, spark)[0]) == 27
@@ -266,12 +266,12 @@ def test_a_row_of_an_unknown_file_raises(
     first, second = table.scan().plan_files()
     delete_positions(table, [(first, [0]), (second, [1])])
     plan = table.scan().plan_files()
-    (group,) = dirty_files(plan, np.arange(2)).groups
+    (group,) = find_files_with_deletes(plan, np.arange(2)).groups
     assert group.file_key == "file_size"
     other = make(tmp_path / "u", [range(100, 177)], "id bigint").scan().plan_files()[0].file_path
     relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(first.file_path, other)
     with pytest.raises(Exception, match="cannot be told"):
-        live_rows(relation, {}, group, plan, table.io).collect()
+        apply_deletes(relation, {}, group, plan, table.io).collect()
 
 
 def test_too_many_positions_are_left_to_the_arrow_engine(
@@ -282,12 +282,12 @@ def test_too_many_positions_are_left_to_the_arrow_engine(
     delete_positions(table, [(first, [0, 1, 2])])
     plan = table.scan().plan_files()
     monkeypatch.setattr(dirty_files_module, "MAX_POSITION_DELETES", 2)
-    assert dirty_files(plan, np.array([0])).refused == {
+    assert find_files_with_deletes(plan, np.array([0])).refused == {
         0: "3 position deletes, which tasks read quicker than the driver"
     }
     monkeypatch.setattr(dirty_files_module, "MAX_POSITION_DELETES", 3)
     monkeypatch.setattr(dirty_files_module, "MAX_BITMAP_BYTES", 0)
-    assert "bitmaps" in dirty_files(plan, np.array([0])).refused[0]
+    assert "bitmaps" in find_files_with_deletes(plan, np.array([0])).refused[0]
 
 
 def test_filters_on_top_reach_the_files(spark: SparkSession, tmp_path: Path) -> None:
@@ -306,11 +306,11 @@ def test_a_spark_that_gives_no_places_of_rows_raises(
     (only,) = table.scan().plan_files()
     delete_positions(table, [(only, [0])])
     plan = table.scan().plan_files()
-    (group,) = dirty_files(plan, np.arange(1)).groups
+    (group,) = find_files_with_deletes(plan, np.arange(1)).groups
     relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(only.file_path)
     relation = relation.withColumn(ROW_INDEX, F.lit(None).cast("bigint"))
     with pytest.raises(Exception, match="gives no row_index"):
-        live_rows(relation, {}, group, plan, table.io).collect()
+        apply_deletes(relation, {}, group, plan, table.io).collect()
 
 
 @pytest.mark.parametrize("pruning", ["true", "false"])

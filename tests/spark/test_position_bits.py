@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 import iceberg_spark as ice
-from iceberg_spark.spark.row_level.position_bits import marked_rows
+from iceberg_spark.spark.row_level.position_bits import mark_rows
 
 LONG = 3_000_000_000
 
@@ -23,17 +23,17 @@ def found(marked: list[tuple[str, pa.Table]] | None) -> dict[str, list[int]]:
 def test_positions_come_back_sorted_whatever_bitmap_they_lie_in(any_spark: Any) -> None:
     at = [0, 1, 32767, 32768, 65535, 65536, LONG]
     rows = places(any_spark, *[("b", each) for each in reversed(at)], ("a", 5), ("c", 32768))
-    assert found(marked_rows(rows, unique=True)) == {"a": [5], "b": at, "c": [32768]}
+    assert found(mark_rows(rows, unique=True)) == {"a": [5], "b": at, "c": [32768]}
 
 
 def test_a_row_that_comes_twice_counts_once_or_is_told(any_spark: Any) -> None:
     rows = places(any_spark, ("a", 7), ("a", 7), ("a", 8))
-    assert found(marked_rows(rows, unique=False)) == {"a": [7, 8]}
-    assert marked_rows(rows, unique=True) is None
+    assert found(mark_rows(rows, unique=False)) == {"a": [7, 8]}
+    assert mark_rows(rows, unique=True) is None
 
 
 def test_no_rows_are_no_files(any_spark: Any) -> None:
-    assert marked_rows(places(any_spark, ("a", 1)).where("_pos = 2"), unique=True) == []
+    assert mark_rows(places(any_spark, ("a", 1)).where("_pos = 2"), unique=True) == []
 
 
 def test_deletes_of_a_long_file_join_the_older_ones(spark: Any, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def key_name(field_id: int) -> str:
     return f"__iceberg_key_{field_id}"
 
 
-def live_rows(
+def apply_deletes(
     frame: DataFrame,
     columns: Mapping[str, Column],
     dirty: DirtyFiles,
@@ -85,7 +85,7 @@ def live_rows(
     `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones NULL where a parent
     is), and others that the caller wants. More columns than these are left, to be selected away.
     Where the scan reads `_deleted`, that column is added. The driver reads position deletes and
-    small key sets now; `dirty_files` and the limits here bound them.
+    small key sets now; `find_files_with_deletes` and the limits here bound them.
     """
     keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
     words = position_words(io, plan.tasks_at(dirty.rows)) if dirty.has_positions else []

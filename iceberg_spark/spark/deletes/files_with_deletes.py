@@ -133,7 +133,7 @@ class _Pairs:
         return np.bincount(self.data[pairs], minlength=self.count) > 0
 
 
-def dirty_files(plan: ScanPlan, rows: Rows) -> Dirty:
+def find_files_with_deletes(plan: ScanPlan, rows: Rows) -> Dirty:
     """Group data files with deletes, given by their places in `plan.files`.
 
     Files with position deletes only, with equality deletes only and with both are groups of

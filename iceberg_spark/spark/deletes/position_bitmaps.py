@@ -1,7 +1,7 @@
 """Deleted positions of data files as bits in 64-bit words, loaded by the driver.
 
-`dirty_files` bounds the positions and the bits that one frame may ask for; anything larger is
-read by tasks.
+`find_files_with_deletes` bounds the positions and the bits that one frame may ask for; anything
+larger is read by tasks.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from iceberg_spark.io.location import store_of
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
-from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, dirty_files
+from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
 from iceberg_spark.spark.reading.column_rules import (
     column_reason,
     data_fields,
@@ -108,7 +108,7 @@ class _Paths:
     rest: Any
 
 
-def file_groups(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
+def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
     """Return groups that hold every planned file once, native ones first.
 
     A file goes to the first rule that speaks against Spark's reader; what none speaks against
@@ -148,7 +148,7 @@ def _native_dirty(
     plan: ScanPlan, paths: _Paths, rows: Longs, reach: Reach
 ) -> tuple[list[FileGroup], list[FileGroup]]:
     """Return native groups with their deletes, and those that the Arrow engine has to read."""
-    found = dirty_files(plan, rows)
+    found = find_files_with_deletes(plan, rows)
     reasons = defaultdict[str, list[int]](list)
     for row, why in found.refused.items():
         reasons[why].append(row)

@@ -20,7 +20,7 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.spark.adapt.many_columns import selected
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.deletes.apply_deletes import key_name, live_rows
+from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
 from iceberg_spark.spark.deletes.per_file_values import file_field
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD, or_raise
 from iceberg_spark.spark.reading.column_rules import data_fields, key_fields
@@ -77,7 +77,7 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
     if _asks(context, reserved.FILE_ID):
         added[_PATH] = file_field(frame, "file_path")
     if group.deletes is not None:
-        frame = live_rows(frame, added, group.deletes, plan, context.storage())
+        frame = apply_deletes(frame, added, group.deletes, plan, context.storage())
     elif added:
         frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}

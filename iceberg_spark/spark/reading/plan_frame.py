@@ -19,7 +19,7 @@ from iceberg_spark.spark.reading.engine_choice import (
     MANY_SMALL_FILES,
     FileGroup,
     Reach,
-    file_groups,
+    choose_engines,
     rows_of,
 )
 from iceberg_spark.spark.reading.frame_type import nullable
@@ -50,7 +50,7 @@ def plan_frame(
     group of files. Works with classic and Connect sessions. Raises UnsupportedError naming
     what the forced engine can't do.
     """
-    groups = [] if engine == "arrow" else file_groups(plan, reach_of(spark))
+    groups = [] if engine == "arrow" else choose_engines(plan, reach_of(spark))
     native = [group for group in groups if group.engine == "native"]
     others = [group for group in groups if group.engine == "arrow"]
     if engine == "native" and others:
@@ -87,7 +87,7 @@ def reading_lines(
     """Return who reads how many files and why, a line a group; of a classic session if of none."""
     if engine == "arrow":
         return [f"{count(len(plan), 'file')}: arrow, as asked for"] if len(plan) else []
-    groups = file_groups(plan, Reach() if spark is None else reach_of(spark))
+    groups = choose_engines(plan, Reach() if spark is None else reach_of(spark))
     return [f"{count(len(group.rows), 'file')}: {group.label}" for group in groups]
 
 

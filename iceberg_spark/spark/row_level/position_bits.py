@@ -16,7 +16,7 @@ _BITS = 15
 """Spark's bitmaps hold 2**15 bits: 4 KiB for so many rows of a file, if one of them is there."""
 
 
-def marked_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, pa.Table]] | None:
+def mark_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, pa.Table]] | None:
     """Return the positions of a frame's rows by file, sorted, each once.
 
     `rows` has the columns `_file` and `_pos`. With `unique`, None when a row comes twice. Tasks

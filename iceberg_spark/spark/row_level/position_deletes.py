@@ -31,7 +31,7 @@ from iceberg_spark.row_level.position_deletes import (
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.row_level.own_names import ACTION, SOURCE_ROW
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
-from iceberg_spark.spark.row_level.position_bits import marked_rows
+from iceberg_spark.spark.row_level.position_bits import mark_rows
 from iceberg_spark.spark.row_level.target_rows import FILE, POS
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
@@ -119,7 +119,7 @@ def _gathered(
 ) -> Iterable[tuple[str, pa.Table]]:
     """Return the rows on the driver, by file and position."""
     if ACTION not in rows.columns and SOURCE_ROW not in rows.columns:
-        marked = marked_rows(rows, unique=unique)
+        marked = mark_rows(rows, unique=unique)
         if marked is not None:
             return marked
     return _files(_packed(rows, numbers).toArrow().sort_by("file").to_batches())

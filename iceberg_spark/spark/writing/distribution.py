@@ -92,7 +92,7 @@ def _sort_key(key: SortField, schema: Schema, source_of: SourceOf) -> Column:
     return column.desc_nulls_first() if first else column.desc_nulls_last()
 
 
-def arranged(
+def arrange(
     frame: DataFrame, mode: Distribution, keys: Sequence[Column], order: Sequence[Column]
 ) -> DataFrame:
     """Return the frame distributed by `mode`, its tasks' rows sorted where there is an order.

@@ -19,7 +19,7 @@ from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.writing.align_columns import table_frame
-from iceberg_spark.spark.writing.distribution import arranged, arrangement
+from iceberg_spark.spark.writing.distribution import arrange, arrangement
 from iceberg_spark.spark.writing.rows_per_file import rows_per_file
 from iceberg_spark.spark.writing.shuffle import shuffle_of
 from iceberg_spark.spark.writing.spark_parquet import write_parquet
@@ -98,7 +98,7 @@ def _arranged(
     named = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
     keyed = table.select("*", *named)
     keys = [sf.col(name) for name in names]
-    return arranged(keyed, wanted.mode, keys, wanted.order), names
+    return arrange(keyed, wanted.mode, keys, wanted.order), names
 
 
 def table_column(schema: Schema, field_id: int) -> Column:

@@ -24,7 +24,7 @@ from iceberg_spark.spark.session.task import speculates, task_id, was_tried_befo
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.writing.align_columns import source_column
 from iceberg_spark.spark.writing.distribution import (
-    arranged,
+    arrange,
     arrangement,
     distribution,
     is_sortable,
@@ -124,7 +124,7 @@ def _arranged(
     names = [f"k{index}" for index in range(len(wanted.keys))]
     keys = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
     keyed = by_position(frame).select("*", *keys)
-    ordered = arranged(keyed, wanted.mode, [sf.col(name) for name in names], wanted.order)
+    ordered = arrange(keyed, wanted.mode, [sf.col(name) for name in names], wanted.order)
     return renamed(ordered.drop(*names), struct.names)
 
 

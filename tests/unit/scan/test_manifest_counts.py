@@ -9,7 +9,7 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import NoSuchFileError
-from iceberg_spark.scan.manifest_counts import live_rows
+from iceberg_spark.scan.manifest_counts import count_live_rows
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 
 LIVE = ManifestFile(
@@ -25,12 +25,12 @@ LIVE = ManifestFile(
 
 
 def test_rows_added_and_existing_count_and_deleted_ones_do_not() -> None:
-    assert live_rows([LIVE, LIVE]) == 14
+    assert count_live_rows([LIVE, LIVE]) == 14
 
 
 def test_a_manifest_without_live_files_counts_nothing() -> None:
     dead = replace(LIVE, added_files_count=0, existing_files_count=0, added_rows_count=None)
-    assert live_rows([LIVE, dead, replace(dead, content=ManifestContent.DELETES)]) == 7
+    assert count_live_rows([LIVE, dead, replace(dead, content=ManifestContent.DELETES)]) == 7
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_manifest_without_live_files_counts_nothing() -> None:
     ],
 )
 def test_missing_counts_and_delete_files_leave_it_to_planning(other: ManifestFile) -> None:
-    assert live_rows([LIVE, other]) is None
+    assert count_live_rows([LIVE, other]) is None
 
 
 def made(folder: Path) -> Table:

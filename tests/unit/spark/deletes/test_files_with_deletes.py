@@ -8,7 +8,11 @@ import pytest
 
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.deletes import files_with_deletes as module
-from iceberg_spark.spark.deletes.files_with_deletes import EVERYWHERE, Dirty, dirty_files
+from iceberg_spark.spark.deletes.files_with_deletes import (
+    EVERYWHERE,
+    Dirty,
+    find_files_with_deletes,
+)
 from tests.unit.scan.entries import BY_ID, counts, data, equality, position
 from tests.unit.scan.tables import commit, new_table, planned, with_spec
 
@@ -16,7 +20,7 @@ ID, STRING, DOUBLE = 1, 2, 3
 
 
 def dirty(plan: ScanPlan) -> Dirty:
-    return dirty_files(plan, np.flatnonzero([len(task.delete_files) for task in plan]))
+    return find_files_with_deletes(plan, np.flatnonzero([len(task.delete_files) for task in plan]))
 
 
 def names(plan: ScanPlan, rows: np.ndarray) -> list[str]:

@@ -14,7 +14,7 @@ from iceberg_spark import Table
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading import engine_choice as module
 from iceberg_spark.spark.reading import footers
-from iceberg_spark.spark.reading.engine_choice import Reach, file_groups
+from iceberg_spark.spark.reading.engine_choice import Reach, choose_engines
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field, list_of, map_of, schema, struct
 
@@ -56,7 +56,7 @@ def with_paths(plan: ScanPlan, path: str) -> ScanPlan:
 
 
 def labels(plan: ScanPlan, reach: Reach | None = None) -> list[str]:
-    return [group.label for group in file_groups(plan, reach or Reach())]
+    return [group.label for group in choose_engines(plan, reach or Reach())]
 
 
 def of_schema(folder: Path, columns: Schema, **options: Any) -> list[str]:
@@ -82,7 +82,7 @@ def test_files_with_deletes_are_groups_of_their_own(tmp_path: Path) -> None:
     plan = table.scan().plan_files()
     assert plan.metrics.files_with_deletes
     table.append(pa.table({"id": [9], "k": ["z"]}))
-    groups = file_groups(table.scan().plan_files(), Reach())
+    groups = choose_engines(table.scan().plan_files(), Reach())
     assert [(g.label, len(g.rows)) for g in groups] == [
         ("native by field id", 1),
         ("native by field id, with position deletes", 2),
@@ -127,7 +127,7 @@ def test_folders_may_be_called_anything(tmp_path: Path, path: str) -> None:
 
 def test_a_store_that_spark_knows_is_native(tmp_path: Path) -> None:
     plan = with_paths(with_rows(made(tmp_path)).scan().plan_files(), "s3://b/f.parquet")
-    (group,) = file_groups(plan, Reach(has_file_system=lambda scheme: scheme == "s3"))
+    (group,) = choose_engines(plan, Reach(has_file_system=lambda scheme: scheme == "s3"))
     assert group.label == "native by field id"
     assert not group.is_local
 
@@ -180,7 +180,7 @@ def test_files_of_a_table_with_a_name_mapping_are_read_as_their_footers_say(
 ) -> None:
     table = with_rows(made(tmp_path))
     table.add_files([parquet_file(tmp_path / "plain.parquet")])
-    groups = file_groups(table.scan().plan_files(), Reach())
+    groups = choose_engines(table.scan().plan_files(), Reach())
     assert {g.label for g in groups} == {
         "native by field id",
         "native by name, as the files have no field ids",
@@ -200,11 +200,11 @@ def test_only_files_that_prove_their_columns_may_be_filtered_by_them(
             update.update_column("d", kind)
         table.append(pa.table({"id": [1]}))
     plan = table.scan().plan_files()
-    groups = file_groups(plan, Reach())
+    groups = choose_engines(plan, Reach())
     assert sorted((len(g.rows), g.columns.unproven) for g in groups) == [(1, ()), (1, (2,))]
-    assert {g.engine for g in file_groups(plan, Reach(isolated=False))} == {"native", "arrow"}
+    assert {g.engine for g in choose_engines(plan, Reach(isolated=False))} == {"native", "arrow"}
     monkeypatch.setattr(footers, "MAX_FOOTERS", 1)
-    (group,) = file_groups(plan, Reach())
+    (group,) = choose_engines(plan, Reach())
     assert group.columns.unproven == (1, 2, 3)
 
 
@@ -218,7 +218,7 @@ def test_an_identity_column_that_a_file_lacks_is_its_partitions_value(
     table.add_files([str(tmp_path / "k=x" / "f.parquet")])
     table.update_properties().remove("schema.name-mapping.default").commit()
     plan = table.scan().plan_files()
-    (group,) = file_groups(plan, Reach())
+    (group,) = choose_engines(plan, Reach())
     assert group.columns.constants == ((2, "x"),)
     monkeypatch.setattr(footers, "MAX_FOOTERS", 0)
     assert labels(plan) == [
