@@ -37,3 +37,41 @@ def test_metadata_of_a_frames_columns_gets_into_no_file(spark: Any, tmp_path: Pa
     (task,) = table.scan().plan_files()
     assert "s3cret" not in str(pq.read_metadata(task.file_path).metadata)
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "st": {"a": 2}, "lacking": None}]
+
+
+def test_constant_columns_keep_their_field_ids_whatever_stands_above_them(
+    any_spark: Any, tmp_path: Path
+) -> None:
+    """Spark puts a constant in the place of every column that is one, through what is between."""
+    columns = "id bigint, k string, lacking int, st struct<a: int>"
+    for number, by in enumerate(([], ["k"], ["bucket(2, id)"])):
+        table = ice.create_table(str(tmp_path / f"t{number}"), columns, partition_by=by)
+        frame = any_spark.range(3).selectExpr("id", "'it''s' k", "named_struct('a', 7) st")
+        wide = frame.withColumn("k", frame["k"])
+        for each in (
+            frame,
+            frame.coalesce(1),
+            frame.limit(3),
+            frame.union(wide),
+            frame.orderBy("k"),
+        ):
+            table.append(each, engine="native")
+        found = table.scan().to_arrow().to_pylist()
+        assert sorted(row["id"] for row in found) == sorted([0, 1, 2] * 6)
+        assert {(row["k"], row["lacking"], row["st"]["a"]) for row in found} == {("it's", None, 7)}
+
+
+def test_names_that_differ_by_case_only_keep_their_columns(spark: Any, tmp_path: Path) -> None:
+    columns = s.StructType([s.StructField(name, s.StringType()) for name in ("a", "A", "b")])
+    table = ice.create_table(str(tmp_path / "t"), columns)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        table.append(spark.sql("select 'small' a, 'large' A").coalesce(1))
+        table.append(spark.sql("select 'only' A"))
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    found = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["A"])
+    assert found == [
+        {"a": "small", "A": "large", "b": None},
+        {"a": None, "A": "only", "b": None},
+    ]

@@ -22,6 +22,9 @@ WRITE_SETTINGS: Mapping[str, str] = {
     "spark.sql.maxConcurrentOutputFileWriters": "4",
 }
 """None of these can be given as an option of one write."""
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+_FOLDABLE = "org.apache.spark.sql.catalyst.optimizer.FoldablePropagation"
+"""Puts a constant in the place of columns that are one, which then lack their field ids."""
 
 
 @dataclass(slots=True)
@@ -41,7 +44,9 @@ def write_settings(
     session: SparkSession, *, shuffle: Shuffle = NO_SHUFFLE
 ) -> AbstractContextManager[None]:
     """Hold what Spark's Parquet writer needs, and what the shuffle does, while a block runs."""
-    return held_settings(session, {**WRITE_SETTINGS, **shuffle.settings}, shuffle.defaults)
+    asked = str(session.conf.get(_EXCLUDED, None) or "")
+    rules = {_EXCLUDED: asked if _FOLDABLE in asked else ",".join(filter(None, (asked, _FOLDABLE)))}
+    return held_settings(session, {**WRITE_SETTINGS, **rules, **shuffle.settings}, shuffle.defaults)
 
 
 @contextmanager
