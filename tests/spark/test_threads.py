@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 
-THREADS, ROUNDS = 16, 2
+THREADS, ROUNDS = 16, 1
 PROPERTIES = {
     "write.delete.mode": "merge-on-read",
     "write.delete.isolation-level": "snapshot",  # appends beside a delete are no conflict
@@ -21,7 +21,10 @@ def test_frames_of_sixteen_threads_lose_nothing_and_read_whole_commits(
 ):
     """Each thread appends its own rows, deletes one of them, and reads what it left."""
     table = ice.create_table(
-        str(tmp_path / "t"), "id bigint, owner int", ["bucket(2, id)"], properties=PROPERTIES
+        str(tmp_path / "t"),
+        "id bigint, owner int",
+        partition_by=["bucket(2, id)"],
+        properties=PROPERTIES,
     )
 
     def work(owner: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.arrow.types import to_arrow
+from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.write.describe_imported import data_file_from_parquet
 from tests.spark.settings import settings
 
@@ -28,7 +28,7 @@ FILTERS = {
 def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[Table, dict[int, int]]:
     """Two files of tiny row groups, rows deleted by position and by key; and what is left."""
     folder: Path = tmp_path_factory.mktemp("tiny") / "t"
-    made = ice.create_table(str(folder), "id bigint, v int", properties=PROPERTIES)
+    made = ice.create_table(str(folder), "id bigint, v bigint", properties=PROPERTIES)
     kept = {}
     for first in (0, GROUPS * ROWS):
         ids = list(range(first, first + GROUPS * ROWS))

@@ -106,5 +106,10 @@ def test_round_trips_to_java_do_not_grow_with_the_columns(
     round_trips(spark, sent, tmp_path / "first", FEW, mode)  # what is asked for once a session
     few = round_trips(spark, sent, tmp_path, FEW, mode)
     many = round_trips(spark, sent, tmp_path, MANY, mode)
-    grown = {verb: (few[verb], many[verb]) for verb in few if many[verb] > few[verb] + SLACK}
-    assert not grown
+    if grown(few, many):  # by the columns, or by what a session asks for now and then
+        many = round_trips(spark, sent, tmp_path / "again", MANY, mode)
+    assert not grown(few, many)
+
+
+def grown(few: dict[str, int], many: dict[str, int]) -> dict[str, tuple[int, int]]:
+    return {verb: (few[verb], many[verb]) for verb in few if many[verb] > few[verb] + SLACK}
