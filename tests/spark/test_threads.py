@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
@@ -12,10 +13,12 @@ PROPERTIES = {
     "write.delete.mode": "merge-on-read",
     "write.delete.isolation-level": "snapshot",  # appends beside a delete are no conflict
     "commit.retry.num-retries": "1000",
+    "commit.retry.max-wait-ms": "200",
     "commit.retry.total-timeout-ms": "600000",
 }
 
 
+@pytest.mark.slow
 def test_frames_of_sixteen_threads_lose_nothing_and_read_whole_commits(
     spark: SparkSession, tmp_path: Path
 ):
