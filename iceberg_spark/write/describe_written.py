@@ -8,7 +8,7 @@ file, never from its path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,7 @@ _FLOATS = (FloatType, DoubleType)
 _FLOAT_ROWS, _TEXT_ROWS = 131_072, 2_048  # texts that lack bounds are over 4 KiB each
 Describe = Callable[[str, int], DataFile | None]
 """From a file's location and its size in bytes to its entry; None for a file without rows."""
+_IdPath = tuple[int | None, ...]
 
 
 class NotInFooterError(IcebergError):
@@ -148,15 +149,19 @@ def _check(path: str, footer: Any, fields: tuple[FileField, ...], schema: Schema
             f"{path} was written with INT96 timestamps: another thread changed the session's "
             "spark.sql.parquet.outputTimestampType while the write ran; write again"
         )
-    leaves = single_leaves(fields)
-    wanted = {
-        each for each in schema.field_ids if not isinstance(schema.find_type(each), StructType)
-    }
-    if set(leaves) != wanted:
+    if set(_id_paths(fields)) != {tuple(schema.path_ids(each)) for each in schema.field_ids}:
         raise UnsupportedError(
             f"{path} lacks the field ids of the table's columns: another thread changed the "
             "session's spark.sql.parquet.fieldId.write.enabled while the write ran; write again"
         )
+
+
+def _id_paths(fields: tuple[FileField, ...], above: _IdPath = ()) -> Iterator[_IdPath]:
+    """Yield the ids from a column down to each field: a struct without its id reads as NULL."""
+    for field in fields:
+        path = (*above, field.own_id)
+        yield path
+        yield from _id_paths(field.children, path)
 
 
 @dataclass(frozen=True, slots=True)

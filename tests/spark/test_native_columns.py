@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import types as s
 
 import iceberg_spark as ice
@@ -59,6 +60,35 @@ def test_constant_columns_keep_their_field_ids_whatever_stands_above_them(
         found = table.scan().to_arrow().to_pylist()
         assert sorted(row["id"] for row in found) == sorted([0, 1, 2] * 6)
         assert {(row["k"], row["lacking"], row["st"]["a"]) for row in found} == {("it's", None, 7)}
+
+
+MADE = "named_struct('a', 7, 'deep', named_struct('b', 'x'))"
+STRUCTS = {
+    "aggregate": f"select id, first({MADE}) st from range(3) group by id",
+    "condition": f"select id, if(id > 0, {MADE}, null) st from range(3)",
+    "outer join": f"select l.id, r.st from range(3) l "
+    f"left join (select id, {MADE} st from range(2)) r on l.id = r.id",
+    "filtered": "select id, named_struct('a', cast(null as int), 'deep', d) st from (select id, "
+    "named_struct('b', cast(id as string)) d from range(3)) where d.b is not null",
+    "window": f"select id, last({MADE}) over (order by id) st from range(3)",
+}
+
+
+@pytest.mark.parametrize("shape", STRUCTS)
+def test_structs_keep_their_field_ids_though_spark_finds_them_never_null(
+    any_spark: Any, tmp_path: Path, shape: str
+) -> None:
+    """Spark forgets the metadata of fields in a struct that it makes anew as "NULL, or these"."""
+    columns = "id bigint, st struct<a: int, deep: struct<b: string, lacking: int>>"
+    for number, by in enumerate(([], ["id"], ["bucket(2, st.deep.b)"])):
+        table = ice.create_table(str(tmp_path / f"t{number}"), columns, partition_by=by)
+        frame = any_spark.sql(STRUCTS[shape])
+        table.append(frame, engine="native")
+        wanted = {row["id"]: row["st"] and row["st"].asDict(True) for row in frame.collect()}
+        found = {row["id"]: row["st"] for row in table.scan().to_arrow().to_pylist()}
+        for struct in filter(None, found.values()):
+            assert struct["deep"].pop("lacking") is None
+        assert found == wanted
 
 
 def test_names_that_differ_by_case_only_keep_their_columns(spark: Any, tmp_path: Path) -> None:

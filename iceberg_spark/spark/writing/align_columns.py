@@ -40,7 +40,8 @@ def table_frame(frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> Da
     rows = by_position(frame)
     if texts != rows.columns:
         rows = by_position(selected(rows, texts))
-    return renamed(rows.to(s.StructType(wanted)), [field.name for field in schema.fields])
+    rows = _with_inner_ids(rows.to(s.StructType(wanted)), wanted)
+    return renamed(rows, [field.name for field in schema.fields])
 
 
 def source_column(
@@ -57,6 +58,26 @@ def source_column(
         kind = fields[place].dataType
         fields = kind.fields if isinstance(kind, s.StructType) else ()
     return column
+
+
+def _with_inner_ids(rows: DataFrame, wanted: Sequence[s.StructField]) -> DataFrame:
+    """Return rows whose structs are cast to the types they have, which holds the ids in them.
+
+    Spark makes a struct anew as "NULL, or its fields", and forgets the fields' metadata where its
+    optimizer finds that a field is never NULL. No optimizer takes a cast to other metadata away.
+    """
+    structs = {
+        each.name: sf.col(each.name)
+        .cast(each.dataType)
+        .alias(f"ids_{each.name}", metadata=each.metadata)
+        for each in wanted
+        if isinstance(each.dataType, s.StructType)
+    }
+    if not structs:
+        return rows
+    # Over Connect `withColumns` would forget the metadata of its columns.
+    names = [f"ids_{each.name}" if each.name in structs else each.name for each in wanted]
+    return selected(rows.select("*", *structs.values()), names)
 
 
 @dataclass(frozen=True, slots=True)

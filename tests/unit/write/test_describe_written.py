@@ -135,6 +135,17 @@ def test_files_without_field_ids_are_refused(tmp_path: Path) -> None:
         described(tmp_path, columns, pa.table({"i": pa.array([1], pa.int32())}))
 
 
+def test_files_whose_structs_lack_their_own_field_ids_are_refused(tmp_path: Path) -> None:
+    """Their fields have ids, yet readers look for the struct first and would give NULL."""
+    columns = schema(field(1, "st", struct(field(2, "a", "int"))))
+    number = pa.field("a", pa.int32(), metadata={"PARQUET:field_id": "2"})
+    rows = pa.Table.from_arrays(
+        [pa.array([{"a": 1}], pa.struct([number]))], schema=pa.schema([("st", pa.struct([number]))])
+    )
+    with pytest.raises(UnsupportedError, match="lacks the field ids"):
+        described(tmp_path, columns, rows)
+
+
 def test_nulls_of_a_required_column_are_found_where_the_footer_does_not_count_them(
     tmp_path: Path,
 ) -> None:
