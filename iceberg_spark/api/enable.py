@@ -18,6 +18,7 @@ from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.session.active_session import checked_session
+from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.session.worker_python import check_worker_python
 
 _lock = threading.Lock()
@@ -56,11 +57,10 @@ def disable(spark: SparkSession) -> None:
 
 def _session_id(spark: SparkSession) -> str:
     """Return what stays the same for all Python objects of one session."""
-    jvm = getattr(spark, "_jsparkSession", None)
-    found = jvm.sessionUUID() if jvm is not None else getattr(spark, "session_id", None)
+    found = session_key(spark)
     if found is None:
         raise InvalidTypeError(f"enable() takes a SparkSession, not {type(spark).__name__}")
-    return str(found)
+    return found
 
 
 def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], SparkSession]) -> None:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.checkup.report import Finding, State
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.active_session import active_session, checked_session
+from iceberg_spark.spark.session.classic_session import is_connect, java_version, master
 
 _WORKERS = "Python of the workers"
 _ASK = (
@@ -33,14 +34,11 @@ def the_session(spark: Any) -> SparkSession | None:
 
 def findings(spark: SparkSession) -> Iterator[Finding]:
     """Yield what can be told of a session: its Spark, its Java, its workers, the data source."""
-    context = getattr(spark, "_sc", None)  # none over Connect
-    kind = "Spark Connect" if context is None else f"classic, master {context.master}"
+    kind = "Spark Connect" if is_connect(spark) else f"classic, master {master(spark)}"
     yield Finding("Spark", State.OK, f"{spark.version}, {kind}")
-    if context is None:
-        yield Finding("Java", State.OK, "the server's own")
-    else:
-        java = context._jvm.java.lang.System.getProperty("java.version")
-        yield Finding("Java", State.OK, f"{java}, of the session")
+    java = java_version(spark)
+    found = "the server's own" if java is None else f"{java}, of the session"
+    yield Finding("Java", State.OK, found)
     yield _asked(spark)
     yield _source(spark)
 

@@ -1,19 +1,18 @@
 """Steps over all columns of a frame, in a few round trips to Java however many columns there are.
 
 PySpark makes a dozen round trips for every `Column` that it builds, and one for every name that it
-hands over. So names and expressions travel as one text, and thousands of columns are told apart by
-plain names, `c0`, `c1`, ..., that no setting of a session's parser reads otherwise.
+hands over. So names and expressions travel as one text (`classic_frame`), and thousands of columns
+are told apart by plain names, `c0`, `c1`, ..., that no setting of a session's parser reads
+otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame
 
-_SEPARATORS = tuple(map(chr, (*range(9), *range(14, 32))))
-"""Control characters; a pattern of such a character means the character."""
+from iceberg_spark.spark.session import classic_frame
 
 
 def by_position(frame: DataFrame) -> DataFrame:
@@ -28,10 +27,7 @@ def plain(place: int) -> str:
 
 def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Return the frame with its columns called otherwise: what `toDF` does."""
-    java = _java_texts(frame, names)
-    if java is None:
-        return frame.toDF(*names)
-    return DataFrame(frame._jdf.toDF(java), frame.sparkSession)
+    return classic_frame.renamed(frame, names)
 
 
 def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
@@ -39,10 +35,7 @@ def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
 
     They are parsed by the settings of the frame's session.
     """
-    java = _java_texts(frame, texts)
-    if java is None:
-        return frame.selectExpr(*texts)
-    return DataFrame(frame._jdf.selectExpr(java), frame.sparkSession)
+    return classic_frame.selected(frame, texts)
 
 
 def picked(frame: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -53,17 +46,3 @@ def picked(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     places = {name: place for place, name in enumerate(given)}
     chosen = selected(by_position(frame), [plain(places[name]) for name in names])
     return renamed(chosen, names)
-
-
-def _java_texts(frame: DataFrame, texts: Sequence[str]) -> Any:
-    """Return texts as an array of Java's; None where there is no Java, and where it is no help."""
-    java = getattr(frame, "_jdf", None)
-    if java is None or not texts:
-        return None
-    free = (each for each in _SEPARATORS if not any(each in text for text in texts))
-    separator = next(free, None)
-    if separator is None:
-        return None
-    session: Any = frame.sparkSession
-    pattern = session._jvm.java.util.regex.Pattern.compile(separator)
-    return pattern.split(separator.join(texts), -1)

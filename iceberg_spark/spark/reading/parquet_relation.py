@@ -28,7 +28,8 @@ from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import ReadColumns, read_columns
-from iceberg_spark.spark.reading.reading_session import is_connect
+from iceberg_spark.spark.session import classic_frame
+from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -49,7 +50,6 @@ KNOWN_RELATIONS, KNOWN_PATHS = 16, 1_000
 MANY_PATHS = 50
 PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 _PATH, _MADE = "__iceberg_path", "__iceberg_made_"
-_NEVER_IN_A_PATH = "\0"
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
 
@@ -151,13 +151,7 @@ def _known(
 
 def _listed(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:
     reader = session.read.schema(kind).options(**OPTIONS)
-    if is_connect(session) or len(paths) < MANY_PATHS:
-        return reader.parquet(*paths)
-    # PySpark hands a list over element by element, a round trip to Java each: 20,000 take seconds.
-    jvm: Any = session._jvm
-    separator = jvm.java.util.regex.Pattern.compile(_NEVER_IN_A_PATH)
-    names = separator.split(_NEVER_IN_A_PATH.join(paths))
-    return reader._df(reader._jreader.parquet(names))
+    return classic_frame.read_parquet(session, reader, paths, many=MANY_PATHS)
 
 
 def _keys(columns: ReadColumns, keys: Sequence[LeafColumn]) -> dict[str, Column]:

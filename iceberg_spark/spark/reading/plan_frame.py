@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,12 +24,12 @@ from iceberg_spark.spark.reading.engine_choice import (
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.parquet_relation import relation
 from iceberg_spark.spark.reading.reading_session import (
-    active_session_kept,
-    is_connect,
     reading_session,
     unfit_setting,
 )
 from iceberg_spark.spark.reading.worker_frame import arrow_frame
+from iceberg_spark.spark.session.classic_frame import no_rows
+from iceberg_spark.spark.session.classic_session import active_session_kept, is_connect
 from iceberg_spark.spark.session.engine import Engine
 
 BUILT_IN_SCHEMES = frozenset({"", "file", "hdfs", "viewfs"})
@@ -111,10 +110,4 @@ def _head(context: ScanContext, spark: SparkSession) -> DataFrame:
     A union has the session and the field metadata of its first member: so the frame belongs to
     the user's session, and no field id of a relation is seen. The optimizer drops it.
     """
-    kind = nullable(to_spark(context.read_schema))
-    if is_connect(spark):
-        return spark.range(1).where("false").select().to(kind)
-    # Each step of a frame is analysed by Java: this is one step instead of four.
-    java: Any = spark._jsparkSession
-    no_rows = spark._jvm.java.util.ArrayList()  # type: ignore[union-attr]
-    return DataFrame(java.createDataFrame(no_rows, java.parseDataType(kind.json())), spark)
+    return no_rows(spark, nullable(to_spark(context.read_schema)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import lru_cache
 
 from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.session.classic_session import is_connect, settings_text
 
 FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -28,11 +29,6 @@ NEEDED: Mapping[str, str] = {
 between backquotes has to be a name."""
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """Return whether a session is a client of Spark Connect."""
-    return getattr(spark, "_sc", None) is None
-
-
 def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
     """Return the session to make relations with; `local`: all files are on local disks.
 
@@ -48,24 +44,7 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
         for key, value in {FIELD_IDS: "true", **wanted}.items():
             spark.conf.set(key, value)
         return spark
-    return _made(spark, _settings_text(spark), local)
-
-
-@contextmanager
-def active_session_kept() -> Iterator[None]:
-    """Make frames in the block with any session and leave the active one as it was.
-
-    `createDataFrame` of a classic session makes that session the active one of the process.
-    """
-    before = SparkSession._activeSession
-    try:
-        yield
-    finally:
-        after = SparkSession._activeSession
-        if after is not before and after is not None and before is not None:
-            SparkSession._activeSession = before
-            kind = SparkSession._get_j_spark_session_class(after._jvm)
-            kind.setActiveSession(before._jsparkSession)
+    return _made(spark, settings_text(spark), local)
 
 
 def unfit_setting(spark: SparkSession) -> str | None:
@@ -82,13 +61,8 @@ def unfit_setting(spark: SparkSession) -> str | None:
     return None
 
 
-def _settings_text(spark: SparkSession) -> str:
-    """Return all settings in one round trip to Java; `conf.getAll` makes two for each setting."""
-    return str(spark._jsparkSession.conf().getAll().toString())
-
-
 @lru_cache(maxsize=8)
-def _made(spark: SparkSession, users: str, local: bool) -> SparkSession:  # noqa: ARG001 (the key)
+def _made(spark: SparkSession, users: str | None, local: bool) -> SparkSession:  # noqa: ARG001 (the key)
     made = spark.newSession()
     wanted = {**spark.conf.getAll, **NEEDED, "spark.sql.caseSensitive": "true"}
     if local:

@@ -7,12 +7,12 @@ blocks were fetched, and a number says nothing about which of two rows is the la
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.row_level.own_names import SEQUENCE
+from iceberg_spark.spark.session.classic_frame import lineage, physical_plan
 
 _SHUFFLE = re.compile(r"(?<![A-Za-z])(?!Broadcast|Reused)\w*(?:Exchange|ShuffleRead)\b")
 _SHUFFLED_RDD = re.compile(
@@ -28,7 +28,7 @@ def numbered(frame: DataFrame) -> DataFrame:
     plan does not show whether it was.
     """
     found = frame.selectExpr("*", f"monotonically_increasing_id() AS {SEQUENCE}")
-    plan = _plan_text(found)
+    plan = physical_plan(found)
     if _SHUFFLE.search(plan):
         raise InvalidInputError(
             "The rows of the frame were shuffled (its plan has an Exchange), so their order is no "
@@ -43,19 +43,7 @@ def numbered(frame: DataFrame) -> DataFrame:
     return found
 
 
-def _plan_text(frame: DataFrame) -> str:
-    """Return the physical plan, classic and over Connect, before anything runs."""
-    java_frame = getattr(frame, "_jdf", None)
-    if java_frame is not None:
-        return str(java_frame.queryExecution().executedPlan().toString())
-    explain: Any = frame._explain_string  # what `explain` prints; PySpark types it as a column
-    return str(explain(mode="simple"))
-
-
 def _rdd_may_be_shuffled(frame: DataFrame) -> bool:
     """Look at the lineage of the RDDs below a frame; over Connect nobody can."""
-    java_frame = getattr(frame, "_jdf", None)
-    if java_frame is None:
-        return True
-    lineage = java_frame.queryExecution().toRdd().toDebugString()
-    return _SHUFFLED_RDD.search(str(lineage)) is not None
+    below = lineage(frame)
+    return below is None or _SHUFFLED_RDD.search(below) is not None

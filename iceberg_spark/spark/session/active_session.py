@@ -8,6 +8,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.spark.session.classic_session import is_stopped
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
 
@@ -34,8 +35,7 @@ def checked_session(spark: object) -> SparkSession:
             "SparkSession.builder.getOrCreate() and pass it first, as in sql(spark, query)"
         )
     session = cast("SparkSession", spark)
-    context = getattr(session, "_sc", None)
-    if (context is not None and context._jsc is None) or getattr(session, "is_stopped", False):
+    if is_stopped(session):
         raise InvalidInputError(
             "This SparkSession was stopped: start a new one with SparkSession.builder.getOrCreate()"
         )
@@ -51,8 +51,7 @@ def active_session() -> SparkSession | None:
         session = SparkSession.active()
     except PySparkRuntimeError:
         return None
-    context = getattr(session, "_sc", None)  # none over Connect, whose stopped ones aren't given
-    return None if context is not None and context._jsc is None else session
+    return None if is_stopped(session) else session
 
 
 def session_time_zone(spark: SparkSession | None = None) -> str | None:

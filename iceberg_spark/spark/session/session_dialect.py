@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.session.classic_session import settings_text
 
 _ANSI = "spark.sql.ansi.enabled"
 _NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -43,11 +43,10 @@ def session_dialect(session: SparkSession) -> Dialect:
 
 def _settings(session: SparkSession) -> dict[str, str]:
     """Return the settings of SQL that were made; one or two round trips."""
-    conf: Any = session.conf
-    java = getattr(conf, "_jconf", None)
-    if java is None:
-        return {str(key): str(value) for key, value in dict(conf.getAll).items()}
-    return dict(_SETTING.findall(str(java.getAllAsJava().toString())))
+    text = settings_text(session)
+    if text is None:
+        return {str(key): str(value) for key, value in dict(session.conf.getAll).items()}
+    return dict(_SETTING.findall(text))
 
 
 def _is_on(value: str | None) -> bool:

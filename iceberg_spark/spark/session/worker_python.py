@@ -13,6 +13,7 @@ from functools import lru_cache
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.classic_session import master, worker_python
 
 
 def check_worker_python(spark: SparkSession) -> None:
@@ -20,10 +21,9 @@ def check_worker_python(spark: SparkSession) -> None:
 
     Raises InvalidInputError naming the Python and the setting. Asks each Python once.
     """
-    context = getattr(spark, "_sc", None)  # a Connect session has none
-    if context is None or not str(context.master).startswith("local"):
+    workers = worker_python(spark)
+    if workers is None or not str(master(spark)).startswith("local"):
         return
-    workers = str(context.pythonExec)
     lacks = _what_it_lacks(workers)
     if lacks:
         raise InvalidInputError(

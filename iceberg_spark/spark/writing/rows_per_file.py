@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from iceberg_spark.formats.metrics_modes import NONE
 from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
 from iceberg_spark.formats.writer_options import WriterProperties
+from iceberg_spark.spark.session.classic_frame import estimated_bytes, optimized_plan
 from iceberg_spark.spec import types as t
 from iceberg_spark.write.align_batches import AlignOptions, aligned
 from iceberg_spark.write.context import WriteContext
@@ -38,7 +39,7 @@ def rows_per_file(
     a task gets about `task_bytes` of rows, less than a file holds, no row is read for it.
     """
     target = context.target_file_size_bytes
-    known = _estimated_bytes(frame)
+    known = estimated_bytes(frame)
     if known is not None and known * _SURELY_LESS <= target:
         return None
     size = context.row_bytes
@@ -67,23 +68,6 @@ def _encoded_bytes(rows: pa.Table, context: WriteContext) -> int:
     return writer.bytes_written
 
 
-def _estimated_bytes(frame: DataFrame) -> int | None:
-    """Return what Spark thinks that a frame holds, None over Connect, where it isn't told."""
-    plan = getattr(frame, "_jdf", None)
-    if plan is None:
-        return None
-    return int(str(plan.queryExecution().optimizedPlan().stats().sizeInBytes()))
-
-
 def _first_rows_are_cheap(frame: DataFrame) -> bool:
-    nodes = _NODE.findall(_optimized_plan(frame))
+    nodes = _NODE.findall(optimized_plan(frame))
     return bool(nodes) and _CHEAP.issuperset(nodes)
-
-
-def _optimized_plan(frame: DataFrame) -> str:
-    plan = getattr(frame, "_jdf", None)
-    if plan is not None:
-        return str(plan.queryExecution().optimizedPlan().toString())
-    text: str = frame._explain_string(extended=True)  # type: ignore[operator]
-    _, _, after = text.partition("== Optimized Logical Plan ==")
-    return after.partition("== Physical Plan ==")[0]

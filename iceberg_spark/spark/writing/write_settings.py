@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.writing.shuffle import NO_SHUFFLE, Shuffle
 
 _SQL = "org.apache.spark.sql.execution.datasources"
@@ -59,7 +60,7 @@ def held_settings(
     them, the last one gives back what was there, unless somebody set another value meanwhile:
     then that stays.
     """
-    key = _session_key(session)
+    key = str(session_key(session))
     with _lock:
         held = _held.setdefault(key, _Held())
         held.writes += 1
@@ -96,9 +97,3 @@ def _leave(session: SparkSession, key: str, held: _Held) -> None:
             session.conf.unset(name)
         else:
             session.conf.set(name, value)
-
-
-def _session_key(session: SparkSession) -> str:
-    """Return what is the same for all Python objects of one session, classic or Connect."""
-    classic = getattr(session, "_jsparkSession", None)
-    return str(session.session_id if classic is None else classic.sessionUUID())  # type: ignore[attr-defined]

@@ -1,0 +1,92 @@
+"""What is done with frames by PySpark's internals, and what Connect does instead.
+
+A classic frame has Java's (`_jdf`), which tells its plan and is handed thousands of names at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.types import StructType
+
+from iceberg_spark.spark.session.classic_session import is_connect, java, java_texts
+
+
+def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return the frame with its columns called otherwise: what `toDF` does, in few round trips."""
+    texts = java_texts(frame.sparkSession, names)
+    if texts is None:
+        return frame.toDF(*names)
+    return DataFrame(_java(frame).toDF(texts), frame.sparkSession)
+
+
+def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
+    """Return expressions over the frame, each an SQL text: `selectExpr`, in few round trips."""
+    given = java_texts(frame.sparkSession, texts)
+    if given is None:
+        return frame.selectExpr(*texts)
+    return DataFrame(_java(frame).selectExpr(given), frame.sparkSession)
+
+
+def read_parquet(
+    session: SparkSession, reader: DataFrameReader, paths: Sequence[str], *, many: int
+) -> DataFrame:
+    """Return what a reader reads of Parquet files; from `many` on they travel in one round trip."""
+    texts = java_texts(session, paths) if len(paths) >= many else None
+    if texts is None:
+        return reader.parquet(*paths)
+    inside: Any = reader
+    read: DataFrame = inside._df(inside._jreader.parquet(texts))
+    return read
+
+
+def no_rows(session: SparkSession, kind: StructType) -> DataFrame:
+    """Return a frame without rows of exactly this type, as a plan that the optimizer drops."""
+    if is_connect(session):
+        return session.range(1).where("false").select().to(kind)
+    # Each step of a frame is analysed by Java: this is one step instead of four.
+    inside: Any = session._jsparkSession
+    none = java(session).util.ArrayList()
+    return DataFrame(inside.createDataFrame(none, inside.parseDataType(kind.json())), session)
+
+
+def physical_plan(frame: DataFrame) -> str:
+    """Return the physical plan as text; nothing runs. Over Connect: what `explain` prints."""
+    inside = _java(frame)
+    if inside is not None:
+        return str(inside.queryExecution().executedPlan().toString())
+    return _explained(frame, mode="simple")
+
+
+def optimized_plan(frame: DataFrame) -> str:
+    """Return the optimized logical plan as text: over Connect a part of what `explain` prints."""
+    inside = _java(frame)
+    if inside is not None:
+        return str(inside.queryExecution().optimizedPlan().toString())
+    _, _, after = _explained(frame, extended=True).partition("== Optimized Logical Plan ==")
+    return after.partition("== Physical Plan ==")[0]
+
+
+def estimated_bytes(frame: DataFrame) -> int | None:
+    """Return what Spark thinks that a frame holds, None over Connect, where it isn't told."""
+    inside = _java(frame)
+    if inside is None:
+        return None
+    return int(str(inside.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def lineage(frame: DataFrame) -> str | None:
+    """Return the RDDs below a frame as text, None over Connect, where nobody can look at them."""
+    inside = _java(frame)
+    return None if inside is None else str(inside.queryExecution().toRdd().toDebugString())
+
+
+def _java(frame: DataFrame) -> Any:
+    return getattr(frame, "_jdf", None)
+
+
+def _explained(frame: DataFrame, **options: Any) -> str:
+    explain: Any = frame._explain_string  # PySpark types it as a column
+    return str(explain(**options))

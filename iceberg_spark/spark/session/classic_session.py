@@ -1,0 +1,109 @@
+"""What a session tells by PySpark's internals, and what is told over Connect instead.
+
+A classic session has a context (`_sc`) with the gateway to Java (`_jvm`) and Java's own session
+(`_jsparkSession`); a Connect session has a client and none of these. Everything of them that is
+used is here and, for frames, in `classic_frame`: nowhere else are such names reached for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+_SEPARATORS = tuple(map(chr, (*range(9), *range(14, 32))))
+"""Control characters; a pattern of such a character means the character."""
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Return whether a session is a client of Spark Connect."""
+    return _context(session) is None
+
+
+def is_stopped(session: SparkSession) -> bool:
+    """Return whether a session was stopped: PySpark says so over Connect only."""
+    context = _context(session)
+    return getattr(session, "is_stopped", False) if context is None else context._jsc is None
+
+
+def session_key(session: object) -> str | None:
+    """Return what is the same for all Python objects of one session, None for what is no session.
+
+    Java's id of the session; over Connect PySpark has one.
+    """
+    java = getattr(session, "_jsparkSession", None)
+    found = getattr(session, "session_id", None) if java is None else java.sessionUUID()
+    return None if found is None else str(found)
+
+
+def master(session: SparkSession) -> str | None:
+    """Return the master, None over Connect, where the server's is not told."""
+    context = _context(session)
+    return None if context is None else str(context.master)
+
+
+def worker_python(session: SparkSession) -> str | None:
+    """Return the Python that workers are started with, None over Connect: the server's is its."""
+    context = _context(session)
+    return None if context is None else str(context.pythonExec)
+
+
+def java_version(session: SparkSession) -> str | None:
+    """Return the version of the driver's Java, None over Connect, where it is the server's."""
+    context = _context(session)
+    return None if context is None else str(java(session).lang.System.getProperty("java.version"))
+
+
+def settings_text(session: SparkSession) -> str | None:
+    """Return all settings of SQL that were made, as `{name=value, name=value}`.
+
+    One round trip; `conf.getAll` makes two for each setting. None over Connect, where `conf.getAll`
+    is one request.
+    """
+    conf: Any = getattr(session.conf, "_jconf", None)
+    return None if conf is None else str(conf.getAllAsJava().toString())
+
+
+def java(session: SparkSession) -> Any:
+    """Return Java's own packages, of a classic session."""
+    return _context(session)._jvm.java
+
+
+def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
+    """Return texts as an array of Java's; None over Connect, and where this is no help.
+
+    PySpark hands a list over element by element, a round trip each: 20,000 take seconds. So the
+    texts travel as one, around a character that is in none of them, and Java parts them.
+    """
+    if is_connect(session) or not texts:
+        return None
+    free = (each for each in _SEPARATORS if not any(each in text for text in texts))
+    separator = next(free, None)
+    if separator is None:
+        return None
+    pattern = java(session).util.regex.Pattern.compile(separator)
+    return pattern.split(separator.join(texts), -1)
+
+
+@contextmanager
+def active_session_kept() -> Iterator[None]:
+    """Make frames in the block with any session and leave the active one as it was.
+
+    `createDataFrame` of a classic session makes that session the active one of the process, in
+    Python and in Java. Connect's is not changed by that.
+    """
+    before = SparkSession._activeSession
+    try:
+        yield
+    finally:
+        after = SparkSession._activeSession
+        if after is not before and after is not None and before is not None:
+            SparkSession._activeSession = before
+            kind = SparkSession._get_j_spark_session_class(after._jvm)
+            kind.setActiveSession(before._jsparkSession)
+
+
+def _context(session: SparkSession) -> Any:
+    return getattr(session, "_sc", None)

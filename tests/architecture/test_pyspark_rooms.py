@@ -1,0 +1,43 @@
+"""What few places alone may do with PySpark, and which places these are."""
+
+import ast
+
+import pytest
+
+from tests.architecture.source import SourceFile, files
+
+INTERNALS = {
+    "_activeSession", "_explain_string", "_gateway", "_get_j_spark_session_class", "_jc", "_jconf",
+    "_jdf", "_jreader", "_jsc", "_jsparkSession", "_jvm", "_sc",
+}  # fmt: skip
+KNOW_INTERNALS = {
+    f"iceberg_spark/spark/session/{name}.py" for name in ("classic_frame", "classic_session")
+}
+"""Each function there says what a Connect session has instead."""
+
+OURS = files("iceberg_spark", "pyspark_pyiceberg_lite")
+ALL = pytest.mark.parametrize("file", OURS, ids=lambda file: file.path)
+
+
+def reached_for(file: SourceFile, names: set[str]) -> set[str]:
+    """Names of attributes that a file reads, sets, or asks for by text."""
+    found: set[str] = set()
+    for node in ast.walk(file.tree):
+        match node:
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                found.add(name)
+    return found & names
+
+
+@ALL
+def test_pysparks_internals_are_known_in_one_room(file: SourceFile):
+    assert not reached_for(file, INTERNALS) or file.path in KNOW_INTERNALS
+
+
+def test_the_room_of_internals_is_needed():
+    assert {file.path for file in OURS if reached_for(file, INTERNALS)} == KNOW_INTERNALS
+
+
+def test_internals_asked_for_by_text_are_found():
+    asked = SourceFile("a.py", 'x = getattr(frame, "_jdf", None)\ny = session._sc\n')
+    assert reached_for(asked, INTERNALS) == {"_jdf", "_sc"}
