@@ -1,6 +1,6 @@
 """Whatever Java wrote, both of the product's readers return Java's rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pyspark.sql.functions import expr, lit
 import iceberg_spark as ice
 from tests.oracle.compare import assert_same_rows, canonical_rows
 from tests.oracle.java_api import frame, identifier, read
-from tests.oracle.java_tables import CASES, FORMATS, Case, JavaTable
+from tests.oracle.java_tables import CASES, DELETES, FORMATS, PARTITIONINGS, Case, JavaTable
 from tests.oracle.product import read_arrow, read_both, read_frame, read_spark
 
 Tables = Callable[[Case], JavaTable]
@@ -58,27 +58,33 @@ def test_the_spark_frame_equals_java(java: SparkSession, java_table: Tables, cas
 def test_every_row_filter_keeps_what_spark_keeps(
     java: SparkSession, java_table: Tables, case: Case
 ) -> None:
-    """Java's rows filtered by Spark itself: Java's own push-down would lose NaN rows."""
+    """Java's rows filtered by Spark itself: Java's own push-down would lose NaN rows.
+
+    Our reader tries every filter on every table. A frame costs Spark a hundred times as much, so
+    every filter meets each partitioning and each kind of deletes natively, not all pairs of these.
+    """
     table = java_table(case)
     marks = [expr(text).alias(f"_{n}") for n, text in enumerate(FILTERS)]
     marked = frame(java, table.rows).select("*", *marks).toArrow()
-    native = filtered_natively(java, table.path) if case.file_format == "parquet" else None
+    first = (list(PARTITIONINGS).index(case.partitioning) + DELETES.index(case.deletes)) % 3
+    by_spark = range(first, len(FILTERS), 3) if case.file_format == "parquet" else range(0)
+    native = filtered_natively(java, table.path, by_spark) if by_spark else None
     for number, text in enumerate(FILTERS):
         kept = marked.filter(pc.fill_null(marked[f"_{number}"], fill_value=False))
         expected = kept.select(table.rows.column_names)
         actual = read_arrow(table.path, row_filter=text)
         assert_same_rows(expected, actual, what=text)
-        if native is not None:
+        if native is not None and number in by_spark:
             by_frame = native.filter(pc.equal(native["_number"], number)).drop_columns("_number")
             assert_same_rows(expected, by_frame, what=f"the frame of {text}")
 
 
-def filtered_natively(java: SparkSession, path: str) -> pa.Table:
-    """The rows of every filter's frame, in one job, beside the number of the filter."""
+def filtered_natively(java: SparkSession, path: str, numbers: Iterable[int]) -> pa.Table:
+    """The rows of these filters' frames, in one job, beside the number of the filter."""
     table = ice.load_table(path)
     frames = [
-        table.scan(row_filter=text).to_df(java).withColumn("_number", lit(number))
-        for number, text in enumerate(FILTERS)
+        table.scan(row_filter=FILTERS[number]).to_df(java).withColumn("_number", lit(number))
+        for number in numbers
     ]
     return reduce(DataFrame.union, frames).toArrow()
 

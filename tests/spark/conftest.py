@@ -45,7 +45,7 @@ def connect_spark(
     return connect_session
 
 
-@pytest.fixture(params=["classic", "connect"])
+@pytest.fixture(params=[pytest.param("classic", marks=pytest.mark.connect_too), "connect"])
 def any_spark(request: pytest.FixtureRequest) -> SparkSession | ConnectSession:
     """The test runs once with a classic session and once over Connect."""
     name = "spark" if request.param == "classic" else "connect_spark"
