@@ -10,6 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from iceberg_spark.arrow.file_fields import FileField
+from iceberg_spark.arrow.texts import has_texts, wrong_text
 from iceberg_spark.errors import (
     CorruptFileError,
     IcebergError,
@@ -38,7 +39,8 @@ class FileBatch:
 class Wanted:
     """What to read: `leaves` of `fields`, in the byte range, where `filter` may match.
 
-    Skipping by the filter is a hint for whole row groups: rows still have to be filtered.
+    Skipping by the filter is a hint for whole row groups: rows still have to be filtered. With
+    `checks_texts` a text that is not UTF-8 is a CorruptFileError; Avro's decoders always say so.
     """
 
     fields: tuple[FileField, ...]
@@ -47,6 +49,7 @@ class Wanted:
     length: int = WHOLE_FILE
     filter: Bound = ALWAYS_TRUE
     batch_rows: int = 131_072
+    checks_texts: bool = True
 
     def holds(self, offset: int) -> bool:
         """Return whether a row group, stripe or block that starts at `offset` is to be read."""
@@ -128,6 +131,33 @@ def sliced(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[Fi
     step = max(1, min(batch_rows, rows.num_rows // parts))
     for offset in range(0, rows.num_rows, step):
         yield FileBatch(first_row + offset, rows.slice(offset, step))
+
+
+@dataclass(frozen=True, slots=True)
+class TextCheck:
+    """Looks at the texts of a file's batches; `columns` are those that hold any."""
+
+    path: str
+    columns: tuple[tuple[int, str], ...]
+
+    @classmethod
+    def of(cls, path: str, wanted: Wanted, given: Iterable[FileField]) -> TextCheck:
+        """Return the check that `wanted` asks for, of batches with the columns `given`."""
+        if not wanted.checks_texts:
+            return cls(path, ())
+        named = ((at, field) for at, field in enumerate(given) if has_texts(field.kind))
+        return cls(path, tuple((at, field.name) for at, field in named))
+
+    def check(self, rows: pa.RecordBatch) -> None:
+        """Raise CorruptFileError naming the file and the field that holds a text that is none."""
+        for at, name in self.columns:
+            found = wrong_text(rows.column(at), name)
+            if found is not None:
+                raise CorruptFileError(
+                    f"Field '{found}' of {self.path} holds a text that is not UTF-8: the file is "
+                    "damaged, or its writer put other bytes into a column of text. Spark reads "
+                    "them as they are: scan().to_df(spark)"
+                )
 
 
 def check_counts(path: str, *, size: tuple[int, int], rows: tuple[int, int]) -> None:

@@ -201,10 +201,16 @@ def _signed(value: float) -> tuple[float, float]:
 
 
 def _extremes(column: _Column) -> tuple[Any, Any] | None:
-    """Return the least and greatest canonical value, None where there is no value."""
+    """Return the least and greatest canonical value, None where there is no value.
+
+    None too for a text that is not UTF-8: Spark makes texts of any bytes.
+    """
     if column.floats:
         return column.floats[0], column.floats[1]
     if column.extremes is None:
         return None
-    low, high = from_array(column.kind, column.extremes)
+    try:
+        low, high = from_array(column.kind, column.extremes)
+    except UnicodeDecodeError:
+        return None
     return low, high

@@ -15,7 +15,15 @@ import pyarrow.orc as po
 from iceberg_spark.arrow.arrays import batch_of
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
-from iceberg_spark.formats.data_file import FileBatch, Wanted, holds, reading, row_range, sliced
+from iceberg_spark.formats.data_file import (
+    FileBatch,
+    TextCheck,
+    Wanted,
+    holds,
+    reading,
+    row_range,
+    sliced,
+)
 from iceberg_spark.formats.orc_tail import Stripe, stripes
 from iceberg_spark.io.file_io import FileIO
 
@@ -45,11 +53,13 @@ class OrcReader:
     def batches(self, wanted: Wanted) -> Iterator[FileBatch]:
         """Yield the rows of the stripes that start in the range."""
         columns = self._columns(wanted)
+        texts = TextCheck.of(self.path, wanted, self.given(wanted))
         for number, stripe in enumerate(self.stripes):
             if not wanted.holds(stripe.offset) or not stripe.rows:
                 continue
             if columns:
                 rows = self._read(number, columns)
+                texts.check(rows)
             else:
                 rows = batch_of(stripe.rows, (), pa.schema([]))
             yield from sliced(stripe.first_row, rows, wanted.batch_rows)

@@ -15,6 +15,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.formats.data_file import (
     BATCH_BYTES,
     FileBatch,
+    TextCheck,
     Wanted,
     holds,
     reading,
@@ -78,10 +79,11 @@ class ParquetReader:
         if not wanted.leaves:
             yield from _without_columns(groups, wanted.batch_rows)
             return
+        texts = TextCheck.of(self.path, wanted, self.given(wanted))
         for run in _runs(groups):
-            yield from self._read(run, wanted)
+            yield from self._read(run, wanted, texts)
 
-    def _read(self, run: list[_RowGroup], wanted: Wanted) -> Iterator[FileBatch]:
+    def _read(self, run: list[_RowGroup], wanted: Wanted, texts: TextCheck) -> Iterator[FileBatch]:
         widest = max(group.row_bytes for group in run)
         with reading(self.path):
             file = self.file
@@ -100,6 +102,7 @@ class ParquetReader:
                 rows = next(found, None)
             if rows is None:
                 break
+            texts.check(rows)
             yield from sliced(position, rows, wanted.batch_rows)
             position += rows.num_rows
         expected = run[-1].first_row + run[-1].rows

@@ -195,7 +195,7 @@ def _planned(
 ) -> tuple[DeleteWork, list[FileScanTask], list[ManifestEntry], int | None]:
     """Return the data files with deletes, and all live delete files, of a branch's head."""
     places = ScanRequest(branch=branch, selected_fields=(), metadata_columns=("_pos", "_deleted"))
-    scan = scan_context(metadata, places, io.properties)
+    scan = replace(scan_context(metadata, places, io.properties), checks_texts=False)
     planned = plan(metadata, io, scan)
     write = write_context(metadata, io_properties=io.properties)
     entries = _delete_entries(metadata, io, scan.snapshot_id)

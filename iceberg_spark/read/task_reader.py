@@ -170,6 +170,7 @@ def _plan(
         task.length,
         task.residual,
         context.batch_rows,
+        context.checks_texts,
     )
     given = file.given(wanted)
     residual = task.residual

@@ -39,7 +39,7 @@ def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLeve
 
 def _matching(target: Target, io: FileIO, tasks: Iterable[FileScanTask]) -> Iterator[Found]:
     """Yield the files that hold matching rows, with the positions of those, sorted."""
-    context = replace(target.context, read_schema=Schema(POS))
+    context = replace(target.context, read_schema=Schema(POS), checks_texts=False)
     for task in tasks:
         parts = [batch.column(0).to_numpy() for batch in read_task(context, io, task)]
         if parts:

@@ -27,7 +27,7 @@ class MatchedFiles:
     def kept(self, io: FileIO) -> Iterator[pa.RecordBatch]:
         """Yield the live rows that don't match (false or null), batch by batch."""
         matches = row_filter(self.context.row_filter, _paths(self.context.table_schema))
-        everything = replace(self.context, row_filter=ALWAYS_TRUE)
+        everything = replace(self.context, row_filter=ALWAYS_TRUE, checks_texts=False)
         for task in self.tasks:
             if task.residual == ALWAYS_TRUE:  # all rows match: none stays
                 continue

@@ -23,6 +23,7 @@ class ScanContext:
     `dropped_fields` holds fields of former schemas by id, for equality deletes on columns that
     the table has dropped since. `name_mapping` is the JSON of `schema.name-mapping.default`.
     With `start_snapshot_id` only rows appended after it, up to `snapshot_id`, are read.
+    Without `checks_texts` texts that are not UTF-8 are handed on as they are, as Spark does it.
     `history` says how fields of `table_schema` were changed over the table's life.
     """
 
@@ -40,6 +41,7 @@ class ScanContext:
     io_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     start_snapshot_id: int | None = None
     history: FieldHistory = UNCHANGED
+    checks_texts: bool = True
 
     def storage(self) -> FileIO:
         """Return the storage of the table's files, as driver and tasks open it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -141,10 +142,16 @@ def _children(node: Any) -> Iterable[Any]:
             return ()
 
 
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""A half of a character, of which two make one."""
+
+
 def parse_json(text: str | bytes, what: str) -> Any:
     """Return parsed JSON. Raises CorruptFileError starting with `what`."""
     try:
-        return json.loads(text)
+        node = json.loads(text)
+        if _ESCAPED_HALF.search(text if isinstance(text, str) else text.decode("latin-1")):
+            json.dumps(node, ensure_ascii=False).encode()
     except json.JSONDecodeError as cause:
         raise CorruptFileError(
             f"{what} is not JSON, or not complete JSON: {cause.msg} at line {cause.lineno}, "
@@ -152,5 +159,10 @@ def parse_json(text: str | bytes, what: str) -> Any:
         ) from cause
     except UnicodeDecodeError as cause:
         raise CorruptFileError(f"{what} is not UTF-8 text; is it compressed?") from cause
+    except UnicodeEncodeError as cause:
+        half = cause.object[cause.start]
+        raise CorruptFileError(f"{what} has half a character, {half!a}, in a text") from cause
     except (ValueError, RecursionError) as cause:  # a number of thousands of digits, or nesting
         raise CorruptFileError(f"{what} can't be read as JSON: {cause}") from cause
+    else:
+        return node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
@@ -25,5 +26,6 @@ def task_batches(
     io = context.storage()
     schema = context.read_schema
     expected = expected_arrow_schema(frame_type or to_spark(schema))
+    as_they_are = replace(context, checks_texts=False)  # Spark's texts are any bytes
     for task in tasks:
-        yield from spark_batches(read_task(context, io, task), schema, expected)
+        yield from spark_batches(read_task(as_they_are, io, task), schema, expected)

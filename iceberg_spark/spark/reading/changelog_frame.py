@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -137,7 +137,8 @@ class _Read:
                         yield from self._with_keys(table, plain)
 
     def _rows(self, io: FileIO, each: _StepFile) -> Iterator[pa.Table]:
-        for rows, is_insert in changed_rows(self.request.context, io, each.file):
+        context = replace(self.request.context, checks_texts=False)  # Spark's texts are any bytes
+        for rows, is_insert in changed_rows(context, io, each.file):
             yield with_change(rows, is_insert, each.ordinal, each.snapshot_id)
 
     def _with_keys(

@@ -313,6 +313,19 @@ def test_compressed_bytes_are_not_text():
         metadata_from_json(b"\x1f\x8b\x08\x00\xff\xff")
 
 
+def test_half_a_character_is_corrupt():
+    text = json.dumps({**V2, "properties": {"owner": "\ud83d\ude00 \ud800"}})
+    for given in (text, text.encode()):
+        with pytest.raises(CorruptFileError, match=r"half a character, '\\ud800'"):
+            metadata_from_json(given)
+
+
+def test_two_halves_are_a_character():
+    text = json.dumps({**V2, "properties": {"owner": "\U0001f600"}})
+    assert "\\ud83d" in text
+    assert metadata_from_json(text).properties["owner"] == "\U0001f600"
+
+
 @pytest.mark.parametrize("text", ["9" * 5000, "[" * 100_000])
 def test_numbers_and_nesting_without_end_are_corrupt(text):
     with pytest.raises(CorruptFileError, match="can't be read as JSON"):
