@@ -1,0 +1,159 @@
+"""Positions of rows in a data file as a set: what position deletes and deletion vectors hold.
+
+Words of 64 positions, of which only those are kept that have one: 16 bytes a position at the worst,
+two bits a row of a range at the best. Java: PositionDeleteIndex. Everything is a pass over arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Positions: TypeAlias = npt.NDArray[np.int64]
+Words: TypeAlias = npt.NDArray[np.uint64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+_OBJECT_BYTES = 350  # of a set beside its words, about
+_SLICE = 1 << 16  # words whose bits are laid out at a time, 4 MiB
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PositionSet:
+    """Bit `p & 63` of the word at place `p >> 6` says that position `p` is in the set.
+
+    `places` ascend, and none of `words` is zero: use the makers. Nobody changes the arrays.
+    """
+
+    places: Positions
+    words: Words
+
+    @staticmethod
+    def from_positions(positions: Positions) -> PositionSet:
+        """Return a set of positions in any order, each as often as you like.
+
+        Raises ValueError for a negative one.
+        """
+        if not len(positions):
+            return NO_POSITIONS
+        first, last = int(positions.min()), int(positions.max())
+        if first < 0:
+            raise ValueError(f"position {first} is negative")
+        start, span = first >> 6, (last >> 6) - (first >> 6) + 1
+        if span <= len(positions):
+            bits = np.zeros(span << 6, np.bool_)
+            bits[positions - (start << 6)] = True
+            return _from_range(start, np.packbits(bits, bitorder="little").view("<u8"))
+        is_sorted = np.all(positions[1:] >= positions[:-1])
+        ordered = positions if is_sorted else np.sort(positions)
+        bit = np.left_shift(np.uint64(1), (ordered & 63).astype(np.uint64))
+        return _merged(ordered >> 6, bit)
+
+    @staticmethod
+    def from_words(places: Positions, words: Words) -> PositionSet:
+        """Return a set of words at places that ascend; those that are zero are left out."""
+        kept = words != 0
+        return PositionSet(places, words) if kept.all() else PositionSet(places[kept], words[kept])
+
+    @staticmethod
+    def union(sets: Iterable[PositionSet]) -> PositionSet:
+        """Return the positions that some set has."""
+        parts = [one for one in sets if not one.is_empty]
+        if len(parts) < 2:
+            return parts[0] if parts else NO_POSITIONS
+        start = min(int(one.places[0]) for one in parts)
+        span = max(int(one.places[-1]) for one in parts) - start + 1
+        if span <= 2 * sum(len(one.places) for one in parts):
+            words = np.zeros(span, np.uint64)
+            for one in parts:
+                words[one.places - start] |= one.words
+            return _from_range(start, words)
+        places = np.concatenate([one.places for one in parts])
+        order = np.argsort(places, kind="stable")
+        return _merged(places[order], np.concatenate([one.words for one in parts])[order])
+
+    def without(self, other: PositionSet) -> PositionSet:
+        """Return the positions that `other` does not have."""
+        if other.is_empty:
+            return self
+        at = np.minimum(np.searchsorted(other.places, self.places), len(other.places) - 1)
+        met = np.where(other.places[at] == self.places, other.words[at], np.uint64(0))
+        return PositionSet.from_words(self.places, self.words & ~met)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no position."""
+        return not len(self.places)
+
+    @property
+    def count(self) -> int:
+        """The number of positions."""
+        return int(bit_counts(self.words).sum())
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes in memory, about."""
+        return _OBJECT_BYTES + int(self.places.nbytes + self.words.nbytes)
+
+    def positions(self) -> Positions:
+        """Return the positions, ascending."""
+        parts = [
+            _positions(self.places[start : start + _SLICE], self.words[start : start + _SLICE])
+            for start in range(0, len(self.places), _SLICE)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def mask(self, start: int, length: int) -> Mask | None:
+        """Return which of `length` positions from `start` on are in the set, None for none."""
+        first, end = start >> 6, (start + length + 63) >> 6
+        begin, stop = np.searchsorted(self.places, (first, end)).tolist()
+        if begin == stop:
+            return None
+        words = np.zeros(end - first, "<u8")
+        words[self.places[begin:stop] - first] = self.words[begin:stop]
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
+        mask: Mask = bits[start & 63 : (start & 63) + length]
+        return mask if mask.any() else None
+
+    def range_words(self) -> npt.NDArray[np.int64]:
+        """Return the words of all places up to the last one, signed as Spark has them."""
+        words = np.zeros(0 if self.is_empty else int(self.places[-1]) + 1, np.uint64)
+        words[self.places] = self.words
+        return words.view(np.int64)
+
+
+NO_POSITIONS = PositionSet(np.zeros(0, np.int64), np.zeros(0, np.uint64))
+
+
+def bit_counts(words: Words) -> npt.NDArray[np.int64]:
+    """Return how many bits of each word are set: numpy has a function for it from version 2 on."""
+    pairs = words - ((words >> 1) & 0x5555555555555555)
+    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
+    eights = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
+    counts: npt.NDArray[np.int64] = (eights * np.uint64(0x0101010101010101) >> 56).astype(np.int64)
+    return counts
+
+
+def _from_range(start: int, words: Words) -> PositionSet:
+    """Return the set of the words of every place from `start` on."""
+    found = np.flatnonzero(words)
+    return PositionSet(found + start, words[found])
+
+
+def _merged(places: Positions, words: Words) -> PositionSet:
+    """Return the set of words whose places ascend and may be equal."""
+    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    return PositionSet(places[starts], np.bitwise_or.reduceat(words, starts))
+
+
+def _positions(places: Positions, words: Words) -> Positions:
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
+    found = np.flatnonzero(bits)
+    # How far a word lies from where it would be if none were left out.
+    shift = (places - np.arange(len(places))) << 6
+    moved = shift[0] if shift[0] == shift[-1] else np.repeat(shift, bit_counts(words))
+    positions: Positions = found + moved
+    return positions
