@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-import numpy as np
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
@@ -36,7 +36,7 @@ from iceberg_spark.transaction.new_manifests import read_entries, tuple_type
 from iceberg_spark.transaction.replace_deletes import ReplaceDeletes
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.new_write import write_context
-from iceberg_spark.write.position_delete_writer import Positions, write_positions
+from iceberg_spark.write.position_delete_writer import write_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,11 @@ class DeleteWork:
         """Write one position delete file for a task's data file, none where nothing is deleted.
 
         With equality deletes among the task's deletes it holds the rows that these delete and
-        position deletes don't; else all its positions. Holds 8 bytes a deleted row.
+        position deletes don't; else all its positions. Holds some 16 bytes
+        a deleted row at the worst.
         """
         positions = self._positions(io, task)
-        if not len(positions):
+        if positions.is_empty:
             return ()
         return write_positions(
             self.write,
@@ -82,18 +83,16 @@ class DeleteWork:
             task=task_id,
         )
 
-    def _positions(self, io: FileIO, task: FileScanTask) -> Positions:
+    def _positions(self, io: FileIO, task: FileScanTask) -> PositionSet:
         by_position = [one for one in task.delete_files if not _is_equality(one)]
         known = deleted_positions(io, task.file_path, by_position, process_cache())
-        there: Positions = np.zeros(0, np.int64) if known is None else known
         if len(by_position) == len(task.delete_files):
-            return there
-        deleted = [
-            batch.column(0).filter(batch.column(1)).to_numpy()
+            return known
+        deleted = (
+            PositionSet.from_positions(batch.column(0).filter(batch.column(1)).to_numpy())
             for batch in read_task(self.scan, io, task)
-        ]
-        every: Positions = np.concatenate([np.zeros(0, np.int64), *deleted])
-        return every[~np.isin(every, there)] if len(there) else every
+        )
+        return PositionSet.union(deleted).without(known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.read.key_set import Mask
@@ -18,12 +17,7 @@ def deleted_rows(
 
     `columns` holds the key columns of the rows by field id.
     """
-    found: Mask | None = None
-    if deletes.positions is not None:
-        begin, end = np.searchsorted(deletes.positions, (first_row, first_row + rows))
-        if end > begin:
-            found = np.zeros(rows, bool)
-            found[deletes.positions[begin:end] - first_row] = True
+    found: Mask | None = deletes.positions.mask(first_row, rows)
     for equality in deletes.equality:
         matched = equality.deleted(columns)
         if matched.any():

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-import numpy as np
-import numpy.typing as npt
-
 from iceberg_spark.arrow.file_fields import Path
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.delete_cache import DeleteCache
@@ -27,15 +25,15 @@ from iceberg_spark.spec.data_file import DataFileContent
 
 @dataclass(frozen=True, slots=True)
 class TaskDeletes:
-    """Deleted positions of the data file (sorted) and sets of deleted keys."""
+    """Deleted positions of the data file and sets of deleted keys."""
 
-    positions: npt.NDArray[np.int64] | None
+    positions: PositionSet
     equality: tuple[EqualityDeletes, ...]
 
     @property
     def is_empty(self) -> bool:
         """Whether no row can be deleted."""
-        return self.positions is None and not self.equality
+        return self.positions.is_empty and not self.equality
 
 
 def load_deletes(

@@ -1,20 +1,20 @@
-"""Position delete files as roaring bitmaps by data file.
+"""Position delete files as sets of positions by data file.
 
 Source: specification, "Position Delete Files".
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap64
 
 from iceberg_spark.arrow.file_fields import Path
+from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import BoundReference, In
 from iceberg_spark.io.file_io import FileIO
@@ -29,62 +29,46 @@ _NAMES: Mapping[Path, int] = {
     (FILE_PATH.name,): FILE_PATH.field_id,
     (POS.name,): POS.field_id,
 }
-_OBJECT_BYTES = 300  # of a bitmap beside its containers, about
-_ENTRY_BYTES = 8  # a position in a roaring bitmap takes 2 bytes, and at worst about 8
+_ENTRY_BYTES = 16  # of a position at the worst
 
 
 @dataclass(frozen=True, slots=True)
 class PositionDeletes:
     """Deleted positions by data file, paths as the delete file spells them."""
 
-    by_path: Mapping[str, BitMap64]
+    by_path: Mapping[str, PositionSet]
 
-    def of(self, data_path: str) -> BitMap64 | None:
-        """Return the positions of a data file, None where the delete file has none for it.
+    def of(self, data_path: str) -> PositionSet:
+        """Return the positions of a data file.
 
         Paths have to be equal; only where no path is, one that spells the same location in
         another way counts (`file:/a` for `file:///a`).
         """
         exact = self.by_path.get(data_path)
-        if exact is not None or not self.by_path:
+        if exact is not None:
             return exact
+        if not self.by_path:
+            return NO_POSITIONS
         place = normalise(data_path)
         for path, positions in self.by_path.items():
             if normalise(path) == place:
                 return positions
-        return None
+        return NO_POSITIONS
 
     @property
     def size(self) -> int:
         """The bytes that it takes in memory, about."""
-        return sum(len(path) + _bytes_of(positions) for path, positions in self.by_path.items())
-
-
-def _bytes_of(positions: BitMap64) -> int:
-    counted = positions.get_statistics()
-    return (
-        _OBJECT_BYTES
-        + counted["n_bytes_array_containers"]
-        + counted["n_bytes_run_containers"]
-        + counted["n_bytes_bitset_containers"]
-    )
+        return sum(len(path) + positions.size for path, positions in self.by_path.items())
 
 
 def deleted_positions(
     io: FileIO, data_path: str, files: Iterable[DeleteFile], cache: DeleteCache
-) -> npt.NDArray[np.int64] | None:
-    """Return the positions that the delete files delete in a data file, sorted; None for none.
+) -> PositionSet:
+    """Return the positions that the delete files delete in a data file.
 
     Raises CorruptFileError, NoSuchFileError or StorageError naming a delete file.
     """
-    merged = BitMap64()
-    for file in files:
-        found = _load(io, file, data_path, cache).of(data_path)
-        if found is not None:
-            merged |= found
-    if not merged:
-        return None
-    return np.frombuffer(merged.to_array(), np.uint64).astype(np.int64)
+    return PositionSet.union(_load(io, file, data_path, cache).of(data_path) for file in files)
 
 
 def _load(io: FileIO, file: DeleteFile, data_path: str, cache: DeleteCache) -> PositionDeletes:
@@ -101,20 +85,25 @@ def _sized(deletes: PositionDeletes) -> tuple[PositionDeletes, int]:
 
 
 def _read(io: FileIO, file: DeleteFile, only: str | None) -> PositionDeletes:
-    found: dict[str, BitMap64] = {}
+    found = defaultdict[str, list[PositionSet]](list)
+    for path, positions in _positions(io, file, only):
+        found[path].append(_checked(positions, path, file))
+    return PositionDeletes({path: PositionSet.union(parts) for path, parts in found.items()})
+
+
+def _positions(io: FileIO, file: DeleteFile, only: str | None) -> Iterator[tuple[str, pa.Array]]:
+    """Yield positions and the data file that they are of, a file as often as it comes."""
     target = file.referenced_data_file
     if target is not None:  # all rows are of one data file: its path need not be read
         for batch in projected_rows(io, file, (POS,), _NAMES):
-            _add(found, target, batch.column(0), file)
-        return PositionDeletes(found)
+            yield target, batch.column(0)
+        return
     if only is None:
         batches = projected_rows(io, file, (FILE_PATH, POS), _NAMES)
     else:
         batches = _rows_of(io, file, only)
     for batch in batches:
-        for path, positions in _by_path(batch):
-            _add(found, path, positions, file)
-    return PositionDeletes(found)
+        yield from _by_path(batch)
 
 
 def _rows_of(io: FileIO, file: DeleteFile, path: str) -> Iterator[pa.RecordBatch]:
@@ -155,8 +144,8 @@ def _by_path(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
         begin = end
 
 
-def _add(found: dict[str, BitMap64], path: str, positions: pa.Array, file: DeleteFile) -> None:
+def _checked(positions: pa.Array, path: str, file: DeleteFile) -> PositionSet:
     numbers = positions.to_numpy(zero_copy_only=False)
     if positions.null_count or (len(numbers) and numbers.min() < 0):
         raise CorruptFileError(f"{file.file_path} deletes a null or negative position in {path}")
-    found.setdefault(path, BitMap64()).update(BitMap64(numbers.astype(np.uint64)))
+    return PositionSet.from_positions(numbers)

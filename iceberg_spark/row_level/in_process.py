@@ -8,10 +8,11 @@ from itertools import groupby
 
 import numpy as np
 
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.row_level.kept_rows import MatchedFiles
-from iceberg_spark.row_level.position_deletes import DeletesWriter, Positions
+from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, RowChange, RowLevelMode, dropped
 from iceberg_spark.row_level.target_files import Target, data_file
 from iceberg_spark.scan.task import FileScanTask
@@ -22,7 +23,7 @@ from iceberg_spark.write.align_batches import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.sorted_files import write_sorted_files
 
-Found = tuple[FileScanTask, Positions]
+Found = tuple[FileScanTask, PositionSet]
 
 
 def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode) -> RowChange:
@@ -38,17 +39,17 @@ def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLeve
 
 
 def _matching(target: Target, io: FileIO, tasks: Iterable[FileScanTask]) -> Iterator[Found]:
-    """Yield the files that hold matching rows, with the positions of those, sorted."""
+    """Yield the files that hold matching rows, with the positions of those."""
     context = replace(target.context, read_schema=Schema(POS), checks_texts=False)
     for task in tasks:
         parts = [batch.column(0).to_numpy() for batch in read_task(context, io, task)]
         if parts:
-            yield task, np.concatenate(parts)
+            yield task, PositionSet.from_positions(np.concatenate(parts))
 
 
 def _rewritten(whole: RowChange, target: Target, io: FileIO, context: WriteContext) -> RowChange:
     found = _matching(target, io, target.plan)
-    counts = {task.file_path: len(positions) for task, positions in found}
+    counts = {task.file_path: positions.count for task, positions in found}
     touched = tuple(task for task in target.plan if task.file_path in counts)
     partly = tuple(task for task in touched if counts[task.file_path] < task.record_count)
     kept = MatchedFiles(target.context, partly).kept(io)
@@ -80,7 +81,7 @@ def _with_deletes(
         written += new.written
         replaced += new.replaced
         referenced += [task.file_path for task, _ in found]
-        rows += sum(len(positions) for _, positions in found)
+        rows += sum(positions.count for _, positions in found)
     return replace(
         whole,
         added_deletes=tuple(written),

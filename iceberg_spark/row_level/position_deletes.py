@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import same_file
 from iceberg_spark.read.delete_cache import process_cache
@@ -21,8 +19,6 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.position_delete_writer import write_positions
-
-Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,7 @@ class DeletesWriter:
     def write(
         self,
         io: FileIO,
-        found: Iterable[tuple[FileScanTask, Positions]],
+        found: Iterable[tuple[FileScanTask, PositionSet]],
         task: TaskId,
     ) -> NewDeletes:
         """Write the new positions of data files, which all lie in one partition of one spec.
@@ -73,7 +69,7 @@ class DeletesWriter:
         file. Memory holds the positions given.
         """
         replaced: list[DataFile] = []
-        deletes: dict[str, Positions] = {}
+        deletes: dict[str, PositionSet] = {}
         first: FileScanTask | None = None
         for target, new in found:
             first = first or target
@@ -95,21 +91,10 @@ class DeletesWriter:
 
 
 def _merged(
-    io: FileIO, target: FileScanTask, new: Positions, older: tuple[DeleteFile, ...]
-) -> Positions:
-    """Return the positions of new and older deletes, sorted, each once."""
-    if older:
-        known = deleted_positions(io, target.file_path, older, process_cache())
-        if known is not None:
-            new = np.concatenate([new, known])
-    if np.all(new[1:] > new[:-1]):
+    io: FileIO, target: FileScanTask, new: PositionSet, older: tuple[DeleteFile, ...]
+) -> PositionSet:
+    """Return the positions of new and older deletes."""
+    if not older:
         return new
-    every = np.sort(new)  # `np.unique` hashes, which takes a hundred times as long
-    return np.compress(first_of_each(every), every)
-
-
-def first_of_each(positions: Positions) -> npt.NDArray[np.bool_]:
-    """Return which of sorted positions differ from the one before."""
-    first = np.ones(len(positions), np.bool_)
-    first[1:] = positions[1:] != positions[:-1]
-    return first
+    known = deleted_positions(io, target.file_path, older, process_cache())
+    return PositionSet.union((new, known))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
@@ -28,7 +29,7 @@ from iceberg_spark.write.equality_delete_writer import rolling_equality_deletes
 from iceberg_spark.write.inserted_rows import NOT_WRITTEN, InsertedRows, Ints, Longs, Resolved
 from iceberg_spark.write.key_table import key_table
 from iceberg_spark.write.partitioned import Group, Partition, group_rows
-from iceberg_spark.write.position_delete_writer import Positions, write_positions
+from iceberg_spark.write.position_delete_writer import write_positions
 from iceberg_spark.write.rolling_files import RollingFiles
 from iceberg_spark.write.task_keys import KeyCollector
 from iceberg_spark.write.upsert_context import UpsertContext
@@ -240,11 +241,11 @@ def _note_superseded(by_number: list[_Series], bucket: Resolved) -> None:
         by_number[number].superseded.append(part)
 
 
-def _positions(files: list[DataFile], ordinals: Longs) -> Iterator[tuple[str, Positions]]:
+def _positions(files: list[DataFile], ordinals: Longs) -> Iterator[tuple[str, PositionSet]]:
     """Yield for each file of a partition, in the order they were filled, positions of rows."""
     end = 0
     for file in files:
         start, end = end, end + file.record_count
         first, last = np.searchsorted(ordinals, (start, end))
         if last > first:
-            yield file.file_path, ordinals[first:last] - start
+            yield file.file_path, PositionSet.from_positions(ordinals[first:last] - start)

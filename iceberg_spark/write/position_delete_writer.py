@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.formats.metrics_modes import FULL
@@ -30,8 +29,6 @@ from iceberg_spark.write.delete_files import DELETES, check_takes_deletes, numbe
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import FileShape, OpenFile, file_shape
 from iceberg_spark.write.rolling_files import RollingFiles
-
-Positions = npt.NDArray[np.int64]
 
 SCHEMA = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 GRANULARITIES = ("file", "partition")
@@ -58,11 +55,10 @@ def write_position_deletes(
     `write.delete.target-file-size-bytes`. Raises UnsupportedError for a v1 table. On any error
     what was written is deleted.
     """
-    ordered = _sorted(deletes)
     return write_positions(
         context,
         io,
-        _by_path(ordered),
+        _by_path(deletes),
         spec=spec,
         partition=partition,
         task=task,
@@ -73,7 +69,7 @@ def write_position_deletes(
 def write_positions(
     context: WriteContext,
     io: FileIO,
-    deletes: Iterable[tuple[str, Positions]],
+    deletes: Iterable[tuple[str, PositionSet]],
     *,
     spec: PartitionSpec,
     partition: tuple[Any, ...],
@@ -82,8 +78,8 @@ def write_positions(
 ) -> tuple[DataFile, ...]:
     """Write the deletes of data files of one partition, given as positions for each path.
 
-    Paths come in ascending order, the positions of each sorted and distinct; they take 8 bytes a
-    row, the path is laid out in slices. Else as `write_position_deletes`.
+    Paths come in ascending order. Of one path at a time the positions are laid out, 8 bytes a
+    row; the path is in slices. Else as `write_position_deletes`.
     """
     check_takes_deletes(context)
     if granularity not in GRANULARITIES:
@@ -102,7 +98,7 @@ def write_positions(
             key = (path,) if granularity == "file" else ()
             for rows in _slices(path, positions):
                 writer.write(key, partition, rows)
-            if granularity == "file" and len(positions):
+            if granularity == "file" and not positions.is_empty:
                 writer.finish_partition(key)
         return tuple(_as_entry(file) for file in writer.finish())
     except BaseException:
@@ -110,9 +106,10 @@ def write_positions(
         raise
 
 
-def _slices(path: str, positions: Positions) -> Iterator[pa.Table]:
-    for start in range(0, len(positions), _SLICE_ROWS):
-        part = positions[start : start + _SLICE_ROWS]
+def _slices(path: str, positions: PositionSet) -> Iterator[pa.Table]:
+    every = positions.positions()
+    for start in range(0, len(every), _SLICE_ROWS):
+        part = every[start : start + _SLICE_ROWS]
         paths = pa.array([path]).take(pa.array(np.zeros(len(part), np.int32)))
         yield pa.table([paths, pa.array(part, pa.int64())], schema=to_arrow(SCHEMA))
 
@@ -132,34 +129,16 @@ def _rolling(
     )
 
 
-def _sorted(deletes: pa.Table) -> pa.Table:
-    """Return the deletes by path and position, each once; paths by bytes, as readers expect."""
+def _by_path(deletes: pa.Table) -> Iterator[tuple[str, PositionSet]]:
+    """Yield the positions of each data file; paths ascend by bytes, as readers expect."""
     given = deletes.select(["file_path", "pos"])
     if given.column(0).null_count or given.column(1).null_count:
         raise InvalidInputError("A position delete needs a file_path and a pos; one is null")
-    table = given.cast(to_arrow(SCHEMA)).combine_chunks()
-    keys = [("file_path", "ascending"), ("pos", "ascending")]
-    table = table.take(pc.sort_indices(table, sort_keys=keys)).combine_chunks()
-    again = np.zeros(table.num_rows, bool)
-    again[1:] = _repeats(table.column(0)) & _repeats(table.column(1))
-    return table.filter(pa.array(~again)) if again.any() else table
-
-
-def _repeats(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Tell for each row but the first whether it equals the row before."""
-    same = pc.equal(column.slice(1), column.slice(0, max(len(column) - 1, 0)))
-    return np.asarray(same.to_numpy(), bool)
-
-
-def _by_path(ordered: pa.Table) -> Iterator[tuple[str, Positions]]:
-    """Yield the positions of each data file."""
-    if not ordered.num_rows:
-        return
-    paths, positions = ordered.column(0), ordered.column(1).to_numpy()
-    starts = np.flatnonzero(np.r_[True, ~_repeats(paths)])
-    ends = np.r_[starts[1:], ordered.num_rows]
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield paths[start].as_py(), positions[start:end]
+    table = given.cast(to_arrow(SCHEMA))
+    grouped = table.group_by("file_path").aggregate([("pos", "list")]).sort_by("file_path")
+    lists = grouped.column("pos_list")
+    for path, positions in zip(grouped.column("file_path").to_pylist(), lists, strict=True):
+        yield path, PositionSet.from_positions(positions.values.to_numpy())
 
 
 def _as_entry(file: DataFile) -> DataFile:

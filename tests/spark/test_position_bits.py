@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 import iceberg_spark as ice
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.spark.row_level.position_bits import mark_rows
 
 LONG = 3_000_000_000
@@ -15,9 +16,9 @@ def places(spark: Any, *rows: tuple[str, int]) -> Any:
     return spark.createDataFrame(list(rows), "_file string, _pos bigint")
 
 
-def found(marked: list[tuple[str, pa.Table]] | None) -> dict[str, list[int]]:
+def found(marked: list[tuple[str, PositionSet]] | None) -> dict[str, list[int]]:
     assert marked is not None
-    return {path: rows.column("_pos").to_pylist() for path, rows in marked}
+    return {path: rows.positions().tolist() for path, rows in marked}
 
 
 def test_positions_come_back_sorted_whatever_bitmap_they_lie_in(any_spark: Any) -> None:

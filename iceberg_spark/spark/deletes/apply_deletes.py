@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
 
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
@@ -37,7 +38,6 @@ from iceberg_spark.spark.deletes.per_file_values import (
 )
 from iceberg_spark.spark.deletes.position_bitmaps import (
     Words,
-    bit_words,
     padded,
     position_words,
     word_lists,
@@ -240,11 +240,12 @@ def _bits(keys: Any) -> tuple[int, Any] | None:
     """Return the number of the first word and one list of words, None where too few are set."""
     column = keys.combine_chunks()
     column = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
-    numbers = np.sort(column.to_numpy()).astype(np.int64)
-    first_word = int(numbers[0]) >> 6
-    if 8 * ((int(numbers[-1]) >> 6) - first_word) > BITMAP_BYTES_PER_KEY * len(numbers) + 4096:
+    numbers = column.to_numpy().astype(np.int64)
+    first_word, last_word = int(numbers.min()) >> 6, int(numbers.max()) >> 6
+    if 8 * (last_word - first_word) > BITMAP_BYTES_PER_KEY * len(numbers) + 4096:
         return None
-    return first_word, pa.array([bit_words(numbers, first_word << 6)], pa.list_(pa.int64()))
+    words = PositionSet.from_positions(numbers - (first_word << 6)).range_words()
+    return first_word, pa.array([words], pa.list_(pa.int64()))
 
 
 def _without_null_key(rows: _Rows, deletes: KeyDeletes, table: pa.Table) -> tuple[_Rows, pa.Table]:

@@ -41,7 +41,7 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
         names = tuple((file.file_path, file.file_size_in_bytes) for file in files)
 
         def made() -> tuple[Words, int]:
-            words = _words(deleted_positions(io, task.file_path, files, cache))
+            words = deleted_positions(io, task.file_path, files, cache).range_words()
             return words, words.nbytes
 
         found: Words = cache.get_or_load(("position words", task.file_path, names), made)
@@ -66,20 +66,3 @@ def padded(parts: Sequence[Words], length: int) -> Words:
     for row, part in zip(words, parts, strict=True):
         row[: len(part)] = part
     return words.ravel()
-
-
-def _words(positions: npt.NDArray[np.int64] | None) -> Words:
-    if positions is None:
-        return np.zeros(0, np.int64)
-    return bit_words(positions, 0)
-
-
-def bit_words(numbers: npt.NDArray[np.int64], first: int) -> Words:
-    """Return words in which the bit of each number, counted from `first`, is set.
-
-    `numbers` are sorted and none is less than `first`.
-    """
-    bits = np.zeros((int(numbers[-1] - first) // 64 + 1) * 64, np.bool_)
-    bits[numbers - first] = True
-    words: Words = np.packbits(bits, bitorder="little").view("<i8")
-    return words

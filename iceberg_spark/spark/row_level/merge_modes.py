@@ -87,7 +87,7 @@ def _upsert_by_position(work: Merging) -> RowChange | None:
     """
     met = work.met(PLACE, values=False)
     gone = _deletes(work, met.select(*PLACE, SOURCE_ROW, sf.lit(UPDATE).alias(ACTION)))
-    if gone.source_hits != len(gone.source_rows):
+    if gone.source_hits != gone.distinct_source_rows:
         return None
     new = _source_rows(work, work.source.rows)
     return _with_deletes(gone, write_changed(work.verb, work.context, [new]))

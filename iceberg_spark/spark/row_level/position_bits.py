@@ -9,15 +9,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from iceberg_spark.row_level.position_deletes import Positions
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.spark.row_level.target_rows import FILE, POS
 
 _BITS = 15
 """Spark's bitmaps hold 2**15 bits: 4 KiB for so many rows of a file, if one of them is there."""
 
 
-def mark_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, pa.Table]] | None:
-    """Return the positions of a frame's rows by file, sorted, each once.
+def mark_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, PositionSet]] | None:
+    """Return the positions of a frame's rows by file.
 
     `rows` has the columns `_file` and `_pos`. With `unique`, None when a row comes twice. Tasks
     and driver hold a bit for each row of the files, or some KiB for each file.
@@ -29,23 +29,19 @@ def mark_rows(rows: DataFrame, *, unique: bool) -> list[tuple[str, pa.Table]] | 
     )
     found = marks.toArrow().sort_by([("file", "ascending"), ("part", "ascending")])
     files = list(_files(found))
-    positions = sum(table.num_rows for _, table in files)
+    positions = sum(each.count for _, each in files)
     if unique and positions != sum(found.column("rows").to_pylist()):
         return None
     return files
 
 
-def _files(marks: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+def _files(marks: pa.Table) -> Iterator[tuple[str, PositionSet]]:
     names = marks.column("file").to_pylist()
-    bits = marks.column("bits").to_pylist()
-    parts = [
-        _positions(each) + (part << _BITS)
-        for each, part in zip(bits, marks.column("part").to_pylist(), strict=True)
-    ]
+    first = marks.column("part").to_numpy() << (_BITS - 6)
+    places = first[:, None] + np.arange(1 << (_BITS - 6))
+    bits = b"".join(marks.column("bits").to_pylist())
+    words = np.frombuffer(bits, "<u8").reshape(places.shape)
     starts = [at for at, name in enumerate(names) if at == 0 or name != names[at - 1]]
     for start, end in zip(starts, [*starts[1:], len(names)], strict=False):
-        yield names[start], pa.table({POS: np.concatenate(parts[start:end])})
-
-
-def _positions(bits: bytes) -> Positions:
-    return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little"))
+        kept = PositionSet.from_words(places[start:end].ravel(), words[start:end].ravel())
+        yield names[start], kept

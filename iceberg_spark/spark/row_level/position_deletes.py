@@ -17,17 +17,12 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.row_level.position_deletes import (
-    DeletesWriter,
-    Positions,
-    deletes_context,
-    first_of_each,
-)
+from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.row_level.own_names import ACTION, SOURCE_ROW
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
@@ -45,15 +40,16 @@ DRIVER_ROWS = 16_000_000
 """Up to so many rows in all files that may be hit, the driver gathers the packed positions (a few
 bytes each, 20 at the worst) and writes the deletes: a shuffle and its tasks take longer."""
 _THREADS = 4
-_NO_POSITIONS: Positions = np.zeros(0, np.int64)
-_Group: TypeAlias = list[tuple[FileScanTask, pa.Table]]
+_Rows: TypeAlias = "pa.Table | PositionSet"
+"""Rows of one file that go or, as a table by position, are looked at."""
+_Group: TypeAlias = list[tuple[FileScanTask, _Rows]]
 
 
 @dataclass(slots=True)
 class Written:
     """What tasks wrote: files in and out, data files aimed at, rows by action.
 
-    `source_rows` are the rows of a merge's source that met a row (one bit each, roughly), and
+    `source_rows` are the rows of a merge's source that met a row, a set for each file, and
     `source_hits` how often they did. `twice` is the place of a row that came more than once.
     """
 
@@ -62,7 +58,7 @@ class Written:
     referenced: list[str] = field(default_factory=list)
     updated: int = 0
     deleted: int = 0
-    source_rows: BitMap64 = field(default_factory=BitMap64)
+    source_rows: list[PositionSet] = field(default_factory=list)
     source_hits: int = 0
     twice: tuple[str, int] | None = None
 
@@ -73,9 +69,14 @@ class Written:
         self.referenced += other.referenced
         self.updated += other.updated
         self.deleted += other.deleted
-        self.source_rows |= other.source_rows
+        self.source_rows += other.source_rows
         self.source_hits += other.source_hits
         self.twice = self.twice or other.twice
+
+    @property
+    def distinct_source_rows(self) -> int:
+        """The number of rows of a merge's source that met some row."""
+        return PositionSet.union(self.source_rows).count
 
 
 def write_deletes(
@@ -116,7 +117,7 @@ def _packed(rows: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
 
 def _gathered(
     rows: DataFrame, numbers: Mapping[str, int], *, unique: bool
-) -> Iterable[tuple[str, pa.Table]]:
+) -> Iterable[tuple[str, _Rows]]:
     """Return the rows on the driver, by file and position."""
     if ACTION not in rows.columns and SOURCE_ROW not in rows.columns:
         marked = mark_rows(rows, unique=unique)
@@ -126,7 +127,7 @@ def _gathered(
 
 
 def _written_here(
-    files: Iterable[tuple[str, pa.Table]],
+    files: Iterable[tuple[str, _Rows]],
     work: _DeletesWork,
     targets: Mapping[str, FileScanTask],
     numbers: Mapping[str, int],
@@ -206,7 +207,7 @@ class _DeletesWork:
     unique: bool
 
     def groups(
-        self, files: Iterable[tuple[str, pa.Table]], targets: Mapping[str, FileScanTask]
+        self, files: Iterable[tuple[str, _Rows]], targets: Mapping[str, FileScanTask]
     ) -> Iterator[_Group]:
         """Yield the files that one call of the writer takes: one, or those of a partition.
 
@@ -230,10 +231,10 @@ class _DeletesWork:
     def written(self, group: _Group) -> Written:
         """Write the deletes of a group; none when a row comes twice where none may."""
         done = Written()
-        found: list[tuple[FileScanTask, Positions]] = []
+        found: list[tuple[FileScanTask, PositionSet]] = []
         for target, rows in group:
             gone = _gone(rows, target.file_path, done, unique=self.unique)
-            if len(gone):
+            if not gone.is_empty:
                 found.append((target, gone))
         if not found or done.twice is not None:
             return done
@@ -244,24 +245,27 @@ class _DeletesWork:
         return done
 
 
-def _gone(rows: pa.Table, path: str, done: Written, *, unique: bool) -> Positions:
+def _gone(rows: _Rows, path: str, done: Written, *, unique: bool) -> PositionSet:
     """Return the positions of a file that go, and count them."""
-    positions: Positions = rows.column(POS).to_numpy()
-    first = first_of_each(positions)
+    if isinstance(rows, PositionSet):
+        done.deleted += rows.count
+        return rows
+    positions = rows.column(POS).to_numpy()
+    first = np.r_[True, positions[1:] != positions[:-1]]
     if unique and not first.all():
         done.twice = path, int(positions[int(np.flatnonzero(~first)[0])])
-        return _NO_POSITIONS
+        return NO_POSITIONS
     if SOURCE_ROW in rows.column_names:
         numbers = rows.column(SOURCE_ROW).to_numpy()
-        done.source_rows |= BitMap64(numbers.astype(np.uint64))
+        done.source_rows.append(PositionSet.from_positions(numbers))
         done.source_hits += len(numbers)
     if ACTION not in rows.column_names:
         done.deleted += int(first.sum())
-        return np.compress(first, positions)
+        return PositionSet.from_positions(positions)
     action = rows.column(ACTION).to_numpy()
     done.updated += int((first & (action == UPDATE)).sum())
     done.deleted += int((first & (action == DELETE)).sum())
-    return np.compress(first & (action != KEEP), positions)
+    return PositionSet.from_positions(np.compress(first & (action != KEEP), positions))
 
 
 def _files(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.Table]]:
