@@ -83,6 +83,15 @@ class PositionSet:
         met = np.where(other.places[at] == self.places, other.words[at], np.uint64(0))
         return PositionSet.from_words(self.places, self.words & ~met)
 
+    def below(self, end: int) -> PositionSet:
+        """Return the positions less than `end`: a file has no rows at others."""
+        if self.is_empty or int(self.places[-1]) < end >> 6:
+            return self
+        stop = int(np.searchsorted(self.places, (end + 63) >> 6))
+        words = self.words[:stop].copy()
+        words[self.places[:stop] == end >> 6] &= np.uint64((1 << (end & 63)) - 1)
+        return PositionSet.from_words(self.places[:stop], words)
+
     @property
     def is_empty(self) -> bool:
         """Whether there is no position."""

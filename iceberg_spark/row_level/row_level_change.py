@@ -186,4 +186,4 @@ def _live_rows(task: FileScanTask, io: FileIO) -> int:
         each for each in task.delete_files if each.content is DataFileContent.POSITION_DELETES
     ]
     gone = deleted_positions(io, task.file_path, by_position, process_cache())
-    return task.record_count - gone.count
+    return task.record_count - gone.below(task.record_count).count

@@ -139,6 +139,16 @@ def test_bits_are_made_once_for_the_same_delete_files(
         assert len(made) == count
 
 
+def test_positions_that_a_file_does_not_have_take_no_bits(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = make(tmp_path / "t", [range(100)], "id bigint")
+    (task,) = table.scan().plan_files()
+    delete_positions(table, [(task, [7, 100, 2**40])])
+    check(table, spark)
+    assert table.scan().to_df(spark).count() == 99
+
+
 def test_code_that_tells_many_files_apart_is_short_enough_to_be_compiled(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ Words: TypeAlias = npt.NDArray[np.int64]
 def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
     """Return words by data file: bit `p & 63` of word `p >> 6` says that row `p` is deleted.
 
-    They are as many as a file's last deleted position asks for, and are kept: 500,000 positions
+    They are as many as a file's last deleted row asks for, and are kept: 500,000 positions
     take 9 ms, as long as the query's plan. Raises CorruptFileError,
     NoSuchFileError or StorageError naming a delete file.
     """
@@ -41,7 +41,8 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
         names = tuple((file.file_path, file.file_size_in_bytes) for file in files)
 
         def made() -> tuple[Words, int]:
-            words = deleted_positions(io, task.file_path, files, cache).range_words()
+            gone = deleted_positions(io, task.file_path, files, cache)
+            words = gone.below(task.record_count).range_words()
             return words, words.nbytes
 
         found: Words = cache.get_or_load(("position words", task.file_path, names), made)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,7 +22,12 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.reserved import DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID
+from iceberg_spark.transaction.commit import commit
 from iceberg_spark.transaction.new_manifests import data_files_of, read_entries
+from iceberg_spark.transaction.row_delta import RowDelta
+from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.position_delete_writer import write_position_deletes
 from tests.unit.api.tables import data_files, files_below, ids, make, rows
 
 MODES = ("copy-on-write", "merge-on-read")
@@ -208,6 +214,23 @@ def test_dropping_a_file_counts_the_rows_that_were_left():
     table.delete("id <= 2")
     assert table.delete("id <= 6").deleted == 4
     assert ids(table) == []
+
+
+def test_positions_that_a_file_does_not_have_are_no_rows_that_were_deleted():
+    table = filled()
+    (task, *_) = table.scan().plan_files()
+    deletes = write_position_deletes(
+        write_context(table.metadata),
+        table.io,
+        pa.table({"file_path": [task.file_path] * 2, "pos": [0, 2**40]}),
+        spec=table.spec(),
+        partition=task.partition,
+        task=TaskId(),
+    )
+    commit(table._catalog, table.identifier, RowDelta(deletes=deletes), table._loaded)
+    table.refresh()
+    left = table.scan().count()
+    assert table.delete("true").deleted == left
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -42,6 +42,11 @@ def test_without_leaves_out_what_the_other_has(one: list[int], other: list[int])
     assert listed(made(one).without(made(other))) == sorted(set(one) - set(other))
 
 
+@given(numbers, st.integers(0, 500))
+def test_below_leaves_out_what_is_not_less(values: list[int], end: int) -> None:
+    assert listed(made(values).below(end)) == sorted({one for one in values if one < end})
+
+
 @given(numbers, st.integers(0, 500), st.integers(0, 300))
 def test_a_mask_has_a_row_for_each_position_of_a_range(
     values: list[int], start: int, length: int
