@@ -22,7 +22,7 @@ from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
-from iceberg_spark.spark.reading.column_rules import (
+from iceberg_spark.spark.reading.asked_columns import (
     column_reason,
     data_fields,
     key_fields,

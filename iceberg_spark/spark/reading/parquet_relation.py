@@ -23,7 +23,7 @@ from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
 from iceberg_spark.spark.deletes.per_file_values import file_field
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD, or_raise
-from iceberg_spark.spark.reading.column_rules import data_fields, key_fields
+from iceberg_spark.spark.reading.asked_columns import data_fields, key_fields
 from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal

@@ -13,7 +13,7 @@ from pyspark.sql import types as s
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.reading.column_rules import has_floats
+from iceberg_spark.spark.reading.asked_columns import has_floats
 from iceberg_spark.spark.reading.default_text import default_text
 from iceberg_spark.spark.reading.footer_columns import HIDDEN, FileColumns
 from iceberg_spark.spark.reading.frame_type import nullable
