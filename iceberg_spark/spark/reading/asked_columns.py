@@ -1,9 +1,9 @@
-"""Whether Spark's Parquet reader gives the columns of a scan their right values: pure."""
+"""The columns that a scan asks its data files for, or why Spark's Parquet reader can't be: pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.read.leaf_columns import LeafColumn
@@ -28,11 +28,45 @@ _METADATA_IDS = frozenset(
 )
 
 
-def data_fields(context: ScanContext) -> tuple[t.NestedField, ...]:
-    """Return the columns that a scan reads from files: those shown, then the filter's others.
+@dataclass(frozen=True, slots=True)
+class AskedColumns:
+    """The top-level columns asked for: those shown, then the filter's others; those of keys.
+
+    With `isolated` False a setting of the session could make Spark read by name. A column of
+    `keys` that was dropped is as its last schema had it, under a name that no column has.
+    """
+
+    context: ScanContext
+    isolated: bool
+    fields: tuple[t.NestedField, ...]
+    keys: tuple[t.NestedField, ...] = ()
+
+    @property
+    def wanted(self) -> tuple[t.NestedField, ...]:
+        """All of them, each once."""
+        return (*self.fields, *self.keys)
+
+
+def asked_columns(context: ScanContext, *, isolated: bool) -> AskedColumns | str:
+    """Return the columns of a scan, or why the Arrow engine has to read them.
 
     A column of the filter that lies in a struct comes with its whole struct.
     """
+    asked = AskedColumns(context, isolated, _fields(context))
+    return _column_reason(asked) or asked
+
+
+def with_keys(asked: AskedColumns, keys: Sequence[LeafColumn]) -> AskedColumns | str:
+    """Return the columns with those that equality deletes need besides, a struct whole.
+
+    Or why the Arrow engine has to apply deletes by these keys.
+    """
+    added = _key_fields(asked, keys)
+    more = replace(asked, keys=tuple(added.values()))
+    return _key_reason(more, keys, added) or more
+
+
+def _fields(context: ScanContext) -> tuple[t.NestedField, ...]:
     shown = tuple(f for f in context.read_schema.fields if f.field_id not in _METADATA_IDS)
     known = {field.field_id for field in shown}
     tops = dict.fromkeys(context.table_schema.path_ids(i)[0] for i in field_ids(context.row_filter))
@@ -40,13 +74,9 @@ def data_fields(context: ScanContext) -> tuple[t.NestedField, ...]:
     return (*shown, *others)
 
 
-def key_fields(context: ScanContext, keys: Sequence[LeafColumn]) -> Mapping[int, t.NestedField]:
-    """Return the top-level columns that equality deletes need and the scan does not read, by id.
-
-    A struct comes whole; a column dropped since is there as its last schema had it, under a name
-    that no column has.
-    """
-    known = {field.field_id for field in data_fields(context)}
+def _key_fields(asked: AskedColumns, keys: Sequence[LeafColumn]) -> Mapping[int, t.NestedField]:
+    context = asked.context
+    known = {field.field_id for field in asked.fields}
     found: dict[int, t.NestedField] = {}
     for leaf in keys:
         top = leaf.field.field_id
@@ -60,19 +90,21 @@ def key_fields(context: ScanContext, keys: Sequence[LeafColumn]) -> Mapping[int,
     return found
 
 
-def key_reason(context: ScanContext, keys: Sequence[LeafColumn], *, isolated: bool) -> str | None:
-    """Return why the Arrow engine has to apply deletes by these keys, None when Spark can."""
-    added = key_fields(context, keys)
-    read = Schema(*data_fields(context))
+def _key_reason(
+    asked: AskedColumns, keys: Sequence[LeafColumn], added: Mapping[int, t.NestedField]
+) -> str | None:
+    read = Schema(*asked.fields)
     for leaf in keys:
         top = added.get(leaf.field.field_id) or read.find_field(leaf.field.field_id)
-        if leaf.field_id not in {one.field_id for one in _with_nested(top)}:
+        if leaf.field_id not in {one.field_id for one in nested(top)}:
             return f"key column '{_name(leaf)}' lies in a struct that is read in part"
-        if context.table_schema.get(leaf.field_id) is None and (leaf.depth or not isolated):
+        if asked.context.table_schema.get(leaf.field_id) is None and (
+            leaf.depth or not asked.isolated
+        ):
             # Spark prunes structs by name, and what a dropped field was called isn't known.
             return f"key column '{_name(leaf)}' was dropped, so that only its field id finds it"
-        for one in _with_nested(top):
-            reason = _reason(context, one, top=one is top, isolated=isolated)
+        for one in nested(top):
+            reason = _reason(asked, one, top=one is top)
             if reason:
                 return f"{reason} (key '{_name(leaf)}')"
     return None
@@ -86,20 +118,8 @@ def _name(leaf: LeafColumn) -> str:
     return name
 
 
-def has_floats(field: t.NestedField) -> bool:
-    """Return whether statistics of a top-level column must not be asked, because they lack NaN.
-
-    Spark would skip row groups that hold a NaN row; so wherever a float is inside.
-    """
-    return any(isinstance(one.field_type, _FLOATS) for one in _with_nested(field))
-
-
-_FLOATS = (t.FloatType, t.DoubleType)
-
-
-def column_reason(context: ScanContext, *, isolated: bool) -> str | None:
-    """Return why the Arrow engine has to read a scan's columns, None when Spark's reader can."""
-    read = Schema(*data_fields(context))
+def _column_reason(asked: AskedColumns) -> str | None:
+    context, read = asked.context, Schema(*asked.fields)
     for field_id in field_ids(context.row_filter):
         if read.get(field_id) is None:
             name = context.table_schema.find_column_name(field_id)
@@ -107,21 +127,22 @@ def column_reason(context: ScanContext, *, isolated: bool) -> str | None:
     if any(field.name.lower() == ROW_INDEX for field in context.table_schema.fields):
         return f"a name under which Spark gives places of rows (column '{ROW_INDEX}')"
     for field in read.fields:
-        for one in _with_nested(field):
-            reason = _reason(context, one, top=one is field, isolated=isolated)
+        for one in nested(field):
+            reason = _reason(asked, one, top=one is field)
             if reason:
                 return f"{reason} ('{read.find_column_name(one.field_id)}')"
     return None
 
 
-def _with_nested(field: t.NestedField) -> Iterator[t.NestedField]:
+def nested(field: t.NestedField) -> Iterator[t.NestedField]:
+    """Yield a field and all those inside of it."""
     yield field
     for child in t.child_fields(field.field_type):
-        yield from _with_nested(child)
+        yield from nested(child)
 
 
-def _reason(context: ScanContext, field: t.NestedField, *, top: bool, isolated: bool) -> str | None:
-    history, field_id = context.history, field.field_id
+def _reason(asked: AskedColumns, field: t.NestedField, *, top: bool) -> str | None:
+    history, field_id = asked.context.history, field.field_id
     default = field.initial_default
     match field.field_type:
         case t.UUIDType() | t.UnknownType() if not top:
@@ -138,6 +159,6 @@ def _reason(context: ScanContext, field: t.NestedField, *, top: bool, isolated: 
         return "column whose type was changed"
     if field.required and field_id in history.younger and default is None and top:
         return "required column that files may lack"
-    if not isolated and (field_id in history.renamed or field_id in history.shared):
+    if not asked.isolated and (field_id in history.renamed or field_id in history.shared):
         return "renamed column, which a setting of the session could hide"
     return None

@@ -18,24 +18,12 @@ import pyarrow.compute as pc
 
 from iceberg_spark.io.fsspec_io import allowed_stores
 from iceberg_spark.io.location import store_of
-from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
-from iceberg_spark.spark.reading.asked_columns import (
-    column_reason,
-    data_fields,
-    key_fields,
-    key_reason,
-)
-from iceberg_spark.spark.reading.footer_columns import (
-    BY_FIELD_ID,
-    FileColumns,
-    Found,
-    file_columns,
-)
+from iceberg_spark.spark.reading.asked_columns import AskedColumns, asked_columns, with_keys
+from iceberg_spark.spark.reading.column_plan import ColumnPlan, column_plans
 from iceberg_spark.spark.session.engine import Engine
-from iceberg_spark.spec import reserved
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -64,21 +52,20 @@ _PARTS = r"^(?P<prefix>(?:[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?)?)(?P<rest>/.*)$"
 class FileGroup:
     """Files that one engine reads in one way; `rows` are their rows in `ScanPlan.files`.
 
-    `columns` says where the columns are in native files. `prefix` is how the table spells the
-    start of the paths ("file:", "s3://bucket", ""). `spec_id` and `partition_index` are
-    set where they are the same for all files, as metadata columns need it. `deletes` is what
-    deletes rows of native files, None for clean ones.
+    `columns` says how the columns of native files are got, `deletes` what deletes their rows;
+    None for clean ones.
     """
 
-    engine: Engine
     reason: str
     rows: Longs
-    prefix: str = ""
+    columns: ColumnPlan | None = None
     is_local: bool = True
-    columns: FileColumns = BY_FIELD_ID
-    spec_id: int | None = None
-    partition_index: int | None = None
     deletes: DirtyFiles | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """Who reads the files."""
+        return "arrow" if self.columns is None else "native"
 
     @property
     def label(self) -> str:
@@ -115,19 +102,22 @@ def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
     is native.
     """
     if _are_many_and_small(plan):
-        return [FileGroup("arrow", MANY_SMALL_FILES, np.arange(len(plan), dtype=np.int64))]
+        return [FileGroup(MANY_SMALL_FILES, np.arange(len(plan), dtype=np.int64))]
+    asked = asked_columns(plan.context, isolated=reach.isolated)
     left: Mask = np.ones(len(plan), np.bool_)
     arrow: list[FileGroup] = []
     paths = _paths(plan)
-    for reason, mask in _rules(plan, paths, reach):
+    for reason, mask in _rules(plan, paths, reach, asked):
         rows = np.flatnonzero(mask & left)
         if len(rows):
-            arrow.append(FileGroup("arrow", reason, rows))
+            arrow.append(FileGroup(reason, rows))
             left[rows] = False
+    if isinstance(asked, str) or not left.any():
+        return arrow
     dirty = left & _dirty(plan)
-    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), reach)
+    native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), asked)
     if dirty.any():
-        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), reach)
+        with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), asked)
         native, beyond = [*native, *with_deletes], [*beyond, *refused]
     return [*native, *arrow, *beyond]
 
@@ -145,7 +135,7 @@ def _dirty(plan: ScanPlan) -> Mask:
 
 
 def _native_dirty(
-    plan: ScanPlan, paths: _Paths, rows: Longs, reach: Reach
+    plan: ScanPlan, paths: _Paths, rows: Longs, asked: AskedColumns
 ) -> tuple[list[FileGroup], list[FileGroup]]:
     """Return native groups with their deletes, and those that the Arrow engine has to read."""
     found = find_files_with_deletes(plan, rows)
@@ -155,18 +145,18 @@ def _native_dirty(
     native: list[FileGroup] = []
     beyond: list[FileGroup] = []
     for dirty in found.groups:
-        against = key_reason(plan.context, dirty.keys, isolated=reach.isolated)
-        if against:
-            reasons[against] += dirty.rows.tolist()
+        more = with_keys(asked, dirty.keys)
+        if isinstance(more, str):
+            reasons[more] += dirty.rows.tolist()
             continue
-        parts, others = _native(plan, paths, dirty.rows, reach, dirty.keys)
+        parts, others = _native(plan, paths, dirty.rows, more)
         beyond += others
         for part in parts:
             own = dirty.part(np.isin(dirty.rows, part.rows))
             native.append(
                 replace(part, rows=own.rows, deletes=own, reason=f"{part.reason}, {own.text}")
             )
-    arrow = [FileGroup("arrow", why, np.sort(chosen)) for why, chosen in reasons.items()]
+    arrow = [FileGroup(why, np.sort(chosen)) for why, chosen in reasons.items()]
     return native, [*arrow, *beyond]
 
 
@@ -184,13 +174,15 @@ def _paths(plan: ScanPlan) -> _Paths:
     return _Paths(column, prefix, rest)
 
 
-def _rules(plan: ScanPlan, paths: _Paths, reach: Reach) -> Iterator[tuple[str, Mask]]:
+def _rules(
+    plan: ScanPlan, paths: _Paths, reach: Reach, asked: AskedColumns | str
+) -> Iterator[tuple[str, Mask]]:
     """Yield reasons against Spark's reader with the files that they concern, cheap ones first."""
     everything = np.ones(len(plan), np.bool_)
     formats = plan.files.column("file_format")
     for name in ("ORC", "AVRO"):
         yield {"AVRO": "Avro"}.get(name, name), _mask(pc.equal(formats, name))
-    against = reach.unfit_setting or column_reason(plan.context, isolated=reach.isolated)
+    against = reach.unfit_setting or (asked if isinstance(asked, str) else None)
     if against:
         yield against, everything
         return
@@ -227,68 +219,24 @@ def _mask(column: Any) -> Mask:
 
 
 def _native(
-    plan: ScanPlan, paths: _Paths, rows: Longs, reach: Reach, keys: Sequence[LeafColumn] = ()
+    plan: ScanPlan, paths: _Paths, rows: Longs, asked: AskedColumns
 ) -> tuple[list[FileGroup], list[FileGroup]]:
     """Split the native files by what differs between relations; those beyond the limit are arrow.
 
-    `keys` are columns that deletes need. The groups with the most files are kept.
+    The groups with the most files are kept.
     """
-    context = plan.context
-    wanted = (*data_fields(context), *key_fields(context, keys).values())
-    found = defaultdict[Found, list[int]](list)
-    columns_of = file_columns(plan, rows, wanted, isolated=reach.isolated)
-    for row, columns in zip(rows.tolist(), columns_of, strict=True):
-        found[columns].append(row)
     groups: list[FileGroup] = []
     beyond: list[FileGroup] = []
-    for columns, members in found.items():
-        chosen = np.array(members, np.int64)
+    for columns, chosen in column_plans(plan, rows, asked, paths.prefix):
         if isinstance(columns, str):
-            beyond.append(FileGroup("arrow", columns, chosen))
-        else:
-            groups += _by_metadata_columns(plan, paths, chosen, columns)
+            beyond.append(FileGroup(columns, chosen))
+            continue
+        schemes = pc.unique(paths.prefix.take(pa.array(chosen))).to_pylist()
+        is_local = all(prefix.partition(":")[0] in {"", "file"} for prefix in schemes)
+        reason = BY_ID if columns.by_id else BY_NAME
+        groups.append(FileGroup(reason, chosen, columns, is_local))
     groups.sort(key=lambda group: -len(group.rows))
     if len(groups) > MAX_RELATIONS:
         why = f"more than {MAX_RELATIONS} kinds of {_KINDS}"
-        beyond.append(FileGroup("arrow", why, rows_of(groups[MAX_RELATIONS:])))
+        beyond.append(FileGroup(why, rows_of(groups[MAX_RELATIONS:])))
     return groups[:MAX_RELATIONS], beyond
-
-
-def _by_metadata_columns(
-    plan: ScanPlan, paths: _Paths, rows: Longs, columns: FileColumns
-) -> list[FileGroup]:
-    """Split files by the metadata columns that are the same for a whole relation."""
-    if not len(rows):
-        return []
-    wanted = {field.field_id for field in plan.context.read_schema}
-    keys = [paths.prefix.dictionary_encode().indices if _asks(wanted, reserved.FILE_ID) else None]
-    keys.append(plan.files.column("spec_id") if _asks(wanted, reserved.SPEC_ID_ID) else None)
-    by_tuple = _asks(wanted, reserved.PARTITION_ID)
-    keys.append(plan.files.column("partition_index") if by_tuple else None)
-    parts = {str(at): key.take(pa.array(rows)) for at, key in enumerate(keys) if key is not None}
-    if not parts:
-        return [_described(plan, paths, rows, columns)]
-    numbered = pa.table({**parts, "row": rows}).combine_chunks()
-    found = numbered.group_by(list(parts)).aggregate([("row", "list")]).column("row_list")
-    return [_described(plan, paths, np.sort(each.values.to_numpy()), columns) for each in found]
-
-
-def _asks(wanted: set[int], field_id: int) -> bool:
-    return field_id in wanted
-
-
-def _described(plan: ScanPlan, paths: _Paths, rows: Longs, columns: FileColumns) -> FileGroup:
-    first = int(rows[0])
-    wanted = {field.field_id for field in plan.context.read_schema}
-    schemes = pc.unique(paths.prefix.take(pa.array(rows))).to_pylist()
-    local = all(prefix.partition(":")[0] in {"", "file"} for prefix in schemes)
-    reason = BY_ID if columns.names is None else BY_NAME
-    group = FileGroup("native", reason, rows, is_local=local, columns=columns)
-    if reserved.FILE_ID in wanted:
-        group = replace(group, prefix=paths.prefix[first].as_py())
-    if wanted & {reserved.SPEC_ID_ID, reserved.PARTITION_ID}:
-        group = replace(group, spec_id=plan.files.column("spec_id")[first].as_py())
-    if reserved.PARTITION_ID in wanted:
-        index = plan.files.column("partition_index")[first].as_py()
-        group = replace(group, partition_index=index)
-    return group

@@ -57,7 +57,6 @@ class FileColumns:
 
 HIDDEN = "__field_"
 """So begin names that no file has, under which columns are asked for that mustn't be filtered."""
-BY_FIELD_ID = FileColumns()
 Found: TypeAlias = FileColumns | str
 """Where the columns are, or why Spark's reader can't find them."""
 

@@ -15,19 +15,17 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.read.leaf_columns import LeafColumn
-from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.spark.adapt.many_columns import selected
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
 from iceberg_spark.spark.deletes.per_file_values import file_field
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD, or_raise
-from iceberg_spark.spark.reading.asked_columns import data_fields, key_fields
+from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
-from iceberg_spark.spark.reading.read_columns import ReadColumns, read_columns
+from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
 from iceberg_spark.spark.session import classic_frame
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spec import reserved
@@ -54,27 +52,27 @@ _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
 
 
-def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFrame:
+def relation(
+    plan: ScanPlan, group: FileGroup, columns: ColumnPlan, session: SparkSession
+) -> DataFrame:
     """Return the group's rows that match the filter, with the columns of the read schema.
 
     The columns are in its order; they may have other names, and field ids. `session` comes from
-    `native_session.reading_session`. Deletes of a group with some are applied before the filter,
+    `reading_session.reading_session`. Deletes of a group with some are applied before the filter,
     which Spark pushes below them.
     """
     context, files = plan.context, plan.files.take(pa.array(group.rows))
-    columns = read_columns(context, not is_connect(session), group.columns)
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
-    keys = group.deletes.keys if group.deletes else ()
-    kind = columns.type((*data_fields(context), *key_fields(context, keys).values()))
+    kind = relation_type(columns)
     by_position = group.deletes is not None and group.deletes.has_positions
-    asks = by_position or _asks(context, reserved.POS_ID)
-    with_metadata = asks and _may_leave_metadata_out(context, session)
+    asks = by_position or columns.has(Origin.POSITION)
+    with_metadata = asks and _may_leave_metadata_out(columns, session)
     kind = kind.add(ROW_INDEX_FIELD) if asks and not with_metadata else kind
     frame = _parquet(session, kind, paths, files.column("file_size_in_bytes").to_pylist())
-    added = _keys(columns, keys)
+    added = _keys(columns, group.deletes.keys if group.deletes else ())
     if with_metadata:
         added[ROW_INDEX] = file_field(frame, "row_index")
-    if _asks(context, reserved.FILE_ID):
+    if columns.has(Origin.PATH):
         added[_PATH] = file_field(frame, "file_path")
     if group.deletes is not None:
         frame = apply_deletes(frame, added, group.deletes, plan, context.storage())
@@ -82,16 +80,16 @@ def relation(plan: ScanPlan, group: FileGroup, session: SparkSession) -> DataFra
         frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
     if residuals != {ALWAYS_TRUE}:
-        frame = frame.where(filter_column(context.row_filter, _leaf_of(context, columns)))
-    if _is_as_read(context, columns):
-        return frame if group.deletes is None else _shown(frame, context, columns)
+        frame = frame.where(filter_column(context.row_filter, _leaf_of(columns)))
+    if columns.is_as_read:
+        return frame if group.deletes is None else _shown(frame, columns)
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     encoded = not pc.all(plain).as_py()
-    return _with_values(frame, _Values(plan, group, columns, encoded))
+    return _with_values(frame, _Values(columns, group.is_local, group.deletes is not None, encoded))
 
 
-def _shown(frame: DataFrame, context: ScanContext, columns: ReadColumns) -> DataFrame:
-    names = [columns.given_name(field) for field in context.read_schema.fields]
+def _shown(frame: DataFrame, columns: ColumnPlan) -> DataFrame:
+    names = [given_name(column) for column in columns.shown]
     if is_connect(frame.sparkSession):
         # Text is parsed at every action, by `parser.quotedRegexColumnNames` as it is then.
         return frame.select([F.col(name) for name in names])
@@ -100,32 +98,27 @@ def _shown(frame: DataFrame, context: ScanContext, columns: ReadColumns) -> Data
 
 def _with_values(frame: DataFrame, values: _Values) -> DataFrame:
     """Return the columns of the read schema; those that are as read cost no round trip to Java."""
-    fields = values.plan.context.read_schema.fields
+    shown = values.columns.shown
     if is_connect(frame.sparkSession):
-        return frame.select([values.of(field) for field in fields])
-    columns, context = values.columns, values.plan.context
-    names = {
-        field.field_id: columns.given_name(field)
-        for field in data_fields(context)
-        if columns.is_as_read(field)
-    }
-    made = {
-        f"{_MADE}{field.field_id}": values.of(field)
-        for field in fields
-        if field.field_id not in names
-    }
-    shown = [names.get(field.field_id, f"{_MADE}{field.field_id}") for field in fields]
-    return selected(frame.withColumns(made) if made else frame, shown)
+        return frame.select([values.of(column) for column in shown])
+    names, made = [], {}
+    for column in shown:
+        if column.is_as_read:
+            names.append(given_name(column))
+        else:
+            names.append(f"{_MADE}{column.field.field_id}")
+            made[names[-1]] = values.of(column)
+    return selected(frame.withColumns(made) if made else frame, names)
 
 
-def _may_leave_metadata_out(context: ScanContext, session: SparkSession) -> bool:
+def _may_leave_metadata_out(columns: ColumnPlan, session: SparkSession) -> bool:
     """Return whether a query may ask for places of rows and not for what else `_metadata` gives.
 
     Spark then reads all of `_metadata`, with `row_index`, and refuses the column of places beside
     it: so the places have to come from there too. Without `_file` and `_deleted` only the filter
     of deletes asks for `_metadata`, and that filter stays.
     """
-    optional = _asks(context, reserved.FILE_ID) or _asks(context, reserved.DELETED_ID)
+    optional = columns.has(Origin.PATH) or columns.has(Origin.DELETED)
     return optional or str(session.conf.get(PRUNING, "true")).lower() != "true"
 
 
@@ -154,15 +147,12 @@ def _listed(session: SparkSession, kind: StructType, paths: Sequence[str]) -> Da
     return classic_frame.read_parquet(session, reader, paths, many=MANY_PATHS)
 
 
-def _keys(columns: ReadColumns, keys: Sequence[LeafColumn]) -> dict[str, Column]:
+def _keys(columns: ColumnPlan, keys: Sequence[LeafColumn]) -> dict[str, Column]:
     """Return the key columns of the relation by name; NULL where a struct around one is."""
-    context = columns.context
-    added = key_fields(context, keys)
-    read = {field.field_id: field for field in (*data_fields(context), *added.values())}
     found = {}
     for leaf in keys:
         field = leaf.field
-        column = columns.column(read[field.field_id])
+        column = read_column(columns.of(field.field_id))
         while isinstance(field.field_type, t.StructType):
             (field,) = field.field_type.fields
             column = column.getField(field.name)
@@ -170,27 +160,17 @@ def _keys(columns: ReadColumns, keys: Sequence[LeafColumn]) -> dict[str, Column]
     return found
 
 
-def _is_as_read(context: ScanContext, columns: ReadColumns) -> bool:
-    """Return whether a relation has the read schema's columns as they are, by their places."""
-    fields = context.read_schema.fields
-    return data_fields(context) == fields and all(columns.is_as_read(field) for field in fields)
-
-
-def _leaf_of(context: ScanContext, columns: ReadColumns) -> ColumnOf:
-    read = Schema(*data_fields(context))
+def _leaf_of(columns: ColumnPlan) -> ColumnOf:
+    read = Schema(*(column.field for column in columns.read))
 
     def leaf(field_id: int) -> Column:
         top, *path = read.path_ids(field_id)
-        column = columns.column(read.find_field(top))
+        column = read_column(columns.of(top))
         for inner in path:
             column = column.getField(read.find_field(inner).name)
         return column
 
     return leaf
-
-
-def _asks(context: ScanContext, field_id: int) -> bool:
-    return any(field.field_id == field_id for field in context.read_schema)
 
 
 def _for_spark(path: str) -> str:
@@ -202,66 +182,53 @@ def _for_spark(path: str) -> str:
 class _Values:
     """The columns of the read schema over a group's relation."""
 
-    plan: ScanPlan
-    group: FileGroup
-    columns: ReadColumns
+    columns: ColumnPlan
+    is_local: bool
+    has_deletes: bool
     encoded: bool
 
-    def of(self, field: t.NestedField) -> Column:
+    def of(self, column: PlannedColumn) -> Column:
         """Return a column, with its name and comment."""
+        field = column.field
         comment = {"comment": field.doc} if field.doc else {}
-        return self._value(field).alias(field.name, metadata=comment)
+        return self._value(column).alias(field.name, metadata=comment)
 
-    def _value(self, field: t.NestedField) -> Column:
-        match field.field_id:
-            case reserved.FILE_ID:
-                return self._file()
-            case reserved.POS_ID:
+    def _value(self, column: PlannedColumn) -> Column:
+        match column.origin:
+            case Origin.PATH:
+                return self._path(column.value)
+            case Origin.POSITION:
                 return F.expr(or_raise(ROW_INDEX, "bigint"))
-            case reserved.DELETED_ID:
-                return F.col(reserved.DELETED.name) if self.group.deletes else F.lit(False)
-            case reserved.SPEC_ID_ID:
-                return F.lit(self.group.spec_id)
-            case reserved.PARTITION_ID if isinstance(field.field_type, t.StructType):
-                return self._partition(field.field_type)
-            case _:
-                return self._data(field)
+            case Origin.DELETED:
+                return F.col(reserved.DELETED.name) if self.has_deletes else F.lit(False)
+            case Origin.PARTITION:
+                return _partition(column)
+            case Origin.FILE | Origin.CONSTANT | Origin.NOTHING:
+                value = read_column(column)
+                return (
+                    _uuid_text(value) if isinstance(column.field.field_type, t.UUIDType) else value
+                )
 
-    def _data(self, field: t.NestedField) -> Column:
-        column = self.columns.column(field)
-        return _uuid_text(column) if isinstance(field.field_type, t.UUIDType) else column
-
-    def _file(self) -> Column:
+    def _path(self, prefix: str) -> Column:
         """Spark says `file:/a%20b`; the table's spelling has its own prefix and no escapes."""
         path = F.col(_PATH)
         rest = F.regexp_replace(path, _SCHEME, "")
-        if self.group.is_local:  # quicker, and what Spark says of local files
+        if self.is_local:  # quicker, and what Spark says of local files
             usual = path.startswith("file:/") & ~path.startswith("file://")
             rest = F.when(usual, F.substr(path, F.lit(len("file:/")))).otherwise(rest)
         if self.encoded:
             rest = F.url_decode(F.replace(rest, F.lit("+"), F.lit("%2B")))
-        return F.concat(F.lit(self.group.prefix), rest)
+        return F.concat(F.lit(prefix), rest)
 
-    def _partition(self, kind: t.StructType) -> Column:
-        spec = self.plan.context.specs[self.group.spec_id or 0]
-        tuples = [
-            each
-            for part in self.plan.partitions
-            for each in canonical_tuples(part.kind, part.tuples)
-        ]
-        values = dict(
-            zip(
-                (f.field_id for f in spec.fields),
-                tuples[self.group.partition_index or 0],
-                strict=True,
-            )
-        )
-        shown = nullable(to_spark(Schema(*kind.fields)))
-        columns = [
-            _partition_value(field, values.get(field.field_id)).cast(f.dataType).alias(field.name)
-            for field, f in zip(kind.fields, shown.fields, strict=True)
-        ]
-        return F.struct(*columns) if columns else F.struct().cast(shown)
+
+def _partition(column: PlannedColumn) -> Column:
+    fields = t.child_fields(column.field.field_type)
+    shown = nullable(to_spark(Schema(*fields)))
+    columns = [
+        _partition_value(field, column.value.get(field.field_id)).cast(f.dataType).alias(field.name)
+        for field, f in zip(fields, shown.fields, strict=True)
+    ]
+    return F.struct(*columns) if columns else F.struct().cast(shown)
 
 
 def _partition_value(field: t.NestedField, value: Any) -> Column:

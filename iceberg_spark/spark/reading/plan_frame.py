@@ -60,9 +60,13 @@ def plan_frame(
         rest = plan.subset(rows_of(others)) if native else plan
         tasks = rest.group_values(_for_arrow(others, split_options({}) if split is None else split))
         frames.append(arrow_frame(plan.context, tasks, spark))
-    session = reading_session(spark, local=_are_local(native)) if native else spark
+    session = (
+        reading_session(spark, local=all(group.is_local for group in native)) if native else spark
+    )
     with active_session_kept():
-        frames.extend(relation(plan, group, session) for group in native)
+        frames.extend(
+            relation(plan, group, group.columns, session) for group in native if group.columns
+        )
     frame = reduce(lambda one, other: one.union(other), frames)
     known = plan.record_count
     return frame if known is None or engine == "arrow" else with_count(frame, known)
@@ -98,10 +102,6 @@ def reach_of(spark: SparkSession) -> Reach:
         return scheme in BUILT_IN_SCHEMES or bool(spark.conf.get(setting, ""))
 
     return Reach(not is_connect(spark), unfit_setting(spark), has_file_system)
-
-
-def _are_local(groups: list[FileGroup]) -> bool:
-    return all(group.is_local for group in groups)
 
 
 def _head(context: ScanContext, spark: SparkSession) -> DataFrame:

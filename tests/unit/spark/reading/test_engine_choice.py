@@ -201,11 +201,11 @@ def test_only_files_that_prove_their_columns_may_be_filtered_by_them(
         table.append(pa.table({"id": [1]}))
     plan = table.scan().plan_files()
     groups = choose_engines(plan, Reach())
-    assert sorted((len(g.rows), g.columns.unproven) for g in groups) == [(1, ()), (1, (2,))]
+    assert sorted((len(g.rows), g.columns.file.unproven) for g in groups) == [(1, ()), (1, (2,))]
     assert {g.engine for g in choose_engines(plan, Reach(isolated=False))} == {"native", "arrow"}
     monkeypatch.setattr(footers, "MAX_FOOTERS", 1)
     (group,) = choose_engines(plan, Reach())
-    assert group.columns.unproven == (1, 2, 3)
+    assert group.columns.file.unproven == (1, 2, 3)
 
 
 def test_an_identity_column_that_a_file_lacks_is_its_partitions_value(
@@ -219,7 +219,7 @@ def test_an_identity_column_that_a_file_lacks_is_its_partitions_value(
     table.update_properties().remove("schema.name-mapping.default").commit()
     plan = table.scan().plan_files()
     (group,) = choose_engines(plan, Reach())
-    assert group.columns.constants == ((2, "x"),)
+    assert group.columns.file.constants == ((2, "x"),)
     monkeypatch.setattr(footers, "MAX_FOOTERS", 0)
     assert labels(plan) == [
         "arrow: footer that was not read, so that partition values may be missing"

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.spark.reading.footer_columns import BY_FIELD_ID, FileColumns, Found, columns_in
+from iceberg_spark.spark.reading.footer_columns import FileColumns, Found, columns_in
 from tests.builders import field, list_of, struct
 
 MAPPING = {
@@ -30,7 +30,7 @@ def found(stored: Any, *wanted: Any, constants: Any = ()) -> Found:
 
 def test_a_file_with_ids_is_read_by_id() -> None:
     stored = [with_id("other", pa.int64(), 1), with_id("id", pa.string(), 2)]
-    assert found(stored, ID, K) == BY_FIELD_ID
+    assert found(stored, ID, K) == FileColumns()
 
 
 def test_a_file_without_ids_is_read_by_every_name_of_the_mapping() -> None:
@@ -46,7 +46,7 @@ def test_a_partition_value_stands_before_a_mapped_column_and_after_one_with_the_
         FileColumns(((1, "id"),), ((2, "x"),))
     )
     own = [with_id("id", pa.int64(), 1), with_id("k", pa.string(), 2)]
-    assert found(own, ID, K, constants={2: "x"}) == BY_FIELD_ID
+    assert found(own, ID, K, constants={2: "x"}) == FileColumns()
     assert found(own[:1], ID, K, constants={2: "x"}) == FileColumns(None, ((2, "x"),))
 
 

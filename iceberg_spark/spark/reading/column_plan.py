@@ -1,0 +1,276 @@
+"""How Spark's Parquet reader gets each column of a group of files, decided once: pure.
+
+What speaks against it for whole scans is said by `asked_columns`, where a file has its columns by
+`footer_columns`, and what may be filtered in it by `column_proof`. Who reads, projects, filters or
+explains asks the `ColumnPlan` that comes of these.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.pruning import canonical_tuples
+from iceberg_spark.scan.split import Longs
+from iceberg_spark.spark.reading.asked_columns import AskedColumns, nested
+from iceberg_spark.spark.reading.footer_columns import HIDDEN, FileColumns, Found, file_columns
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec import types as t
+
+
+class Origin(Enum):
+    """Where Spark has the values of a column from."""
+
+    FILE = auto()
+    """The file; of one that lacks it, its default or NULL."""
+    CONSTANT = auto()
+    """The same for all files: `value`, canonical."""
+    NOTHING = auto()
+    """Always NULL, for its type is unknown."""
+    PATH = auto()
+    """The file's path; `value` is how the table spells its beginning."""
+    POSITION = auto()
+    """The row's place in its file."""
+    DELETED = auto()
+    """What applied deletes say of the row."""
+    PARTITION = auto()
+    """A struct of the partition's values: `value`, canonical by field id."""
+
+
+class Shield(Enum):
+    """What keeps Spark's filters, and its pruning of structs, from a column of the file."""
+
+    NONE = auto()
+    """Nothing: they may reach it, or no file has a column of the name."""
+    NAN = auto()
+    """Statistics of a float leave NaN out."""
+    LEAF = auto()
+    """The file may have another column, or another type, under the name."""
+    WHOLE = auto()
+    """So may it for a nested column: neither filters nor pruning."""
+    RENAMED = auto()
+    """The same by names that no file has; the column gets its own names back."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedColumn:
+    """How a top-level column is got.
+
+    `asked` is what Spark's reader is asked for: `field` under the names that it has there, and
+    UUIDs as 16 bytes. None for metadata columns.
+    """
+
+    field: t.NestedField
+    origin: Origin
+    asked: t.NestedField | None = None
+    shield: Shield = Shield.NONE
+    value: Any = None
+
+    @property
+    def is_as_read(self) -> bool:
+        """Whether it is what Spark's reader gives, whatever it is called there."""
+        is_plain = self.origin is Origin.FILE and self.shield is Shield.NONE
+        return is_plain and not isinstance(self.field.field_type, t.UUIDType)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnPlan:
+    """How Spark's reader gets the columns of some files, alike for all of them.
+
+    `shown` are those of the read schema, in its order. `read` are those that come from files,
+    without metadata columns and with the filter's; `keys` those that only deletes need. `file`
+    says where the files have them.
+    """
+
+    file: FileColumns
+    shown: tuple[PlannedColumn, ...]
+    read: tuple[PlannedColumn, ...]
+    keys: tuple[PlannedColumn, ...] = ()
+
+    @property
+    def by_id(self) -> bool:
+        """Whether the files are read by field id; else by their names."""
+        return self.file.names is None
+
+    @property
+    def is_as_read(self) -> bool:
+        """Whether a relation has the shown columns as they are, by their places."""
+        return self.shown == self.read and all(column.is_as_read for column in self.shown)
+
+    def of(self, field_id: int) -> PlannedColumn:
+        """Return how a column is got that is read, or that deletes need."""
+        every = (*self.read, *self.keys)
+        return next(column for column in every if column.field.field_id == field_id)
+
+    def has(self, origin: Origin) -> bool:
+        """Return whether a column that is shown comes from there."""
+        return any(column.origin is origin for column in self.shown)
+
+
+def column_plans(
+    plan: ScanPlan, rows: Longs, asked: AskedColumns, prefixes: pa.Array
+) -> Iterator[tuple[ColumnPlan | str, Longs]]:
+    """Yield groups of planned files whose columns are got alike, or why Spark's reader can't.
+
+    `rows` are places in `plan.files`, `prefixes` how each of these spells the start of its path.
+    Raises CorruptFileError as `footers` does.
+    """
+    found = defaultdict[Found, list[int]](list)
+    columns_of = file_columns(plan, rows, asked.wanted, isolated=asked.isolated)
+    for row, columns in zip(rows.tolist(), columns_of, strict=True):
+        found[columns].append(row)
+    for columns, members in found.items():
+        chosen = np.array(members, np.int64)
+        if isinstance(columns, str):
+            yield columns, chosen
+            continue
+        for part in _alike(plan, chosen, prefixes):
+            yield _planned(plan, int(part[0]), asked, columns, prefixes), part
+
+
+def _alike(plan: ScanPlan, rows: Longs, prefixes: pa.Array) -> Iterator[Longs]:
+    """Split files by the metadata columns that are the same for a whole relation."""
+    wanted = {field.field_id for field in plan.context.read_schema}
+    of_id = {
+        reserved.FILE_ID: prefixes,
+        reserved.SPEC_ID_ID: plan.files.column("spec_id"),
+        reserved.PARTITION_ID: plan.files.column("partition_index"),
+    }
+    keys = {
+        str(number): key.take(pa.array(rows)) for number, key in of_id.items() if number in wanted
+    }
+    if not keys:
+        yield rows
+        return
+    numbered = pa.table({**keys, "row": rows}).combine_chunks()
+    for each in numbered.group_by(list(keys)).aggregate([("row", "list")]).column("row_list"):
+        yield np.sort(each.values.to_numpy())
+
+
+def _planned(
+    plan: ScanPlan, row: int, asked: AskedColumns, file: FileColumns, prefixes: pa.Array
+) -> ColumnPlan:
+    columns = _Columns(asked, file)
+    read = {field.field_id: columns.planned(field) for field in asked.fields}
+    shown = tuple(
+        read.get(field.field_id) or _metadata(plan, row, field, prefixes)
+        for field in plan.context.read_schema.fields
+    )
+    keys = tuple(columns.planned(field) for field in asked.keys)
+    return ColumnPlan(file, shown, tuple(read.values()), keys)
+
+
+def _metadata(plan: ScanPlan, row: int, shown: t.NestedField, prefixes: pa.Array) -> PlannedColumn:
+    match shown.field_id:
+        case reserved.FILE_ID:
+            return PlannedColumn(shown, Origin.PATH, value=prefixes[row].as_py())
+        case reserved.POS_ID:
+            return PlannedColumn(shown, Origin.POSITION)
+        case reserved.SPEC_ID_ID:
+            spec_id = plan.files.column("spec_id")[row].as_py()
+            return PlannedColumn(shown, Origin.CONSTANT, value=spec_id)
+        case reserved.PARTITION_ID:
+            return PlannedColumn(shown, Origin.PARTITION, value=_partition(plan, row))
+        case _:
+            return PlannedColumn(shown, Origin.DELETED)
+
+
+def _partition(plan: ScanPlan, row: int) -> dict[int, Any]:
+    spec = plan.context.specs[plan.files.column("spec_id")[row].as_py()]
+    tuples = [each for part in plan.partitions for each in canonical_tuples(part.kind, part.tuples)]
+    values = tuples[plan.files.column("partition_index")[row].as_py()]
+    return dict(zip((part.field_id for part in spec.fields), values, strict=True))
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Tells how the columns of files are got that have them as `file` says."""
+
+    asked: AskedColumns
+    file: FileColumns
+    names: dict[int, str] = field(init=False)
+    constants: dict[int, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = dict(self.file.names or ())
+        self.constants = dict(self.file.constants)
+
+    def planned(self, wanted: t.NestedField) -> PlannedColumn:
+        must_not = wanted.field_id in self.file.unproven or has_floats(wanted)
+        is_hidden = self._is_hidden(wanted, must_not=must_not)
+        asked = self._renamed(wanted, is_hidden=is_hidden)
+        if isinstance(wanted.field_type, t.UUIDType):
+            asked = replace(asked, field_type=t.FixedType(16))
+        if isinstance(wanted.field_type, t.UnknownType):
+            return PlannedColumn(wanted, Origin.NOTHING, asked)
+        if wanted.field_id in self.constants:
+            value = self.constants[wanted.field_id]
+            return PlannedColumn(wanted, Origin.CONSTANT, asked, value=value)
+        shield = _shield(wanted, asked, is_hidden=is_hidden, must_not=must_not)
+        return PlannedColumn(wanted, Origin.FILE, asked, shield)
+
+    def _is_hidden(self, wanted: t.NestedField, *, must_not: bool) -> bool:
+        """Return whether a column is asked for by a name that no file has, which can't mislead.
+
+        Where reading by id can be turned off it would find nothing: there, and in files without
+        ids, a column that must not be filtered by keeps its name and is shielded.
+        """
+        if self.file.names is not None:
+            return wanted.field_id not in self.names
+        was_dropped = self.asked.context.table_schema.get(wanted.field_id) is None
+        return was_dropped or (self.asked.isolated and must_not)
+
+    def _renamed(self, wanted: t.NestedField, *, is_hidden: bool) -> t.NestedField:
+        """Return a field, and those inside, under the names by which they are asked for."""
+        if self.file.names is None and not is_hidden:
+            return wanted
+        known = {} if is_hidden else self.names
+        name = known.get(wanted.field_id, f"{HIDDEN}{wanted.field_id}")
+        kind = self._renamed_type(wanted.field_type, is_hidden=is_hidden)
+        return replace(wanted, name=name, field_type=kind)
+
+    def _renamed_type(self, kind: t.IcebergType, *, is_hidden: bool) -> t.IcebergType:
+        match kind:
+            case t.StructType(fields=fields):
+                return t.StructType(*(self._renamed(f, is_hidden=is_hidden) for f in fields))
+            case t.ListType(element_type=element):
+                made = self._renamed_type(element, is_hidden=is_hidden)
+                return replace(kind, element_type=made)
+            case t.MapType(key_type=key, value_type=value):
+                return replace(
+                    kind,
+                    key_type=self._renamed_type(key, is_hidden=is_hidden),
+                    value_type=self._renamed_type(value, is_hidden=is_hidden),
+                )
+            case _:
+                return kind
+
+
+def _shield(
+    wanted: t.NestedField, asked: t.NestedField, *, is_hidden: bool, must_not: bool
+) -> Shield:
+    if t.child_fields(wanted.field_type):
+        if is_hidden:
+            return Shield.RENAMED
+        return Shield.WHOLE if must_not or asked.field_type != wanted.field_type else Shield.NONE
+    if is_hidden or not must_not:
+        return Shield.NONE
+    return Shield.NAN if isinstance(wanted.field_type, _FLOATS) else Shield.LEAF
+
+
+def has_floats(wanted: t.NestedField) -> bool:
+    """Return whether statistics of a column must not be asked, because they lack NaN.
+
+    Spark would skip row groups that hold a NaN row; so wherever a float is inside.
+    """
+    return any(isinstance(one.field_type, _FLOATS) for one in nested(wanted))
+
+
+_FLOATS = (t.FloatType, t.DoubleType)
