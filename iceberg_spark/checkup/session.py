@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.checkup.report import Finding, State
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.adapt.map_arrow import map_plain_names
 from iceberg_spark.spark.session.active_session import active_session, checked_session
 from iceberg_spark.spark.session.classic_session import is_connect, java_version, master
 
@@ -60,9 +61,8 @@ def worker_finding(python: str) -> Finding:
 def _asked(spark: SparkSession) -> Finding:
     """Ask a task. A worker of another Python version refuses to run one at all."""
     try:
-        [row] = (
-            spark.range(1).mapInArrow(_teller(), "python string, at string, has boolean").collect()
-        )
+        kind = "python string, at string, has boolean"
+        [row] = map_plain_names(spark.range(1), _teller(), kind).collect()
     except Exception as error:  # noqa: BLE001 - the trace of Java says it, somewhere
         said = str(error)
         if "PYTHON_VERSION_MISMATCH" in said:

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.architecture.source import SourceFile, files
+from tests.architecture.source import SourceFile, files, names_used
 
 INTERNALS = {
     "_activeSession", "_explain_string", "_gateway", "_get_j_spark_session_class", "_jc", "_jconf",
@@ -14,6 +14,16 @@ KNOW_INTERNALS = {
     f"iceberg_spark/spark/session/{name}.py" for name in ("classic_frame", "classic_session")
 }
 """Each function there says what a Connect session has instead."""
+
+ONTO_TASKS = {
+    "mapInArrow": {"iceberg_spark/spark/adapt/map_arrow.py"},
+    "applyInArrow": {"iceberg_spark/spark/adapt/map_arrow.py"},
+    "mapInPandas": set[str](),
+    "applyInPandas": set[str](),
+    "foreachPartition": set[str](),
+    "pickle": {"iceberg_spark/spark/adapt/parcels.py"},
+}
+"""Spark's ways to run Python in tasks, and pickles that are taken apart: where they are used."""
 
 OURS = files("iceberg_spark", "pyspark_pyiceberg_lite")
 ALL = pytest.mark.parametrize("file", OURS, ids=lambda file: file.path)
@@ -41,3 +51,9 @@ def test_the_room_of_internals_is_needed():
 def test_internals_asked_for_by_text_are_found():
     asked = SourceFile("a.py", 'x = getattr(frame, "_jdf", None)\ny = session._sc\n')
     assert reached_for(asked, INTERNALS) == {"_jdf", "_sc"}
+
+
+@pytest.mark.parametrize("name", ONTO_TASKS)
+def test_there_is_one_way_onto_sparks_tasks(name: str):
+    users = {file.path for file in OURS if name in names_used(file.tree)}
+    assert users == ONTO_TASKS[name]

@@ -10,7 +10,7 @@ from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructFi
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.scan.split import split_options
-from iceberg_spark.spark.reading import worker_frame as arrow_frame
+from iceberg_spark.spark.adapt import jobs
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 
 ROWS = 1000
@@ -32,7 +32,7 @@ def test_every_group_of_the_plan_is_read_once_by_one_spark_partition(
     any_spark: Any, many: Table, carried: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if carried == "as rows":
-        monkeypatch.setattr(arrow_frame, "CLOSURE_BYTES", 0)
+        monkeypatch.setattr(jobs, "CLOSURE_BYTES", 0)
     plan = many.scan().plan_files()
     split = split_options({}, split_size=1, lookback=1)
     groups = plan.groups(split)

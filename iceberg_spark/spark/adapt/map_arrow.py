@@ -1,4 +1,8 @@
-"""Frames of any column names through Spark's Python workers."""
+"""Frames through Spark's Python workers, as Arrow batches: the only way there.
+
+A task is pickled with the plan, so it is a frozen dataclass (or a method of one) that holds all it
+needs; the module that it comes from is imported in the worker.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.adapt.many_columns import by_position
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -38,3 +43,18 @@ def map_in_arrow(
     """
     wanted = tuple(frame.schema.names if names is None else names)
     return by_position(frame).mapInArrow(_Renamed(task, wanted), kind)
+
+
+def map_plain_names(frame: DataFrame, task: Task, kind: str | StructType) -> DataFrame:
+    """Return what a task makes of a frame whose columns we named ourselves: one step less.
+
+    The task is what the worker calls first, so it is marked `in_worker` itself.
+    """
+    return frame.mapInArrow(task, kind)
+
+
+def map_groups(
+    frame: DataFrame, keys: Sequence[str], task: Callable[[pa.Table], pa.Table], kind: StructType
+) -> DataFrame:
+    """Return what a task makes of the rows with equal keys, of which a worker holds one group."""
+    return frame.groupBy(*keys).applyInArrow(task, kind)

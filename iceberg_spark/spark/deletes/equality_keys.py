@@ -6,9 +6,9 @@ make them read NULLs; few columns are read, so moving the rows costs little.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,10 +21,9 @@ from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spark.adapt.jobs import job_rows
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
-from iceberg_spark.spark.session.in_worker import in_worker
-from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spec import name_mapping
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -37,6 +36,7 @@ KEYS_PER_TASK_BYTES = 64 * 1024 * 1024
 """... and bytes of keys in memory, estimated: files may be compressed a hundred times."""
 BATCH_BYTES = 8 * 1024 * 1024
 """What a task hands to the JVM at once, which holds it in memory."""
+_Group: TypeAlias = list[tuple[DeleteFile, int]]
 
 
 def key_column_name(place: int) -> str:
@@ -83,20 +83,17 @@ def mean_key_bytes(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> flo
 
 @dataclass(frozen=True, slots=True)
 class _ReadKeys:
-    """Reads the delete files that arrive as pickled (file, scope) groups."""
+    """Reads groups of delete files, each with its scope."""
 
     context: ScanContext
     keys: tuple[LeafColumn, ...]
 
-    @in_worker
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(self, group: _Group) -> Iterator[pa.RecordBatch]:
+        """Yield the keys of a group, at most `BATCH_BYTES` at a time."""
         io = self.context.storage()
-        for batch in batches:
-            for group in batch.column(0):
-                # Bytes that our own driver made a moment ago.
-                for file, scope in pickle.loads(group.as_py()):  # noqa: S301
-                    for rows in _rows(self.context, io, self.keys, file, scope):
-                        yield from _sliced(rows)
+        for file, scope in group:
+            for rows in _rows(self.context, io, self.keys, file, scope):
+                yield from _sliced(rows)
 
 
 def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -113,16 +110,13 @@ def spark_keys(
     Keys that are there twice stay so, unless sequence numbers differ. A key takes some
     `key_bytes` in memory.
     """
-    check_worker_python(spark)
-    groups = [pickle.dumps(group, pickle.HIGHEST_PROTOCOL) for group in _groups(deletes, key_bytes)]
-    numbers = pa.array(range(len(groups)), pa.int32())
-    rows = pa.table({"files": pa.array(groups, pa.binary()), "number": numbers})
-    spread = spark.createDataFrame(rows).repartitionById(len(groups), "number").select("files")
-    return spread.mapInArrow(_ReadKeys(context, deletes.keys), to_spark(_schema(deletes.keys)))
+    reader = _ReadKeys(context, deletes.keys)
+    kind = to_spark(_schema(deletes.keys))
+    return job_rows(spark, _groups(deletes, key_bytes), reader.rows, kind)
 
 
-def _groups(deletes: KeyDeletes, key_bytes: float) -> Iterator[list[tuple[DeleteFile, int]]]:
-    group: list[tuple[DeleteFile, int]] = []
+def _groups(deletes: KeyDeletes, key_bytes: float) -> Iterator[_Group]:
+    group: _Group = []
     stored, held = 0, 0.0
     for file, scope in zip(deletes.files, deletes.scopes, strict=True):
         stored += file.file_size_in_bytes

@@ -23,9 +23,8 @@ from iceberg_spark.maintenance.reachable import (
 )
 from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.manifest.live_files import FILES
+from iceberg_spark.spark.adapt.jobs import job_rows
 from iceberg_spark.spark.session.active_session import active_session
-from iceberg_spark.spark.session.in_worker import in_worker
-from iceberg_spark.spark.session.worker_python import check_worker_python
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
@@ -53,21 +52,19 @@ def where_it_pays(spark: SparkSession | None) -> FindFiles:
 
 @dataclass(frozen=True, slots=True)
 class _ReadLive:
-    """What every task runs: manifests in, their live files out."""
+    """Reads manifests: their live files."""
 
     properties: Mapping[str, str]
 
-    @in_worker
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(self, manifests: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+        """Yield the live files of some manifests."""
         io, places = open_storage(self.properties), Places()
-        for batch in batches:
-            for files in live_files(io, pa.Table.from_batches([batch], MANIFESTS)):
-                yield from with_keys(files.cast(FILES), places).to_batches()
+        for files in live_files(io, pa.Table.from_pylist(manifests, MANIFESTS)):
+            yield from with_keys(files.cast(FILES), places).to_batches()
 
 
 def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) -> Iterator[Table]:
     """Yield the files that only unreachable manifests hold; the driver holds 50,000 at a time."""
-    check_worker_python(spark)
     gone = _live(spark, io, manifests.unreachable)
     if manifests.others.num_rows:
         gone = gone.union(spark.createDataFrame(with_keys(manifests.others, Places())))
@@ -80,6 +77,8 @@ def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) 
 
 
 def _live(spark: SparkSession, io: FileIO, manifests: Table) -> DataFrame:
-    frame = spark.createDataFrame(manifests)
-    tasks = max(1, -(-manifests.num_rows // _MANIFESTS_A_TASK))
-    return frame.repartition(tasks).mapInArrow(_ReadLive(io.properties), _FILES_DDL)
+    tasks = -(-manifests.num_rows // _MANIFESTS_A_TASK)
+    rows = manifests.to_pylist()
+    return job_rows(
+        spark, [rows[at::tasks] for at in range(tasks)], _ReadLive(io.properties).rows, _FILES_DDL
+    )

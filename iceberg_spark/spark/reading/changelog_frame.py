@@ -7,7 +7,6 @@ after Spark has turned them into its own types.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -30,11 +29,11 @@ from iceberg_spark.read.changelog import (
 )
 from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
 from iceberg_spark.spark.adapt.batches import spark_batches
+from iceberg_spark.spark.adapt.jobs import job_rows
+from iceberg_spark.spark.adapt.map_arrow import map_groups
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.compat import expected_arrow_schema
-from iceberg_spark.spark.session.in_worker import in_worker
-from iceberg_spark.spark.session.worker_python import check_worker_python
 
 _BYTES_A_TASK = 128 * 1024 * 1024
 _FILES_A_TASK = 64
@@ -68,7 +67,6 @@ def change_frame(
     A task that brings removed and added rows together holds about half a million rows, more where
     that many are equal.
     """
-    check_worker_python(spark)
     alone: list[_StepFile] = []
     paired: list[_StepFile] = []
     rows = 0
@@ -78,15 +76,14 @@ def change_frame(
         files = [_StepFile(step.ordinal, step.snapshot_id, file) for file in step.files()]
         (paired if together else alone).extend(files)
     kind = nullable(to_spark(request.schema))
-    read = _spread(alone, spark).mapInArrow(_Read(request), kind)
+    read = job_rows(spark, _groups(alone), _Read(request).rows, kind)
     if not paired:
         return read
     groups = max(1, -(-rows // _ROWS_A_GROUP))
     names = _ROW_KEYS + (_ID_KEYS if request.identifiers else ())
     keys = [s.StructField(name, s.LongType()) for name in (*names, _GROUP)]
-    keyed = _spread(paired, spark).mapInArrow(
-        _Read(request, groups), s.StructType([*kind.fields, *keys])
-    )
+    with_keys = s.StructType([*kind.fields, *keys])
+    keyed = job_rows(spark, _groups(paired), _Read(request, groups).rows, with_keys)
     together_by = [_GROUP] if request.net else ["_change_ordinal", _GROUP]
     identifiers, net = request.identifiers, request.net
 
@@ -96,24 +93,19 @@ def change_frame(
         done = netted(table, by_row) if net else settled(table, by_row, by_id, identifiers)
         return done.drop_columns([*names, _GROUP])
 
-    return read.unionByName(keyed.groupBy(*together_by).applyInArrow(settle, kind))
+    return read.unionByName(map_groups(keyed, together_by, settle, kind))
 
 
-def _spread(files: list[_StepFile], spark: SparkSession) -> DataFrame:
-    groups: list[bytes] = []
+def _groups(files: list[_StepFile]) -> Iterator[list[_StepFile]]:
     pending: list[_StepFile] = []
     for file in files:
         size = sum(each.size for each in pending) + file.size
         if pending and (len(pending) >= _FILES_A_TASK or size > _BYTES_A_TASK):
-            groups.append(pickle.dumps(pending))
+            yield pending
             pending = []
         pending.append(file)
     if pending:
-        groups.append(pickle.dumps(pending))
-    numbers = pa.array(range(len(groups)), pa.int32())
-    table = pa.table({"files": pa.array(groups, pa.binary()), "number": numbers})
-    frame = spark.createDataFrame(table, "files binary, number int")  # Connect can't tell if empty
-    return frame.repartitionById(max(1, len(groups)), "number")
+        yield pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +115,17 @@ class _Read:
     request: ChangeRequest
     groups: int = 0
 
-    @in_worker
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(self, files: Iterable[_StepFile]) -> Iterator[pa.RecordBatch]:
+        """Yield the changed rows of files."""
         io = self.request.context.storage()
         schema = self.request.schema
         expected = expected_arrow_schema(to_spark(schema))
-        for batch in batches:
-            for pickled in batch.column(0):
-                # Bytes that our own driver made a moment ago.
-                for each in pickle.loads(pickled.as_py()):  # noqa: S301
-                    for table in self._rows(io, each):
-                        plain = spark_batches(shown(self.request, table), schema, expected)
-                        yield from self._with_keys(table, plain)
+        for each in files:
+            for table in self._changes(io, each):
+                plain = spark_batches(shown(self.request, table), schema, expected)
+                yield from self._with_keys(table, plain)
 
-    def _rows(self, io: FileIO, each: _StepFile) -> Iterator[pa.Table]:
+    def _changes(self, io: FileIO, each: _StepFile) -> Iterator[pa.Table]:
         context = replace(self.request.context, checks_texts=False)  # Spark's texts are any bytes
         for rows, is_insert in changed_rows(context, io, each.file):
             yield with_change(rows, is_insert, each.ordinal, each.snapshot_id)

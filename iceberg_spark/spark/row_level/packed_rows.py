@@ -5,8 +5,6 @@ A path of a hundred characters beside each position is most of what would be shu
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.spark.adapt.parcels import Parcel
 from iceberg_spark.spark.session.in_worker import in_worker
 
 PACKED = "number int, file string, rows binary"
@@ -28,13 +27,12 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 class PackTask:
     """What each task runs; pickled with the plan. The first column is the path."""
 
-    numbers: bytes
+    numbers: Parcel[Mapping[str, int]]
 
     @in_worker
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield packed rows. Raises KeyError for a file that is none of the targets."""
-        # Our own bytes.
-        numbers = pickle.loads(zlib.decompress(self.numbers))  # noqa: S301
+        numbers = self.numbers.opened()
         held: list[pa.RecordBatch] = []
         count = 0
         for batch in batches:

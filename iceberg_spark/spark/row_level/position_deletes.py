@@ -8,8 +8,6 @@ granularity says), and nothing else is shuffled. A task holds the positions of o
 
 from __future__ import annotations
 
-import pickle
-import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -24,11 +22,13 @@ from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.map_arrow import map_plain_names
+from iceberg_spark.spark.adapt.parcels import Parcel, parcel
+from iceberg_spark.spark.adapt.task_results import results
 from iceberg_spark.spark.row_level.own_names import ACTION, SOURCE_ROW
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
 from iceberg_spark.spark.row_level.position_bits import mark_rows
 from iceberg_spark.spark.row_level.target_rows import FILE, POS
-from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
@@ -112,7 +112,7 @@ def write_deletes(
 
 def _packed(rows: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
     kept = [each for each in (FILE, POS, ACTION, SOURCE_ROW) if each in rows.columns]
-    return rows.select(*kept).mapInArrow(PackTask(_bytes(numbers)), PACKED)
+    return map_plain_names(rows.select(*kept), PackTask(parcel(numbers)), PACKED)
 
 
 def _gathered(
@@ -150,10 +150,7 @@ def _written_by_tasks(
     together = packed.repartitionById(tasks, sf.col("number") % tasks)
     # By the bytes of the path, as readers expect, and so does Spark sort text.
     ordered = together.sortWithinPartitions("number", "file")
-    task = _DeletesTask(work, _bytes(targets))
-    for row in ordered.mapInArrow(task, "written binary").collect():
-        # Bytes that our own tasks made a moment ago.
-        yield pickle.loads(bytes(row.written))  # noqa: S301
+    return results(ordered, _DeletesTask(work, parcel(targets)).written)
 
 
 def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str, int]:
@@ -166,10 +163,6 @@ def _numbers(targets: Mapping[str, FileScanTask], granularity: str) -> dict[str,
         )
         for path, task in targets.items()
     }
-
-
-def _bytes(value: object) -> bytes:
-    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
 def twice_error(path: str, position: int) -> InvalidInputError:
@@ -185,18 +178,17 @@ class _DeletesTask:
     """What each task runs; pickled with the plan."""
 
     work: _DeletesWork
-    targets: bytes
+    targets: Parcel[Mapping[str, FileScanTask]]
 
-    @in_worker
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Our own bytes again.
-        targets = pickle.loads(zlib.decompress(self.targets))  # noqa: S301
+    def written(self, batches: Iterable[pa.RecordBatch]) -> Written:
+        """Write the deletes of the files whose packed rows arrive, sorted."""
+        targets = self.targets.opened()
         done = Written()
         for group in self.work.groups(_files(batches), targets):
             done.add(self.work.written(group))
             if done.twice is not None:
                 break
-        yield pa.record_batch({"written": pa.array([pickle.dumps(done)], pa.binary())})
+        return done
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -12,11 +11,10 @@ from pyspark.sql import Column, DataFrame
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.many_columns import by_position
-from iceberg_spark.spark.adapt.map_arrow import map_in_arrow
+from iceberg_spark.spark.adapt.task_results import results
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.input_order import numbered
 from iceberg_spark.spark.row_level.own_names import SEQUENCE, check_names
-from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.writing.align_columns import source_column
@@ -27,20 +25,13 @@ from iceberg_spark.write.upsert_context import UpsertContext
 
 @dataclass(frozen=True, slots=True)
 class UpsertTask:
-    """What every task runs; pickled by value with the plan."""
+    """What every task runs; pickled with the plan."""
 
     context: UpsertContext
 
-    @in_worker
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write a task's changes, then yield one row: the pickled descriptions of its files."""
-        io = self.context.write.storage()
-        done: UpsertedFiles | InvalidInputError
-        try:
-            done = write_upserts(self.context, io, batches, task_id())
-        except InvalidInputError as error:  # the same at every attempt: none is worth another
-            done = error
-        yield pa.record_batch({"files": pa.array([pickle.dumps(done)], pa.binary())})
+    def written(self, batches: Iterable[pa.RecordBatch]) -> UpsertedFiles:
+        """Write a task's changes; returns the descriptions of its files."""
+        return write_upserts(self.context, self.context.write.storage(), batches, task_id())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +69,11 @@ def run_upsert(planned: PlannedUpsert) -> UpsertedFiles | InvalidInputError:
     The driver holds one description a file, nothing a row. An error that a task found in the
     rows is returned: no other task is still writing then.
     """
-    task = UpsertTask(planned.context)
-    rows = map_in_arrow(planned.rows, task, "files binary", planned.names).collect()
-    # Bytes that our own tasks made a moment ago.
-    parts = [pickle.loads(bytes(row.files)) for row in rows]  # noqa: S301
-    wrong = [part for part in parts if isinstance(part, InvalidInputError)]
-    if wrong:
-        return wrong[0]
+    work, final = UpsertTask(planned.context).written, (InvalidInputError,)
+    try:
+        parts = results(planned.rows, work, names=planned.names, final=final)
+    except InvalidInputError as error:
+        return error
     return UpsertedFiles(
         tuple(file for part in parts for file in part.data),
         tuple(file for part in parts for file in part.deletes),

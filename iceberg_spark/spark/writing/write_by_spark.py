@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
+from iceberg_spark.spark.adapt.jobs import job_results
 from iceberg_spark.spark.adapt.quoted import quoted
-from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.writing.align_columns import table_frame
 from iceberg_spark.spark.writing.distribution import arrange, arrangement
 from iceberg_spark.spark.writing.rows_per_file import rows_per_file
@@ -41,23 +39,15 @@ _LOOKS_AFTER_FAILURE_S = (0.0, 0.5, 1.0)  # tasks that Spark has given up may st
 
 @dataclass(frozen=True, slots=True)
 class DescribeTask:
-    """What every describing task runs; pickled by value with the plan."""
+    """What every describing task runs; pickled with the plan."""
 
     context: WriteContext
 
-    @in_worker
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a row for each file: its pickled entry, None without rows, or our own error."""
+    def entries(self, files: Sequence[FileInfo]) -> list[DataFile]:
+        """Return the entries of those files that have rows."""
         describe = describer(self.context, self.context.storage())
-        for batch in batches:
-            found: list[DataFile | IcebergError | None] = []
-            for path, size in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                try:
-                    found.append(describe(path, size))
-                except IcebergError as error:
-                    found.append(error)
-            rows = [pickle.dumps(each) for each in found]
-            yield pa.record_batch({"file": pa.array(rows, pa.binary())})
+        entries = [describe(info.path, info.size) for info in files]
+        return [entry for entry in entries if entry is not None]
 
 
 def write_natively(
@@ -143,18 +133,10 @@ def _described(
         with suppress(NotInFooterError), ThreadPoolExecutor(_THREADS, "iceberg-describe") as pool:
             entries = list(pool.map(lambda info: describe(info.path, info.size), found))
             return tuple(entry for entry in entries if entry is not None)
-    table = pa.table({"path": [info.path for info in found], "size": [info.size for info in found]})
-    tasks = min(-(-len(found) // _FILES_PER_TASK), _MOST_TASKS)
-    paths = session.createDataFrame(table).repartition(tasks)  # else few files are one partition
-    rows = paths.mapInArrow(DescribeTask(context), "file binary")
-    made = []
-    for row in rows.collect():
-        entry = pickle.loads(bytes(row.file))  # noqa: S301 - bytes of our own tasks
-        if isinstance(entry, IcebergError):
-            raise entry
-        if entry is not None:
-            made.append(entry)
-    return tuple(made)
+    most = max(_FILES_PER_TASK, -(-len(found) // _MOST_TASKS))
+    groups = [found[start : start + most] for start in range(0, len(found), most)]
+    made = job_results(session, groups, DescribeTask(context).entries, final=(IcebergError,))
+    return tuple(entry for entries in made for entry in entries)
 
 
 def _empty(io: FileIO, folder: str) -> None:

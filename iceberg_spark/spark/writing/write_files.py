@@ -6,8 +6,7 @@ writes and other changes can land in one commit.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,10 +15,9 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.spark.adapt.many_columns import by_position, renamed
-from iceberg_spark.spark.adapt.map_arrow import map_in_arrow
+from iceberg_spark.spark.adapt.task_results import results
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.session.engine import Engine
-from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import speculates, task_id, was_tried_before
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.writing.align_columns import source_column
@@ -42,23 +40,26 @@ from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_a
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenByTask:
+    """The files of one task, and whether an attempt before this one failed."""
+
+    files: tuple[DataFile, ...]
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WriteTask:
-    """What every task runs; pickled by value with the plan."""
+    """What every task runs; pickled with the plan."""
 
     context: WriteContext
     options: AlignOptions
 
-    @in_worker
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write a task's batches, then yield one row: its files, described and pickled.
-
-        Beside them it says whether an attempt before this one failed.
-        """
+    def written(self, batches: Iterable[pa.RecordBatch]) -> WrittenByTask:
+        """Write a task's batches; returns its files, described."""
         io = self.context.storage()
         rows = aligned(self.context.schema, batches, self.options)
         files = write_data_files(self.context, io, rows, task_id())
-        done = pickle.dumps((files, was_tried_before()))
-        yield pa.record_batch({"files": pa.array([done], pa.binary())})
+        return WrittenByTask(tuple(files), was_tried_before())
 
 
 def write_frame(
@@ -96,14 +97,13 @@ def _write_by_arrow(
     try:
         with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):
             rows = _arranged(frame, context, options, asked)
-            found = map_in_arrow(rows, WriteTask(context, options), "files binary").collect()
+            work = WriteTask(context, options).written
+            done = results(rows, work, names=rows.schema.names)
     except BaseException:
         remove_aborted(io, context)
         raise
-    # Bytes that our own tasks made a moment ago.
-    done = [pickle.loads(bytes(row.files)) for row in found]  # noqa: S301
-    files = tuple(file for written, _ in done for file in written)
-    others = any(again for _, again in done) or speculates(frame.sparkSession)
+    files = tuple(file for task in done for file in task.files)
+    others = any(task.again for task in done) or speculates(frame.sparkSession)
     remove_other_attempts(io, context, [file.file_path for file in files], outlive=others)
     return files
 

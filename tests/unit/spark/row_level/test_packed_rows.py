@@ -1,17 +1,15 @@
 """Rows packed by file: whatever their order, each file's rows come out as they went in."""
 
-import pickle
-import zlib
-
 import pyarrow as pa
 import pytest
 
+from iceberg_spark.spark.adapt.parcels import parcel
 from iceberg_spark.spark.row_level import packed_rows
 from iceberg_spark.spark.row_level.packed_rows import PackTask, unpacked
 
 
 def packed(batches: list[pa.RecordBatch], numbers: dict[str, int]) -> list[tuple[int, str, list]]:
-    task = PackTask(zlib.compress(pickle.dumps(numbers)))
+    task = PackTask(parcel(numbers))
     return [
         (row["number"], row["file"], unpacked(pa.py_buffer(row["rows"])).to_pylist())
         for batch in task(iter(batches))

@@ -1,0 +1,73 @@
+"""What tasks bring back to the driver: one typed value for each, instead of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.spark.adapt.map_arrow import Batches, map_in_arrow, map_plain_names
+from iceberg_spark.spark.adapt.parcels import pickled, unpickled
+from iceberg_spark.spark.session.in_worker import in_worker
+
+R = TypeVar("R")
+Final: TypeAlias = tuple[type[IcebergError], ...]
+"""Errors that come of the rows and files themselves, so that no other attempt would go better."""
+
+RESULT = "result binary"
+
+
+@dataclass(frozen=True, slots=True)
+class _Result(Generic[R]):
+    """What each task runs; pickled with the plan."""
+
+    work: Callable[[Batches], R]
+    final: Final
+
+    @in_worker
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        yield result_batch(lambda: self.work(batches), self.final)
+
+
+def results(
+    frame: DataFrame,
+    work: Callable[[Batches], R],
+    *,
+    names: Sequence[str] | None = None,
+    final: Final = (),
+) -> list[R]:
+    """Return what `work` makes of the rows of each of a frame's partitions, in their order.
+
+    `names` is what the work calls the columns; without it these have names of our own. An error of
+    the kinds `final` is not tried again: it is raised here, as it is, when all tasks have ended, so
+    that none of them still writes. Any other error is Spark's, after its attempts.
+    """
+    task = _Result(work, final)
+    if names is None:
+        return collected(map_plain_names(frame, task, RESULT))
+    return collected(map_in_arrow(frame, task, RESULT, names))
+
+
+def result_batch(work: Callable[[], R], final: Final) -> pa.RecordBatch:
+    """Return a row with what comes of some work, or with the error that is as good as a result."""
+    done: R | IcebergError
+    try:
+        done = work()
+    except final as error:
+        done = error
+    return pa.record_batch({"result": pa.array([pickled(done)], pa.binary())})
+
+
+def collected(rows: DataFrame) -> list[R]:
+    """Return the results in a frame of them. Raises the first of our errors that is among them."""
+    found: list[R] = []
+    for row in rows.collect():
+        done = unpickled(bytes(row.result))
+        if isinstance(done, IcebergError):
+            raise done
+        found.append(done)
+    return found
