@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.split import Longs
@@ -156,9 +157,6 @@ def _pairs(of: ScanPlan, rows: Longs, names: Any) -> Longs:
     return np.unique(owners * len(names) + deletes)
 
 
-_TASKS_AT_ONCE = 4096
-
-
 def _tasks(of: ScanPlan, rows: Longs) -> Iterator[FileScanTask]:
-    for first in range(0, len(rows), _TASKS_AT_ONCE):
-        yield from of.tasks_at(rows[first : first + _TASKS_AT_ONCE])
+    for first in range(0, len(rows), PLANNING.changed_tasks_at_once):
+        yield from of.tasks_at(rows[first : first + PLANNING.changed_tasks_at_once])

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from iceberg_spark.scan.delete_pairs import Mask, Pairs, Rows
-
-PAIRS_AT_ONCE = 2_000_000
-"""How many (data file, delete file) candidates are looked at in one go: bounds the memory."""
+from iceberg_spark.scan.limits import PLANNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,9 @@ class Scope:
         first = 0
         while first < len(count):
             before = total[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(total, before + PAIRS_AT_ONCE, "right")))
+            last = max(
+                first + 1, int(np.searchsorted(total, before + PLANNING.pairs_at_once, "right"))
+            )
             yield self._expand(first, begin[first:last], count[first:last])
             first = last
 

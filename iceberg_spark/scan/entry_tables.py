@@ -11,14 +11,12 @@ import pyarrow as pa
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.types import StructType
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-
-READERS = 4
-"""Threads that read and decode; more would only add memory, since the decoders release the GIL."""
 
 
 def entry_tables(
@@ -41,12 +39,12 @@ def read_ahead(read: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[
     if len(items) < 2:
         yield from map(read, items)
         return
-    with ThreadPoolExecutor(READERS, thread_name_prefix="manifest") as pool:
+    with ThreadPoolExecutor(PLANNING.manifest_readers, thread_name_prefix="manifest") as pool:
         ahead: deque[Future[Made]] = deque()
         try:
             for item in items:
                 ahead.append(pool.submit(read, item))
-                if len(ahead) > READERS:
+                if len(ahead) > PLANNING.manifest_readers:
                     yield ahead.popleft().result()
             while ahead:
                 yield ahead.popleft().result()

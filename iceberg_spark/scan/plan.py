@@ -16,6 +16,7 @@ from iceberg_spark.expr.nodes import Bound
 from iceberg_spark.manifest.entries import known_value
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DeleteIndex
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.pruning import canonical_tuples
 from iceberg_spark.scan.split import (
@@ -50,7 +51,6 @@ FILES_SCHEMA = pa.schema(
 TaskValues: TypeAlias = tuple[Any, ...]
 """The values of a `FileScanTask`, in the order of its fields."""
 
-TASKS_AT_ONCE = 16_384
 _SPLITTABLE = [FileFormat.AVRO.value, FileFormat.ORC.value, FileFormat.PARQUET.value]
 
 
@@ -163,8 +163,8 @@ class ScanPlan(Sequence[FileScanTask]):
             for values in canonical_tuples(part.kind, part.tuples)
         ]
         deletes: dict[int, DeleteFile] = {}
-        for first in range(0, len(splits), TASKS_AT_ONCE):
-            last = first + TASKS_AT_ONCE
+        for first in range(0, len(splits), PLANNING.tasks_at_once):
+            last = first + PLANNING.tasks_at_once
             rows = splits.file_index[first:last]
             files = self.files.take(pa.array(rows))
             attached = self._attached(files.column("delete_rows"), deletes)

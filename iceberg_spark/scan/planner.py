@@ -32,6 +32,7 @@ from iceberg_spark.scan.delete_entries import matching_deletes
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.incremental import Appended, appended_manifests
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
@@ -41,10 +42,6 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType
-
-CHUNK_ENTRIES = 50_000
-"""Manifests of one spec are looked at together up to about so many entries: bounds the memory."""
-FEW_PIECES = 8
 
 
 def plan(
@@ -199,7 +196,7 @@ def _chunked(
     pending: list[pa.Table] = []
     spec_id, rows = -1, 0
     for manifest, table in tables:
-        full = rows + table.num_rows > CHUNK_ENTRIES
+        full = rows + table.num_rows > PLANNING.entries_at_once
         if pending and (full or manifest.partition_spec_id != spec_id):
             yield spec_id, _joined(pending)
             pending, rows = [], 0
@@ -213,7 +210,7 @@ def _chunked(
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
     """Return one table; many small pieces are copied together, since each costs every kernel."""
     joined = pa.concat_tables(tables)
-    return joined.combine_chunks() if len(tables) > FEW_PIECES else joined
+    return joined.combine_chunks() if len(tables) > PLANNING.uncombined_tables else joined
 
 
 def _live_files(manifests: Iterable[ManifestFile]) -> int:

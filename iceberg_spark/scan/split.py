@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.properties import (
     SPLIT_LOOKBACK,
     SPLIT_OPEN_FILE_COST,
@@ -28,7 +29,6 @@ from iceberg_spark.spec.properties import (
 Longs: TypeAlias = npt.NDArray[np.int64]
 
 ADAPTIVE_SPLIT_SIZE = "read.split.adaptive-size.enabled"
-MIN_ADAPTIVE_SPLIT_SIZE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def adaptive_split_size(scan_size: int, parallelism: int, split_size: int) -> in
         raise InvalidOptionError(f"Parallelism must be at least 1, not {parallelism}")
     if -(-scan_size // split_size) >= parallelism:
         return split_size
-    return max(scan_size // parallelism, min(MIN_ADAPTIVE_SPLIT_SIZE, split_size))
+    return max(scan_size // parallelism, min(PLANNING.least_adaptive_split, split_size))
 
 
 @dataclass(slots=True, eq=False)

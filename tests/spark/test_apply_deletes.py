@@ -20,6 +20,7 @@ from iceberg_spark.spark.deletes import position_bitmaps as position_words_modul
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
 from iceberg_spark.spark.deletes.files_with_deletes import find_files_with_deletes
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD
+from tests.limits import set_limits
 from tests.spark.delete_commits import delete_keys, delete_positions
 
 SCHEMA = "id bigint, k int, s string, b binary, d decimal(9, 2), day date, ts timestamp"
@@ -105,7 +106,7 @@ def test_positions_are_deleted_in_their_file_only(
     delete_positions(table, [(first, [0, 63, 64, 99]), (second, [1])], "partition")
     delete_positions(table, [(second, [1, 149])])
     check(table, any_spark)
-    monkeypatch.setattr(live_rows_module, "FEW_FILES", 1)
+    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_files=1)
     check(table, any_spark)
 
 
@@ -117,7 +118,7 @@ def test_bits_of_few_files_are_joined_with_nothing(
     delete_positions(table, [(first, [0]), (second, [1, 149])])
     (frame,) = check(table, spark)  # the second file's bits are none of the first one's row 65
     assert "Join" not in plan_of(frame) and "getbit" in plan_of(frame)
-    monkeypatch.setattr(live_rows_module, "FEW_BYTES", 0)
+    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_bytes=0)
     _, (frame,) = native(table, spark)
     assert "BroadcastHashJoin" in plan_of(frame)
 
@@ -153,7 +154,7 @@ def test_code_that_tells_many_files_apart_is_short_enough_to_be_compiled(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The JVM interprets methods of more than 8,000 bytes for ever; short ones it compiles best."""
-    parts = [range(100 * i, 100 * i + 50 + i) for i in range(live_rows_module.FEW_FILES)]
+    parts = [range(100 * i, 100 * i + 50 + i) for i in range(live_rows_module.POSITIONS.few_files)]
     table = make(tmp_path / "t", parts)
     delete_positions(
         table, [(task, [1, 3 + i]) for i, task in enumerate(table.scan().plan_files())]
@@ -212,9 +213,9 @@ def test_keys_of_every_join_are_deleted(
     table = make(tmp_path / "t", [range(100), range(100, 250)])
     delete_keys(table, [{"s": "s3"}, {"s": None}])
     delete_keys(table, [{"id": 1, "k": 1}, {"id": 8, "k": 1}])
-    monkeypatch.setattr(live_rows_module, "LOCAL_KEYS", 0)
+    set_limits(monkeypatch, live_rows_module, "KEYS", local_keys=0)
     check(table, any_spark)
-    monkeypatch.setattr(live_rows_module, "BROADCAST_BYTES", 0)
+    set_limits(monkeypatch, live_rows_module, "KEYS", broadcast_bytes=0)
     check(table, any_spark)
 
 
@@ -223,10 +224,10 @@ def test_a_large_set_of_keys_is_joined_by_sorting_which_spills(
 ) -> None:
     table = make(tmp_path / "t", [range(100)])
     delete_keys(table, [{"s": f"s{i}"} for i in range(5)])
-    monkeypatch.setattr(live_rows_module, "LOCAL_KEYS", 0)
+    set_limits(monkeypatch, live_rows_module, "KEYS", local_keys=0)
     _, (frame,) = native(table, spark)
     assert "BroadcastHashJoin" in plan_of(frame)
-    monkeypatch.setattr(live_rows_module, "BROADCAST_BYTES", 0)
+    set_limits(monkeypatch, live_rows_module, "KEYS", broadcast_bytes=0)
     _, (frame,) = native(table, spark)
     assert "SortMergeJoin" in plan_of(frame) and "Broadcast" not in plan_of(frame)
 
@@ -235,7 +236,7 @@ def test_a_large_set_of_keys_is_joined_by_sorting_which_spills(
 def test_an_equality_delete_spares_younger_rows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: int
 ) -> None:
-    monkeypatch.setattr(live_rows_module, "LOCAL_KEYS", local)
+    set_limits(monkeypatch, live_rows_module, "KEYS", local_keys=local)
     table = make(tmp_path / "t", [range(60)])
     delete_keys(table, [{"k": 3}, {"k": None}])
     table.append(rows_of(range(60, 130)))
@@ -252,7 +253,7 @@ def test_an_equality_delete_spares_younger_rows(
 def test_a_delete_holds_in_its_partition_and_a_global_one_everywhere(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local: int
 ) -> None:
-    monkeypatch.setattr(live_rows_module, "LOCAL_KEYS", local)
+    set_limits(monkeypatch, live_rows_module, "KEYS", local_keys=local)
     table = make(tmp_path / "t", [range(200)], partition_by=["bucket(3, id)"])
     parts = [task.partition for task in table.scan().plan_files()]
     delete_keys(table, [{"s": "s3"}, {"s": "s4"}], at=parts[0])
@@ -271,7 +272,7 @@ def test_a_row_of_an_unknown_file_raises(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """A file whose size is not the manifest's can't be told: nothing is guessed."""
-    monkeypatch.setattr(live_rows_module, "FEW_FILES", few)
+    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_files=few)
     table = make(tmp_path / "t", [range(10), range(10, 35)], "id bigint")
     first, second = table.scan().plan_files()
     delete_positions(table, [(first, [0]), (second, [1])])
@@ -291,12 +292,12 @@ def test_too_many_positions_are_left_to_the_arrow_engine(
     first = table.scan().plan_files()[0]
     delete_positions(table, [(first, [0, 1, 2])])
     plan = table.scan().plan_files()
-    monkeypatch.setattr(dirty_files_module, "MAX_POSITION_DELETES", 2)
+    set_limits(monkeypatch, dirty_files_module, "POSITIONS", deletes=2)
     assert find_files_with_deletes(plan, np.array([0])).refused == {
         0: "3 position deletes, which tasks read quicker than the driver"
     }
-    monkeypatch.setattr(dirty_files_module, "MAX_POSITION_DELETES", 3)
-    monkeypatch.setattr(dirty_files_module, "MAX_BITMAP_BYTES", 0)
+    set_limits(monkeypatch, dirty_files_module, "POSITIONS", deletes=3)
+    set_limits(monkeypatch, dirty_files_module, "POSITIONS", bitmap_bytes=0)
     assert "bitmaps" in find_files_with_deletes(plan, np.array([0])).refused[0]
 
 
@@ -311,7 +312,7 @@ def test_filters_on_top_reach_the_files(spark: SparkSession, tmp_path: Path) -> 
 def test_a_spark_that_gives_no_places_of_rows_raises(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    monkeypatch.setattr(live_rows_module, "FEW_FILES", few)
+    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_files=few)
     table = make(tmp_path / "t", [range(10)], "id bigint")
     (only,) = table.scan().plan_files()
     delete_positions(table, [(only, [0])])

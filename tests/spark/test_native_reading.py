@@ -26,6 +26,7 @@ from iceberg_spark.spark.reading.reading_session import (
 )
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field
+from tests.limits import set_limits
 from tests.spark.delete_commits import delete_keys, delete_positions
 from tests.spark.hostile_settings import settings
 from tests.spark.native_tables import METADATA_COLUMNS, every_type_table, evolve, rows
@@ -402,7 +403,7 @@ def test_no_field_id_of_ours_gets_into_a_users_file(
 def test_many_paths_are_handed_to_spark_at_once(
     spark: Any, two_files: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relation_module, "MANY_PATHS", 1)
+    set_limits(monkeypatch, relation_module, "NATIVE", many_paths=1)
     assert sorted(row.id for row in two_files.scan().to_df(spark).collect()) == list(range(20))
 
 

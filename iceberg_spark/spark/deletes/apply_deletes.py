@@ -30,6 +30,7 @@ from iceberg_spark.spark.deletes.equality_keys import (
     spark_keys,
 )
 from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, KeyDeletes
+from iceberg_spark.spark.deletes.limits import KEYS, POSITIONS
 from iceberg_spark.spark.deletes.per_file_values import (
     FILE_OF_ROW,
     UNKNOWN_FILE,
@@ -46,23 +47,6 @@ from iceberg_spark.spark.deletes.row_position import ROW_INDEX, no_place, or_rai
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
 
-LOCAL_KEYS = 20_000
-"""Up to so many keys travel with the plan; more of them are read by tasks."""
-LOCAL_BYTES = 16 * 1024 * 1024
-"""Keys that take more bytes do not travel with the plan either, however few they are."""
-FEW_FILES = 16
-FEW_BYTES = 4 * 1024 * 1024
-"""Words of deleted positions of so many files at most, and so many bytes of them, each file's as
-long as the longest's, are a value in an expression; those of more files are joined to the rows."""
-BITMAP_KEYS = 2_000_000
-"""Up to so many integral keys are read by the driver, some 20 ms for 500,000 ..."""
-BITMAP_BYTES_PER_KEY = 16
-"""... and made into bits where these take no more bytes a key than a hash table would."""
-BROADCAST_BYTES = 64 * 1024 * 1024
-"""Key sets up to so many bytes, estimated, are sent to every executor; larger ones are shuffled
-and sorted with the rows, which spills to disk."""
-
-_HASHED_ROW_BYTES = 40  # of a row in Spark's hash table beside its keys, about
 _WORDS, _FILE_SEQUENCE, _FILE_SCOPE = "__iceberg_words", "__iceberg_sequence", "__iceberg_scope"
 
 
@@ -133,7 +117,10 @@ class _Rows:
 
 def _can_tell_files_apart(dirty: DirtyFiles, words: Sequence[Words]) -> bool:
     """Return whether an expression can find a row's bit, so that rows are joined with nothing."""
-    few = 0 < len(words) <= FEW_FILES and len(words) * _longest(words) * 8 <= FEW_BYTES
+    few = (
+        0 < len(words) <= POSITIONS.few_files
+        and len(words) * _longest(words) * 8 <= POSITIONS.few_bytes
+    )
     return few and dirty.file_key == "file_size"
 
 
@@ -172,7 +159,7 @@ def _first_word(sizes: Sequence[int], length: int) -> str:
 
 @lru_cache(maxsize=8)
 def _one_value(session: SparkSession, words: bytes) -> DataFrame:
-    """Return a row with a list of the words, FEW_BYTES at most: to hand it to Java takes 8 ms."""
+    """Return a row with a list of the words, `few_bytes` at most: to hand it to Java takes 8 ms."""
     value = pa.array([np.frombuffer(words, np.int64)], pa.list_(pa.int64()))
     return session.createDataFrame(pa.table({"words": value}))
 
@@ -204,7 +191,7 @@ def _without_keys(
     rows: _Rows, deletes: KeyDeletes, number: int, plan: ScanPlan, io: FileIO
 ) -> _Rows:
     spark = rows.frame.sparkSession
-    if deletes.record_count > (BITMAP_KEYS if _is_countable(deletes) else LOCAL_KEYS):
+    if deletes.record_count > (KEYS.bitmap_keys if _is_countable(deletes) else KEYS.local_keys):
         mean = mean_key_bytes(plan.context, io, deletes)
         keys = spark_keys(plan.context, deletes, spark, mean)
         return _without_joined(rows, deletes, number, keys, _size(deletes, mean))
@@ -217,7 +204,7 @@ def _without_keys(
         return rows.without(_bit(bits, _countable(deletes), first_word))
     nulls = tuple(table.column(place).null_count > 0 for place in range(len(deletes.keys)))
     known = replace(deletes, may_be_null=nulls)
-    if table.num_rows > LOCAL_KEYS or table.nbytes > LOCAL_BYTES:
+    if table.num_rows > KEYS.local_keys or table.nbytes > KEYS.local_bytes:
         mean = table.nbytes / len(table)
         keys = spark_keys(plan.context, known, spark, mean)
         return _without_joined(rows, known, number, keys, _size(known, mean))
@@ -242,7 +229,7 @@ def _bits(keys: Any) -> tuple[int, Any] | None:
     column = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
     numbers = column.to_numpy().astype(np.int64)
     first_word, last_word = int(numbers.min()) >> 6, int(numbers.max()) >> 6
-    if 8 * (last_word - first_word) > BITMAP_BYTES_PER_KEY * len(numbers) + 4096:
+    if 8 * (last_word - first_word) > KEYS.bitmap_bytes_per_key * len(numbers) + 4096:
         return None
     words = PositionSet.from_positions(numbers - (first_word << 6)).range_words()
     return first_word, pa.array([words], pa.list_(pa.int64()))
@@ -281,10 +268,10 @@ def _without_joined(
         conditions.append(F.col(_FILE_SCOPE) == F.col(prefix + SCOPE))
     if deletes.by_sequence:
         conditions.append(F.col(prefix + SEQUENCE) > F.col(_FILE_SEQUENCE))
-    hinted = F.broadcast(keys) if size <= BROADCAST_BYTES else keys.hint("merge")
+    hinted = F.broadcast(keys) if size <= KEYS.broadcast_bytes else keys.hint("merge")
     return rows.without_matches(hinted, reduce(and_, conditions), prefix + "marker")
 
 
 def _size(deletes: KeyDeletes, mean_bytes: float) -> float:
     """Estimate the bytes of a hash table: rows have their overhead."""
-    return (_HASHED_ROW_BYTES + mean_bytes) * deletes.record_count
+    return (KEYS.hashed_row_bytes + mean_bytes) * deletes.record_count

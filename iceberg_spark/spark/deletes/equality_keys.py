@@ -24,18 +24,13 @@ from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spark.adapt.jobs import job_rows
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
+from iceberg_spark.spark.deletes.limits import KEYS
 from iceberg_spark.spec import name_mapping
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
 SEQUENCE = "sequence"
 SCOPE = "scope"
-FILES_PER_TASK_BYTES = 16 * 1024 * 1024
-"""Bytes of delete files that one Spark task reads, ..."""
-KEYS_PER_TASK_BYTES = 64 * 1024 * 1024
-"""... and bytes of keys in memory, estimated: files may be compressed a hundred times."""
-BATCH_BYTES = 8 * 1024 * 1024
-"""What a task hands to the JVM at once, which holds it in memory."""
 _Group: TypeAlias = list[tuple[DeleteFile, int]]
 
 
@@ -89,7 +84,7 @@ class _ReadKeys:
     keys: tuple[LeafColumn, ...]
 
     def rows(self, group: _Group) -> Iterator[pa.RecordBatch]:
-        """Yield the keys of a group, at most `BATCH_BYTES` at a time."""
+        """Yield the keys of a group, at most `batch_bytes` at a time."""
         io = self.context.storage()
         for file, scope in group:
             for rows in _rows(self.context, io, self.keys, file, scope):
@@ -97,7 +92,7 @@ class _ReadKeys:
 
 
 def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    rows = max(1, batch.num_rows * BATCH_BYTES // max(1, batch.nbytes))
+    rows = max(1, batch.num_rows * KEYS.batch_bytes // max(1, batch.nbytes))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
 
@@ -121,7 +116,7 @@ def _groups(deletes: KeyDeletes, key_bytes: float) -> Iterator[_Group]:
     for file, scope in zip(deletes.files, deletes.scopes, strict=True):
         stored += file.file_size_in_bytes
         held += file.record_count * key_bytes
-        if group and (stored > FILES_PER_TASK_BYTES or held > KEYS_PER_TASK_BYTES):
+        if group and (stored > KEYS.task_files_bytes or held > KEYS.task_keys_bytes):
             yield group
             group = []
             stored, held = file.file_size_in_bytes, file.record_count * key_bytes

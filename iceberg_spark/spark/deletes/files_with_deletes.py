@@ -21,16 +21,12 @@ from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
 from iceberg_spark.scan.delete_pairs import Mask, Rows
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spark.deletes.limits import POSITIONS
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.data_file import DataFileContent
 
 EVERYWHERE = -1
 """The scope of a delete that holds in every partition, and of a data file without any other."""
-
-MAX_POSITION_DELETES = 5_000_000
-"""Deleted positions that the driver reads for one frame, about 0.5 s; beyond, tasks read them."""
-MAX_BITMAP_BYTES = 64 * 1024 * 1024
-"""Bytes of bitmaps, a bit a row of a dirty file, that the driver makes and Spark broadcasts."""
 
 _KEYS = (
     t.BooleanType, t.IntegerType, t.LongType, t.DecimalType, t.DateType, t.TimestampType,
@@ -197,10 +193,10 @@ def _ids(file: DeleteFile) -> tuple[int, ...]:
 
 def _too_many_positions(plan: ScanPlan, rows: Rows, deletes: Rows) -> str:
     counts = plan.deletes.files.column("record_count").to_numpy()[deletes]
-    if counts.sum() > MAX_POSITION_DELETES:
+    if counts.sum() > POSITIONS.deletes:
         return f"{int(counts.sum()):,} position deletes, which tasks read quicker than the driver"
     size = int(plan.files.column("record_count").to_numpy()[rows].sum()) // 8
-    if size > MAX_BITMAP_BYTES:
+    if size > POSITIONS.bitmap_bytes:
         return f"bitmaps of position deletes would take {size:,} bytes"
     return ""
 

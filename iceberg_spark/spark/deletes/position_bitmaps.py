@@ -18,11 +18,8 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.deletes.limits import POSITIONS
 from iceberg_spark.spec.data_file import DataFileContent
-
-READERS = 4
-"""Threads that read delete files; decoding releases the GIL, stores take their time."""
-
 
 Words: TypeAlias = npt.NDArray[np.int64]
 
@@ -50,7 +47,7 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
 
     if len(tasks) == 1:
         return [load(tasks[0])]  # to start a thread takes longer than to read a short file
-    with ThreadPoolExecutor(READERS, thread_name_prefix="position-deletes") as pool:
+    with ThreadPoolExecutor(POSITIONS.readers, thread_name_prefix="position-deletes") as pool:
         return list(pool.map(load, tasks))
 
 

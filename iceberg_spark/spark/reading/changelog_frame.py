@@ -33,11 +33,9 @@ from iceberg_spark.spark.adapt.jobs import job_rows
 from iceberg_spark.spark.adapt.map_arrow import map_groups
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.reading.limits import CHANGES
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 
-_BYTES_A_TASK = 128 * 1024 * 1024
-_FILES_A_TASK = 64
-_ROWS_A_GROUP = 500_000
 _ROW_KEYS = ("_row_hash_1", "_row_hash_2")
 _ID_KEYS = ("_id_hash_1", "_id_hash_2")
 _GROUP = "_group"
@@ -79,7 +77,7 @@ def change_frame(
     read = job_rows(spark, _groups(alone), _Read(request).rows, kind)
     if not paired:
         return read
-    groups = max(1, -(-rows // _ROWS_A_GROUP))
+    groups = max(1, -(-rows // CHANGES.group_rows))
     names = _ROW_KEYS + (_ID_KEYS if request.identifiers else ())
     keys = [s.StructField(name, s.LongType()) for name in (*names, _GROUP)]
     with_keys = s.StructType([*kind.fields, *keys])
@@ -100,7 +98,7 @@ def _groups(files: list[_StepFile]) -> Iterator[list[_StepFile]]:
     pending: list[_StepFile] = []
     for file in files:
         size = sum(each.size for each in pending) + file.size
-        if pending and (len(pending) >= _FILES_A_TASK or size > _BYTES_A_TASK):
+        if pending and (len(pending) >= CHANGES.task_files or size > CHANGES.task_bytes):
             yield pending
             pending = []
         pending.append(file)

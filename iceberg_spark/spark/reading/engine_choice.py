@@ -23,23 +23,14 @@ from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
 from iceberg_spark.spark.reading.asked_columns import AskedColumns, asked_columns, with_keys
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, column_plans
+from iceberg_spark.spark.reading.limits import NATIVE
 from iceberg_spark.spark.session.engine import Engine
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 BY_ID = "by field id"
 BY_NAME = "by name, as the files have no field ids"
-MAX_RELATIONS = 16
-"""So many native groups at most: a plan that is looked at should read well."""
 _KINDS = "metadata columns, file columns or partition values"
-MANY_FILES = 5_000
-SMALL_FILE_BYTES = 1024 * 1024
-"""More files than that, and smaller ones, take Spark's driver longer to list than Java to plan."""
-SEVERAL_FILES = 128
-TINY_FILE_BYTES = 64 * 1024
-"""More files than that, and smaller ones, are read by the Arrow engine, which takes 0.4 ms a file,
-where Spark's reader takes 1.3 ms; so it pays even if Spark would read one column of many. Fewer
-files are not worth starting Python workers for."""
 MANY_SMALL_FILES = "many small files, which Spark lists and opens slowly"
 
 _HIDDEN = r"(/[._][^/]*|\._COPYING_)$"
@@ -124,8 +115,8 @@ def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
 
 def _are_many_and_small(plan: ScanPlan) -> bool:
     size = plan.metrics.total_file_size_in_bytes
-    many = len(plan) > MANY_FILES and size < SMALL_FILE_BYTES * len(plan)
-    return many or (len(plan) > SEVERAL_FILES and size < TINY_FILE_BYTES * len(plan))
+    many = len(plan) > NATIVE.listed_files and size < NATIVE.listed_file_bytes * len(plan)
+    return many or (len(plan) > NATIVE.several_files and size < NATIVE.tiny_file_bytes * len(plan))
 
 
 def _dirty(plan: ScanPlan) -> Mask:
@@ -236,7 +227,7 @@ def _native(
         reason = BY_ID if columns.by_id else BY_NAME
         groups.append(FileGroup(reason, chosen, columns, is_local))
     groups.sort(key=lambda group: -len(group.rows))
-    if len(groups) > MAX_RELATIONS:
-        why = f"more than {MAX_RELATIONS} kinds of {_KINDS}"
-        beyond.append(FileGroup(why, rows_of(groups[MAX_RELATIONS:])))
-    return groups[:MAX_RELATIONS], beyond
+    if len(groups) > NATIVE.groups:
+        why = f"more than {NATIVE.groups} kinds of {_KINDS}"
+        beyond.append(FileGroup(why, rows_of(groups[NATIVE.groups :])))
+    return groups[: NATIVE.groups], beyond

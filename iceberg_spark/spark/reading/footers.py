@@ -1,7 +1,6 @@
 """Footers of the data files of a plan: what the metadata does not say of a file.
 
-Bounds: MAX_FOOTERS local files (40 us each) or MAX_STORE_FOOTERS of a store (two requests each,
-READERS files at once) for one frame; each file once in a process.
+`FOOTERS` bounds how many are read for one frame; each file once in a process.
 """
 
 from __future__ import annotations
@@ -20,16 +19,12 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
-
-MAX_FOOTERS = 20_000
-MAX_STORE_FOOTERS = 2_000
-READERS = 64
-_HEAD_BYTES = 512  # that a file takes in the process's cache, with its path
+from iceberg_spark.spark.reading.limits import FOOTERS
 
 
 def footer_limit(plan: ScanPlan) -> int:
     """Return of how many files of a plan the footers are read at most."""
-    return MAX_FOOTERS if _are_local(plan) else MAX_STORE_FOOTERS
+    return FOOTERS.local if _are_local(plan) else FOOTERS.of_stores
 
 
 def footers(plan: ScanPlan, rows: Longs) -> list[FooterHead | None]:
@@ -43,7 +38,7 @@ def footers(plan: ScanPlan, rows: Longs) -> list[FooterHead | None]:
     read = _Footers(plan.context.storage(), bool(plan.context.name_mapping))
     if _are_local(plan):  # quicker than threads, for the time goes into Python
         return list(map(read.head, *listed))
-    with ThreadPoolExecutor(READERS, thread_name_prefix="footers") as pool:
+    with ThreadPoolExecutor(FOOTERS.readers, thread_name_prefix="footers") as pool:
         return list(pool.map(read.head, *listed))
 
 
@@ -69,7 +64,7 @@ class _Footers:
         key = ("footer", path, size, rows, self.has_mapping)
         try:
             found: FooterHead = process_cache().get_or_load(
-                key, lambda: (self._checked(path, size, rows), _HEAD_BYTES)
+                key, lambda: (self._checked(path, size, rows), FOOTERS.kept_bytes)
             )
         except (NoSuchFileError, _UnreadableError):
             return None

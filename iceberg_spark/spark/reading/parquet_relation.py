@@ -24,6 +24,7 @@ from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD,
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.reading.limits import NATIVE
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
 from iceberg_spark.spark.session import classic_frame
@@ -43,9 +44,6 @@ OPTIONS = {
 }
 """What the session says about these is not asked; none of a user's options gets here."""
 
-KNOWN_RELATIONS, KNOWN_PATHS = 16, 1_000
-"""So many relations of so many files at most are kept: to list 8 files takes Spark 10 ms."""
-MANY_PATHS = 50
 PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 _PATH, _MADE = "__iceberg_path", "__iceberg_made_"
 _SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
@@ -125,12 +123,12 @@ def _may_leave_metadata_out(columns: ColumnPlan, session: SparkSession) -> bool:
 def _parquet(
     session: SparkSession, kind: StructType, paths: Sequence[str], sizes: Sequence[int]
 ) -> DataFrame:
-    if is_connect(session) or len(paths) > KNOWN_PATHS:
+    if is_connect(session) or len(paths) > NATIVE.kept_paths:
         return _listed(session, kind, paths)
     return _known(session, kind, tuple(zip(paths, sizes, strict=True)))
 
 
-@lru_cache(maxsize=KNOWN_RELATIONS)
+@lru_cache(maxsize=NATIVE.kept_relations)
 def _known(
     session: SparkSession, kind: StructType, files: tuple[tuple[str, int], ...]
 ) -> DataFrame:
@@ -144,7 +142,7 @@ def _known(
 
 def _listed(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:
     reader = session.read.schema(kind).options(**OPTIONS)
-    return classic_frame.read_parquet(session, reader, paths, many=MANY_PATHS)
+    return classic_frame.read_parquet(session, reader, paths, many=NATIVE.many_paths)
 
 
 def _keys(columns: ColumnPlan, keys: Sequence[LeafColumn]) -> dict[str, Column]:

@@ -13,6 +13,7 @@ from iceberg_spark.scan import delete_scope
 from iceberg_spark.scan.delete_index import DeleteIndex, delete_index
 from iceberg_spark.spec.partition import UNPARTITIONED, PartitionSpec
 from iceberg_spark.spec.transform_text import parse_partition_spec
+from tests.limits import set_limits
 from tests.unit.scan.entries import (
     BY_ID,
     COLUMNS,
@@ -252,7 +253,7 @@ def test_candidates_come_in_blocks_of_bounded_size(monkeypatch: pytest.MonkeyPat
     deletes = index(*(equality(f"e{number}", [ID], number + 2) for number in range(7)))
     files = [data(f"f{number}", number + 1) for number in range(9)]
     whole = found(deletes, *files)
-    monkeypatch.setattr(delete_scope, "PAIRS_AT_ONCE", 5)
+    set_limits(monkeypatch, delete_scope, "PLANNING", pairs_at_once=5)
     assert found(deletes, *files) == whole
     assert [len(names) for names in whole] == [7, 6, 5, 4, 3, 2, 1, 0, 0]
 

@@ -15,6 +15,7 @@ from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.spec.transforms import UnknownTransform
+from tests.limits import set_limits
 from tests.unit.scan.entries import COLUMNS, bounds, counts, data, equality, position
 from tests.unit.scan.tables import commit, new_table, paths, planned, with_spec, without
 
@@ -261,7 +262,7 @@ def test_chunks_of_any_size_plan_the_same(tmp_path: Path, monkeypatch: pytest.Mo
         base = commit(base, [data(f"{number}{k}", number, [k]) for k in range(3)])
     base = commit(base, [position(f"p{k}", 3, [k]) for k in range(2)], operation="delete")
     whole = list(planned(base, "id > 0 and s = 'x'"))
-    monkeypatch.setattr(planner, "CHUNK_ENTRIES", 4)
+    set_limits(monkeypatch, planner, "PLANNING", entries_at_once=4)
     assert list(planned(base, "id > 0 and s = 'x'")) == whole
     assert [len(task.delete_files) for task in whole] == [1, 0] * 3 + [0, 0] * 2
 

@@ -13,6 +13,7 @@ from iceberg_spark.spark.deletes.files_with_deletes import (
     Dirty,
     find_files_with_deletes,
 )
+from tests.limits import set_limits
 from tests.unit.scan.entries import BY_ID, counts, data, equality, position
 from tests.unit.scan.tables import commit, new_table, planned, with_spec
 
@@ -118,7 +119,7 @@ def test_float_keys_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "reason"),
-    [("MAX_POSITION_DELETES", "10 position deletes"), ("MAX_BITMAP_BYTES", "bitmaps of")],
+    [("deletes", "10 position deletes"), ("bitmap_bytes", "bitmaps of")],
 )
 def test_what_the_driver_would_hold_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, reason: str
@@ -126,7 +127,7 @@ def test_what_the_driver_would_hold_is_bounded(
     base = commit(new_table(tmp_path), [data("a", 1), data("b", 1)])
     plan = planned(commit(base, [position("p", 2, paths=("a", "a"))]))
     assert dirty(plan).refused == {}
-    monkeypatch.setattr(module, limit, 0)
+    set_limits(monkeypatch, module, "POSITIONS", **{limit: 0})
     assert dirty(plan).refused[0].startswith(reason)
 
 

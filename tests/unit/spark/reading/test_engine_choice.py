@@ -17,6 +17,7 @@ from iceberg_spark.spark.reading import footers
 from iceberg_spark.spark.reading.engine_choice import Reach, choose_engines
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field, list_of, map_of, schema, struct
+from tests.limits import set_limits
 
 EVERYTHING = schema(
     field(1, "id", "long", True),
@@ -133,16 +134,16 @@ def test_a_store_that_spark_knows_is_native(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "size"), [("MANY_FILES", "SMALL_FILE_BYTES"), ("SEVERAL_FILES", "TINY_FILE_BYTES")]
+    ("count", "size"), [("listed_files", "listed_file_bytes"), ("several_files", "tiny_file_bytes")]
 )
 def test_many_small_files_go_to_arrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: str, size: str
 ) -> None:
     plan = with_rows(with_rows(made(tmp_path))).scan().plan_files()
     assert labels(plan) == ["native by field id"]
-    monkeypatch.setattr(module, count, 1)
+    set_limits(monkeypatch, module, "NATIVE", **{count: 1})
     assert labels(plan) == ["arrow: many small files, which Spark lists and opens slowly"]
-    monkeypatch.setattr(module, size, 1)
+    set_limits(monkeypatch, module, "NATIVE", **{size: 1})
     assert labels(plan) == ["native by field id"]
 
 
@@ -186,7 +187,7 @@ def test_files_of_a_table_with_a_name_mapping_are_read_as_their_footers_say(
         "native by name, as the files have no field ids",
     }
     assert [len(g.rows) for g in groups] == [1, 1]
-    monkeypatch.setattr(footers, "MAX_FOOTERS", 1)
+    set_limits(monkeypatch, footers, "FOOTERS", local=1)
     (label,) = labels(table.scan().plan_files())
     assert label.startswith("arrow: more than 1 files may have no field ids")
 
@@ -203,7 +204,7 @@ def test_only_files_that_prove_their_columns_may_be_filtered_by_them(
     groups = choose_engines(plan, Reach())
     assert sorted((len(g.rows), g.columns.file.unproven) for g in groups) == [(1, ()), (1, (2,))]
     assert {g.engine for g in choose_engines(plan, Reach(isolated=False))} == {"native", "arrow"}
-    monkeypatch.setattr(footers, "MAX_FOOTERS", 1)
+    set_limits(monkeypatch, footers, "FOOTERS", local=1)
     (group,) = choose_engines(plan, Reach())
     assert group.columns.file.unproven == (1, 2, 3)
 
@@ -220,7 +221,7 @@ def test_an_identity_column_that_a_file_lacks_is_its_partitions_value(
     plan = table.scan().plan_files()
     (group,) = choose_engines(plan, Reach())
     assert group.columns.file.constants == ((2, "x"),)
-    monkeypatch.setattr(footers, "MAX_FOOTERS", 0)
+    set_limits(monkeypatch, footers, "FOOTERS", local=0)
     assert labels(plan) == [
         "arrow: footer that was not read, so that partition values may be missing"
     ]
@@ -252,7 +253,7 @@ def test_groups_are_split_by_partition_only_for_the_metadata_column(
     assert len(labels(table.scan().plan_files())) == 1
     plan = table.scan(metadata_columns=("_partition",)).plan_files()
     assert labels(plan) == ["native by field id"] * 2
-    monkeypatch.setattr(module, "MAX_RELATIONS", 1)
+    set_limits(monkeypatch, module, "NATIVE", groups=1)
     assert labels(plan) == [
         "native by field id",
         "arrow: more than 1 kinds of metadata columns, file columns or partition values",

@@ -1,0 +1,29 @@
+"""Numbers by which planning bounds its memory and its work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningLimits:
+    """How much planning looks at in one go."""
+
+    manifest_readers: int = 4
+    """Threads that read and decode manifests; more would only add memory, since the decoders
+    release the GIL."""
+    entries_at_once: int = 50_000
+    """Entries: manifests of one spec are looked at together up to about so many."""
+    uncombined_tables: int = 8
+    """Tables of manifests that are joined as they are; more are copied into one."""
+    pairs_at_once: int = 2_000_000
+    """Candidates, pairs of a data file and a delete file."""
+    tasks_at_once: int = 16_384
+    """Scan tasks whose values are Python objects at a time."""
+    changed_tasks_at_once: int = 4_096
+    """Scan tasks of changed files that are made at a time."""
+    least_adaptive_split: int = 16 * 1024 * 1024
+    """Bytes: a split that adapts to the scan's size is no smaller (Java: `TableScanUtil`)."""
+
+
+PLANNING = PlanningLimits()

@@ -1,0 +1,50 @@
+"""Numbers by which deletes are read here or by tasks, and travel or are joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PositionLimits:
+    """How deletes by position reach the rows."""
+
+    deletes: int = 5_000_000
+    """Deleted positions that the driver reads for one frame, about 0.5 s; beyond, tasks do."""
+    bitmap_bytes: int = 64 * 1024 * 1024
+    """Bytes of bitmaps, a bit a row of a dirty file, that the driver makes and Spark broadcasts."""
+    readers: int = 4
+    """Threads that read delete files; decoding releases the GIL, stores take their time."""
+    few_files: int = 16
+    """Files whose words of deleted positions are a value in an expression, at most, ..."""
+    few_bytes: int = 4 * 1024 * 1024
+    """... and bytes of these words, each file's as long as the longest's; others are joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimits:
+    """How deletes by key reach the rows."""
+
+    local_keys: int = 20_000
+    """Keys that travel with the plan, at most; more of them are read by tasks."""
+    local_bytes: int = 16 * 1024 * 1024
+    """Bytes of keys that travel with the plan, however few they are."""
+    bitmap_keys: int = 2_000_000
+    """Integral keys that are read by the driver, at most, some 20 ms for 500,000 ..."""
+    bitmap_bytes_per_key: int = 16
+    """... and made into bits where these take no more bytes a key than a hash table would."""
+    broadcast_bytes: int = 64 * 1024 * 1024
+    """Bytes, estimated, of keys that are sent to every executor; more are shuffled and sorted
+    with the rows, which spills to disk."""
+    hashed_row_bytes: int = 40
+    """Bytes of a row in Spark's hash table beside its keys, about."""
+    task_files_bytes: int = 16 * 1024 * 1024
+    """Bytes of delete files that one Spark task reads, ..."""
+    task_keys_bytes: int = 64 * 1024 * 1024
+    """... and bytes of keys in memory, estimated: files may be compressed a hundred times."""
+    batch_bytes: int = 8 * 1024 * 1024
+    """Bytes that a task hands to the JVM at once, which holds them in memory."""
+
+
+POSITIONS = PositionLimits()
+KEYS = KeyLimits()
