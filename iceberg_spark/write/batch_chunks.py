@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-CHUNK_BYTES = 32 * 1024 * 1024
-_CHUNKS_WAITING = 3
+from iceberg_spark.write.limits import ROWS
+
 T = TypeVar("T")
 
 
@@ -18,7 +18,7 @@ def chunks(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, chunk_bytes: int | None = None
 ) -> Iterator[pa.Table]:
     """Gather batches to tables of about 32 MB, so that work per table is worth its overhead."""
-    full = CHUNK_BYTES if chunk_bytes is None else chunk_bytes
+    full = ROWS.chunk_bytes if chunk_bytes is None else chunk_bytes
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -40,7 +40,7 @@ def overlap(items: Iterable[T], work: Callable[[T], None]) -> None:
         try:
             for item in items:
                 running.append(pool.submit(work, item))
-                while len(running) > _CHUNKS_WAITING:
+                while len(running) > ROWS.chunks_waiting:
                     running.popleft().result()
             while running:
                 running.popleft().result()

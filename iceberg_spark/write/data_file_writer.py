@@ -18,12 +18,11 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.batch_chunks import chunks, overlap
 from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import OpenFile, data_shape
 from iceberg_spark.write.partitioned import Partition, group_rows
 from iceberg_spark.write.rolling_files import RollingFiles
-
-_ROW_GROUP_BYTES = 128 * 1024 * 1024
 
 
 def write_data_files(
@@ -62,7 +61,7 @@ def rolling_data_files(context: WriteContext, io: FileIO, task: TaskId) -> Rolli
         )
 
     row_group = WriterProperties(context.properties).positive_int(
-        "parquet.row-group-size-bytes", _ROW_GROUP_BYTES
+        "parquet.row-group-size-bytes", ROWS.data_row_group_bytes
     )
     return RollingFiles(
         open_file, target_bytes=context.target_file_size_bytes, row_group_bytes=row_group

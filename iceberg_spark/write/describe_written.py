@@ -49,10 +49,10 @@ from iceberg_spark.spec.values import to_bytes
 from iceberg_spark.write.align_columns import null_error
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.file_entry import file_entry
+from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.partitioned import group_rows
 
 _FLOATS = (FloatType, DoubleType)
-_FLOAT_ROWS, _TEXT_ROWS = 131_072, 2_048  # texts that lack bounds are over 4 KiB each
 Describe = Callable[[str, int], DataFile | None]
 """From a file's location and its size in bytes to its entry; None for a file without rows."""
 _IdPath = tuple[int | None, ...]
@@ -245,7 +245,7 @@ def _read_back(
     what = Wanted(
         fields,
         frozenset(leaves[each].leaves[0] for each in wanted),
-        batch_rows=_FLOAT_ROWS if only_floats else _TEXT_ROWS,
+        batch_rows=ROWS.described_numbers if only_floats else ROWS.described_texts,
         checks_texts=False,  # what Spark makes a text of is its matter
     )
     for batch in reader.batches(what):

@@ -25,11 +25,10 @@ from iceberg_spark.spec.types import (
 )
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.delete_files import DELETES, check_takes_deletes, numbers
+from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import OpenFile, file_shape
 from iceberg_spark.write.rolling_files import RollingFiles
-
-_ROW_GROUP_BYTES = 128 * 1024 * 1024
 
 
 def equality_schema(schema: Schema, equality_ids: Collection[int]) -> Schema:
@@ -128,5 +127,5 @@ def rolling_equality_deletes(
     return RollingFiles(
         open_file,
         target_bytes=int_property(context.properties, DELETE_TARGET_FILE_SIZE_BYTES),
-        row_group_bytes=_ROW_GROUP_BYTES,
+        row_group_bytes=ROWS.equality_row_group_bytes,
     )

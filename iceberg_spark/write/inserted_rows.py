@@ -21,6 +21,7 @@ from iceberg_spark.arrow.row_hashes import Words, key_hashes
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.spill_folder import SpillFolder
 from iceberg_spark.spec.types import IcebergType
+from iceberg_spark.write.limits import UPSERTS
 from iceberg_spark.write.partitioned import combine_codes
 
 Longs = npt.NDArray[np.int64]
@@ -28,9 +29,6 @@ Ints = npt.NDArray[np.int32]
 
 NOT_WRITTEN = -1
 """The place of a change that wrote no row: a delete."""
-_BUCKET_ROWS = 1 << 20
-_MOST_BUCKETS = 256
-_SPILL_BUCKETS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +96,8 @@ class InsertedRows:
             self._to_disk()
             yield from self._spill.buckets()
             return
-        wanted = -(-self._rows // _BUCKET_ROWS)
-        bits = min(max(wanted - 1, 0).bit_length(), _MOST_BUCKETS.bit_length() - 1)
+        wanted = -(-self._rows // UPSERTS.bucket_rows)
+        bits = min(max(wanted - 1, 0).bit_length(), UPSERTS.most_buckets.bit_length() - 1)
         parts: list[list[pa.Table]] = [[] for _ in range(1 << bits)]
         self._held.reverse()
         while self._held:  # each chunk is let go when its parts are made
@@ -114,7 +112,7 @@ class InsertedRows:
     def _to_disk(self) -> None:
         spill = self._spill = self._spill or _Spill()
         for table in self._held:
-            for at, part in self._split(table, _SPILL_BUCKETS.bit_length() - 1):
+            for at, part in self._split(table, UPSERTS.spill_buckets.bit_length() - 1):
                 spill.add(at, part)
         self._held, self._bytes = [], 0
 

@@ -26,14 +26,13 @@ from iceberg_spark.spec.reserved import (
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.delete_files import DELETES, check_takes_deletes, numbers
+from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import FileShape, OpenFile, file_shape
 from iceberg_spark.write.rolling_files import RollingFiles
 
 SCHEMA = Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
 GRANULARITIES = ("file", "partition")
-_ROW_GROUP_BYTES = 32 * 1024 * 1024
-_SLICE_ROWS = 131_072
 _MODES = {DELETE_FILE_PATH_ID: FULL, DELETE_FILE_POS_ID: FULL}
 
 
@@ -108,8 +107,8 @@ def write_positions(
 
 def _slices(path: str, positions: PositionSet) -> Iterator[pa.Table]:
     every = positions.positions()
-    for start in range(0, len(every), _SLICE_ROWS):
-        part = every[start : start + _SLICE_ROWS]
+    for start in range(0, len(every), ROWS.positions_at_once):
+        part = every[start : start + ROWS.positions_at_once]
         paths = pa.array([path]).take(pa.array(np.zeros(len(part), np.int32)))
         yield pa.table([paths, pa.array(part, pa.int64())], schema=to_arrow(SCHEMA))
 
@@ -125,7 +124,7 @@ def _rolling(
     return RollingFiles(
         open_file,
         target_bytes=int_property(context.properties, DELETE_TARGET_FILE_SIZE_BYTES),
-        row_group_bytes=_ROW_GROUP_BYTES,
+        row_group_bytes=ROWS.position_row_group_bytes,
     )
 
 

@@ -10,15 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.write.limits import OPEN_FILES
 from iceberg_spark.write.open_file import OpenFile
 
-MAX_OPEN_FILES = 64
-MAX_BUFFERED_BYTES = 256 * 1024 * 1024
-_LEAST_FLUSH_BYTES = 64 * 1024
-_CLOSERS = 4  # closing waits for the disk or the store (measured: half the time of small files)
-_MAX_CLOSING = 64
-_FIRST_RATIO = 0.5  # encoded bytes for each byte in memory, until a file shows its own
-_HELD_ROWS = 8  # an open file's buffers and extremes, in rows of its (measured with 10 MB a row)
 Partition = tuple[Any, ...]
 
 
@@ -31,7 +25,7 @@ class _Series:
     waiting_bytes: int = 0
     file: OpenFile | None = None
     encoded_from: int = 0  # bytes in memory of what is in the open file
-    ratio: float = _FIRST_RATIO
+    ratio: float = OPEN_FILES.first_ratio
     held_bytes: int = 0  # by the encoders of the open file
 
 
@@ -49,8 +43,8 @@ class RollingFiles:
         *,
         target_bytes: int,
         row_group_bytes: int,
-        max_open_files: int = MAX_OPEN_FILES,
-        max_buffered_bytes: int = MAX_BUFFERED_BYTES,
+        max_open_files: int = OPEN_FILES.files,
+        max_buffered_bytes: int = OPEN_FILES.buffered_bytes,
     ) -> None:
         self._open_file = open_file
         self._target_bytes = target_bytes
@@ -60,7 +54,7 @@ class RollingFiles:
         self._series: dict[tuple[object, ...], _Series] = {}
         self._open: dict[tuple[object, ...], _Series] = {}  # least recently written first
         self._buffered = 0
-        self._closers = ThreadPoolExecutor(_CLOSERS, "iceberg-close")
+        self._closers = ThreadPoolExecutor(OPEN_FILES.closers, "iceberg-close")
         self._closing: list[Future[DataFile]] = []
         self._files: list[OpenFile] = []
 
@@ -102,7 +96,7 @@ class RollingFiles:
         """Return how much to gather: a row group, or what fills the file up to its target."""
         written = 0 if series.file is None else series.file.bytes_written
         missing = int((self._target_bytes - written) / series.ratio)
-        return max(min(self._row_group_bytes, missing), _LEAST_FLUSH_BYTES)
+        return max(min(self._row_group_bytes, missing), OPEN_FILES.least_flush_bytes)
 
     def _make_room(self) -> None:
         fullest = sorted(self._series.items(), key=lambda item: -item[1].waiting_bytes)
@@ -128,7 +122,7 @@ class RollingFiles:
         rows = waiting.slice(0, count).combine_chunks()
         del waiting  # rows are held once while they are encoded
         file.write(rows)
-        series.held_bytes = max(series.held_bytes, _HELD_ROWS * row_bytes)
+        series.held_bytes = max(series.held_bytes, OPEN_FILES.held_rows * row_bytes)
         series.encoded_from += taken
         series.ratio = max(file.bytes_written / max(series.encoded_from, 1), 0.01)
         if file.bytes_written >= self._target_bytes:
@@ -163,5 +157,5 @@ class RollingFiles:
         if series.file is not None:
             self._closing.append(self._closers.submit(series.file.close))
             series.file = None
-            if len(self._closing) > _MAX_CLOSING:  # a failure is raised here, not at the end
-                self._closing[-_MAX_CLOSING].result()
+            if len(self._closing) > OPEN_FILES.closing:  # a failure is raised here, not at the end
+                self._closing[-OPEN_FILES.closing].result()

@@ -28,9 +28,8 @@ from iceberg_spark.spec.transforms import UnknownTransform, VoidTransform
 from iceberg_spark.write.batch_chunks import chunks
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.partitioned import source_column
-
-RUN_BYTES = 256 * 1024 * 1024
 
 
 def write_sorted_files(
@@ -38,7 +37,7 @@ def write_sorted_files(
     io: FileIO,
     batches: Iterable[pa.RecordBatch],
     *,
-    run_bytes: int = RUN_BYTES,
+    run_bytes: int = ROWS.run_bytes,
 ) -> tuple[DataFile, ...]:
     """Write rows as `write_data_files`, in the order of `context.sort_order` where it has one.
 

@@ -19,12 +19,9 @@ from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.limits import UPSERTS
 from iceberg_spark.write.locations import data_folder
 
-IN_MESSAGE = 4096
-"""Hashes that travel with a task's message: 32 KB."""
-SLICE_WORDS = 1 << 20
-"""Hashes of all tasks that are compared at once, about: 8 MB."""
 _WORD = np.dtype("<u8")
 
 
@@ -59,7 +56,7 @@ class KeyCollector:
         """Take the next hashes, sorted and above all before. Raises StorageError."""
         self._held += hashes.astype(_WORD).tobytes()
         self._count += len(hashes)
-        if self._count > IN_MESSAGE:
+        if self._count > UPSERTS.hashes_in_message:
             if self._sink is None:
                 self._sink = self._io.create(self._path)
             self._sink.write(self._held)
@@ -97,8 +94,8 @@ def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str
             "The tasks hash keys differently: run all Spark workers with one version of polars"
         )
     total = sum(one.count for one in tasks)
-    slices = -(-total // SLICE_WORDS)
-    cursors = [_Cursor(io, one, max(SLICE_WORDS // len(tasks), 1024)) for one in tasks]
+    slices = -(-total // UPSERTS.hashes_at_once)
+    cursors = [_Cursor(io, one, max(UPSERTS.hashes_at_once // len(tasks), 1024)) for one in tasks]
     for number in range(1, slices + 1):
         end = None if number == slices else np.uint64((number << 64) // slices)
         parts = [np.unique(cursor.below(end)) for cursor in cursors]

@@ -8,14 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.limits import LOOKS
 from iceberg_spark.write.locations import data_folder
-
-# Spark gives up while other tasks still run. It looks every two seconds whether a task is to end,
-# and leaves its Python worker two more (PythonRunner.MonitorThread, spark.python.task.killTimeout):
-# what they write in those four seconds, and one for a busy machine, is found by looking again.
-_LOOKS_S = (0.0, 0.5, 1.0, 1.5, 2.0)
-_MORE_LOOKS = 15
-"""On a busy machine a worker goes on for longer: who still finds something looks once more."""
 
 
 def remove_aborted(io: FileIO, context: WriteContext) -> None:
@@ -38,13 +32,13 @@ def remove_other_attempts(
 
 
 def _look_until_quiet(look: Callable[[], Collection[str]]) -> None:
-    for pause in _LOOKS_S:
+    for pause in LOOKS.pauses_s:
         time.sleep(pause)
         found = look()
-    for _ in range(_MORE_LOOKS):
+    for _ in range(LOOKS.more):
         if not found:
             return
-        time.sleep(_LOOKS_S[-1])
+        time.sleep(LOOKS.pauses_s[-1])
         found = look()
 
 

@@ -18,9 +18,7 @@ from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.delete_files import check_takes_deletes
 from iceberg_spark.write.equality_delete_writer import equality_schema
-
-MAP_BYTES = 512 * 1024 * 1024
-"""How much the inserted-row map of one task holds in memory; beyond it goes to disk."""
+from iceberg_spark.write.limits import UPSERTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class UpsertContext:
     delete_specs: tuple[PartitionSpec, ...]
     order_by: tuple[str, ...] = ()
     options: AlignOptions = field(default_factory=AlignOptions)
-    map_bytes: int = MAP_BYTES
+    map_bytes: int = UPSERTS.map_bytes
 
     @property
     def key_schema(self) -> Schema:

@@ -13,12 +13,11 @@ from iceberg_spark.formats.metrics_modes import NONE
 from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layout
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spark.session.classic_frame import estimated_bytes, optimized_plan
+from iceberg_spark.spark.writing.limits import SIZES
 from iceberg_spark.spec import types as t
 from iceberg_spark.write.align_batches import AlignOptions, aligned
 from iceberg_spark.write.context import WriteContext
 
-_SAMPLE_ROWS = 20_000
-_SURELY_LESS = 2  # Spark's estimate of a frame may be too low, but hardly by more than this
 _CHEAP = frozenset(("Project", "Relation", "LogicalRelation", "LocalRelation", "Range", "Union"))
 """Plan nodes whose first rows cost no more than reading these rows."""
 _NODE = re.compile(r"^[\s:+|*()\d-]*([A-Z]\w+)", re.MULTILINE)
@@ -40,13 +39,13 @@ def rows_per_file(
     """
     target = context.target_file_size_bytes
     known = estimated_bytes(frame)
-    if known is not None and known * _SURELY_LESS <= target:
+    if known is not None and known * SIZES.surely_less <= target:
         return None
     size = context.row_bytes
     seldom_full = task_bytes is not None and task_bytes <= target
     if size is None and not seldom_full and _first_rows_are_cheap(frame):
-        rows = frame.limit(_SAMPLE_ROWS).toArrow()
-        if rows.num_rows < _SAMPLE_ROWS:
+        rows = frame.limit(SIZES.sample_rows).toArrow()
+        if rows.num_rows < SIZES.sample_rows:
             return None
         size = _encoded_bytes(rows, context) / rows.num_rows
     if size is None:

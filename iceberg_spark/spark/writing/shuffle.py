@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.writing.distribution import distribution
+from iceberg_spark.spark.writing.limits import SIZES
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.properties import (
     ADVISORY_PARTITION_SIZE_BYTES,
@@ -18,15 +19,9 @@ from iceberg_spark.spec.properties import (
 from iceberg_spark.write.context import WriteContext
 
 _FIRST_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
-_LEAST_PARTITIONS = 200
-"""Spark's own default. Rows are shuffled by partition value, often by few values: into few tasks
-several would fall into one while others have none. Adaptive execution puts small tasks together.
-"""
 _TASK_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 """Of shuffled rows: adaptive execution cuts larger tasks into pieces, each of which writes a file,
 and puts smaller ones together."""
-_FILE_BYTES = 128 * 1024 * 1024
-"""What a task's file should have where nobody says it, as Java's runtime has it."""
 _STRONG = {"zstd", "gzip", "zlib"}
 _RATIOS = {"none": (4.0, 3.0), "zstd": (2.0, 1.5)}
 """How many bytes of shuffled rows make a byte of a columnar file that is compressed by a strong
@@ -65,7 +60,7 @@ def shuffle_of(context: WriteContext, asked: str | None, session: SparkSession) 
         raise InvalidOptionError(f"Table property '{name}' is {size}; it must be positive")
     # Asked for without a default: Spark checks one, where nothing is set, as if it were a setting.
     usual = int(session.conf.get("spark.sql.shuffle.partitions") or 0)
-    first = {_FIRST_PARTITIONS: str(max(usual, _LEAST_PARTITIONS))}
+    first = {_FIRST_PARTITIONS: str(max(usual, SIZES.least_partitions))}
     bytes_ = {_TASK_BYTES: f"{size}b"}
     if asked_for:
         return Shuffle(bytes_, first, size)
@@ -74,11 +69,11 @@ def shuffle_of(context: WriteContext, asked: str | None, session: SparkSession) 
 
 
 def _usual_bytes(context: WriteContext, session: SparkSession) -> int:
-    """Return how many bytes of shuffled rows become a file of _FILE_BYTES, about."""
+    """Return how many bytes of shuffled rows become a file of `task_file_bytes`, about."""
     is_compressed = session.conf.get("spark.shuffle.compress", "true") == "true"
     shuffled = session.conf.get("spark.io.compression.codec", "lz4") if is_compressed else "none"
     strong, weak = _RATIOS.get(str(shuffled).lower(), _OTHER_RATIO)
     written = context.file_format
     codec = text_property(context.properties, f"write.{written.lower()}.compression-codec")
     ratio = strong if codec.lower() in _STRONG else weak
-    return int(_FILE_BYTES * (ratio / 2 if written is FileFormat.AVRO else ratio))
+    return int(SIZES.task_file_bytes * (ratio / 2 if written is FileFormat.AVRO else ratio))

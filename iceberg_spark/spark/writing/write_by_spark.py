@@ -18,6 +18,7 @@ from iceberg_spark.spark.adapt.jobs import job_results
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.writing.align_columns import table_frame
 from iceberg_spark.spark.writing.distribution import arrange, arrangement
+from iceberg_spark.spark.writing.limits import DESCRIBE
 from iceberg_spark.spark.writing.rows_per_file import rows_per_file
 from iceberg_spark.spark.writing.shuffle import shuffle_of
 from iceberg_spark.spark.writing.spark_parquet import write_parquet
@@ -30,11 +31,6 @@ from iceberg_spark.write.describe_written import NotInFooterError, describer
 from iceberg_spark.write.locations import data_folder
 
 _SUFFIX = ".parquet"
-_FEW_FILES = 16
-_FEW_BYTES = 16 * 1024 * 1024  # to read back: more is read faster by the tasks, job and all
-_THREADS = 4
-_FILES_PER_TASK, _MOST_TASKS = 64, 200
-_LOOKS_AFTER_FAILURE_S = (0.0, 0.5, 1.0)  # tasks that Spark has given up may still be writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +123,16 @@ def _described(
     Raises the first of our errors that a file gave.
     """
     found = [info for info in files if info.path.endswith(_SUFFIX)]
-    if len(found) <= _FEW_FILES:
-        small = sum(info.size for info in found) <= _FEW_BYTES
+    if len(found) <= DESCRIBE.files_here:
+        small = sum(info.size for info in found) <= DESCRIBE.bytes_here
         describe = describer(context, io, reads_columns=small)
-        with suppress(NotInFooterError), ThreadPoolExecutor(_THREADS, "iceberg-describe") as pool:
+        with (
+            suppress(NotInFooterError),
+            ThreadPoolExecutor(DESCRIBE.readers, "iceberg-describe") as pool,
+        ):
             entries = list(pool.map(lambda info: describe(info.path, info.size), found))
             return tuple(entry for entry in entries if entry is not None)
-    most = max(_FILES_PER_TASK, -(-len(found) // _MOST_TASKS))
+    most = max(DESCRIBE.task_files, -(-len(found) // DESCRIBE.most_tasks))
     groups = [found[start : start + most] for start in range(0, len(found), most)]
     made = job_results(session, groups, DescribeTask(context).entries, final=(IcebergError,))
     return tuple(entry for entries in made for entry in entries)
@@ -141,7 +140,7 @@ def _described(
 
 def _empty(io: FileIO, folder: str) -> None:
     """Delete every file of a failed write; what the store keeps is left to orphan removal."""
-    for pause in _LOOKS_AFTER_FAILURE_S:
+    for pause in DESCRIBE.looks_after_failure_s:
         time.sleep(pause)
         with suppress(IcebergError):
             io.delete_many([info.path for info in io.list(folder)])

@@ -35,6 +35,7 @@ from iceberg_spark.write import batch_chunks as chunks
 from iceberg_spark.write import data_file_writer, rolling_files
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
+from tests.limits import set_limits
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType()),
@@ -190,7 +191,7 @@ def test_a_row_group_ends_at_its_size(tmp_path: Path) -> None:
 
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bounds: files are closed and begun again, no row is lost or doubled."""
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
+    set_limits(monkeypatch, chunks, "ROWS", chunk_bytes=1000)
 
     def small(opener, **bounds):
         return rolling_files.RollingFiles(

@@ -11,6 +11,7 @@ import pytest
 from iceberg_spark.spec.types import IcebergType, LongType, StringType
 from iceberg_spark.write import inserted_rows
 from iceberg_spark.write.inserted_rows import NOT_WRITTEN, InsertedRows
+from tests.limits import set_limits
 
 PLENTY = 1 << 30
 
@@ -35,7 +36,9 @@ def resolved(rows: InsertedRows) -> tuple[list[tuple[object, ...]], list[int], b
 def test_the_last_row_of_each_key_stays(
     kinds: tuple[IcebergType, ...], ordered: bool, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inserted_rows, "_BUCKET_ROWS", 64)  # several buckets in memory too
+    set_limits(
+        monkeypatch, inserted_rows, "UPSERTS", bucket_rows=64
+    )  # several buckets in memory too
     chance = random.Random(5)
     rows = InsertedRows(kinds, int(ordered), limit)
     last: dict[tuple[object, ...], tuple[int, int]] = {}
@@ -74,9 +77,9 @@ import resource
 import numpy as np, pyarrow as pa
 from iceberg_spark.spec.types import LongType
 from iceberg_spark.write.inserted_rows import InsertedRows
-from iceberg_spark.write.upsert_context import MAP_BYTES
+from iceberg_spark.write.limits import UPSERTS
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-rows = InsertedRows([LongType()], 1, MAP_BYTES)
+rows = InsertedRows([LongType()], 1, UPSERTS.map_bytes)
 step = 500_000
 for start in range(0, 10_000_000, step):
     numbers = np.arange(start, start + step)

@@ -17,6 +17,7 @@ from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.task_keys import KeyCollector, TaskKeys, key_files, refuse_shared_keys
 from tests.builders import metadata
+from tests.limits import set_limits
 
 IO = FsspecIO()
 
@@ -37,9 +38,9 @@ def left(write: WriteContext, task: int, keys: Sequence[int]) -> TaskKeys:
 @pytest.fixture(params=["in the message", "in files", "in files, slice by slice"])
 def _where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param != "in the message":
-        monkeypatch.setattr(task_keys, "IN_MESSAGE", 10)
+        set_limits(monkeypatch, task_keys, "UPSERTS", hashes_in_message=10)
     if request.param == "in files, slice by slice":
-        monkeypatch.setattr(task_keys, "SLICE_WORDS", 512)
+        set_limits(monkeypatch, task_keys, "UPSERTS", hashes_at_once=512)
 
 
 @pytest.mark.usefixtures("_where")
@@ -63,7 +64,7 @@ def test_one_shared_key_is_found_and_the_message_says_how_to_repartition(shared:
 def test_many_hashes_lie_in_a_file_that_is_named_by_the_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(task_keys, "IN_MESSAGE", 10)
+    set_limits(monkeypatch, task_keys, "UPSERTS", hashes_in_message=10)
     write = context()
     few, many = left(write, 0, range(10)), left(write, 1, range(10, 100))
     assert (few.path, len(few.held)) == (None, 80)
