@@ -10,14 +10,13 @@ from dataclasses import dataclass
 import pyarrow.parquet as pq
 
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.formats.limits import WRITING
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.properties import (
     PARQUET_BLOOM_FILTER_COLUMN_PREFIX,
     PARQUET_BLOOM_FILTER_FPP_PREFIX,
 )
 
-_MAX_BYTES = 1024 * 1024
-_FPP = 0.01
 _HASHES = 8  # bits that a value sets in its block (Parquet's split block bloom filter)
 
 
@@ -26,7 +25,7 @@ class BloomFilters:
     """The false-positive probability of each column with a filter, and a filter's most bytes."""
 
     columns: Mapping[str, float]
-    max_bytes: int = _MAX_BYTES
+    max_bytes: int = WRITING.bloom_bytes
 
     def of_row_group(self, rows: int, paths: Collection[str]) -> dict[str, dict[str, float]]:
         """Return pyarrow's `bloom_filter_options` for row groups of so many rows.
@@ -70,7 +69,7 @@ def bloom_filters(properties: WriterProperties) -> BloomFilters:
             "filters; install a newer one"
         )
     return BloomFilters(
-        columns, properties.positive_int("parquet.bloom-filter-max-bytes", _MAX_BYTES)
+        columns, properties.positive_int("parquet.bloom-filter-max-bytes", WRITING.bloom_bytes)
     )
 
 
@@ -78,7 +77,7 @@ def _probability(properties: WriterProperties, name: str) -> float:
     key = f"{PARQUET_BLOOM_FILTER_FPP_PREFIX}{name}"
     text = properties.properties.get(key)
     if text is None:
-        return _FPP
+        return WRITING.bloom_share
     try:
         found = float(text)
     except ValueError:

@@ -20,11 +20,10 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.formats.limits import READING
 from iceberg_spark.io.decoding import MALFORMED
 
 WHOLE_FILE = 2**63 - 1
-BATCH_BYTES = 32 * 1024 * 1024
-"""A batch has no more bytes, or one row: Spark's workers and readers hold several at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def reading(path: str) -> Iterator[None]:
 
 def sliced(first_row: int, rows: pa.RecordBatch, batch_rows: int) -> Iterator[FileBatch]:
     """Yield a long or large batch in pieces; nothing is copied."""
-    parts = max(1, -(-rows.nbytes // BATCH_BYTES))
+    parts = max(1, -(-rows.nbytes // READING.batch_bytes))
     step = max(1, min(batch_rows, rows.num_rows // parts))
     for offset in range(0, rows.num_rows, step):
         yield FileBatch(first_row + offset, rows.slice(offset, step))

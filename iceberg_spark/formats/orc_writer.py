@@ -19,6 +19,7 @@ from iceberg_spark.arrow.arrays import map_list, map_struct
 from iceberg_spark.arrow.schema import child_fields, field_id, to_arrow
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.formats.file_writer import WrittenFile
+from iceberg_spark.formats.limits import WRITING
 from iceberg_spark.formats.metrics import MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.orc_tail import stripes
@@ -46,9 +47,6 @@ _CODECS = {
     "zstd": "zstd",
 }
 _MICROS = 1_000_000
-_STRIPE_BYTES = 64 * 1024 * 1024
-_BLOCK_BYTES = 256 * 1024
-_DICTIONARY_SHARE = 0.8  # distinct share of texts up to which ORC keeps a dictionary, as in Java
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def orc_layout(
         schema,
         pa.schema([_field(field, schema) for field in to_arrow(schema)]),
         properties.codec("orc", "zlib", _CODECS),
-        properties.positive_int("orc.stripe-size-bytes", _STRIPE_BYTES),
+        properties.positive_int("orc.stripe-size-bytes", WRITING.stripe_bytes),
         modes,
     )
 
@@ -122,9 +120,9 @@ class OrcFileWriter:
         self._writer: Any = po.ORCWriter(
             self._shield,
             compression=layout.codec,
-            compression_block_size=_BLOCK_BYTES,
+            compression_block_size=WRITING.orc_block_bytes,
             stripe_size=layout.stripe_bytes,
-            dictionary_key_size_threshold=_DICTIONARY_SHARE,
+            dictionary_key_size_threshold=WRITING.orc_dictionary_share,
         )
 
     @property

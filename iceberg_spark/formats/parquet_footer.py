@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.formats.limits import FOOTERS
 from iceberg_spark.formats.thrift_compact import Struct, read_struct
 
 _MAGIC = b"PAR1"
@@ -25,11 +26,6 @@ _ENCRYPTED = b"PARE"
 DecodedBytes = Mapping[tuple[int, int], int]
 """What a column takes decoded, by row group and column."""
 _SOUND: dict[bytes, DecodedBytes] = {}
-_MOST_KNOWN = 10_000
-_TAIL = 64 * 1024
-"""Read at once: footers of most files are within."""
-_LEAST_GROWTH = 1024 * 1024
-"""Columns that decoding grows by less are not remembered: they make no batch large."""
 
 # Field ids of parquet.thrift.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS = 2, 3, 4
@@ -81,7 +77,8 @@ def read_footer_sizes(source: pa.NativeFile, path: str) -> tuple[pq.FileMetaData
 
 def _footer_bytes(source: pa.NativeFile, path: str) -> bytes:
     size = source.size()
-    tail: bytes = source.read_at(min(size, _TAIL), size - min(size, _TAIL))
+    read = min(size, FOOTERS.tail_bytes)
+    tail: bytes = source.read_at(read, size - read)
     if len(tail) < 12 or tail[-4:] not in (_MAGIC, _ENCRYPTED):
         raise CorruptFileError(f"{path} is truncated or no Parquet file: it does not end in PAR1")
     if tail[-4:] == _ENCRYPTED:
@@ -103,7 +100,7 @@ def _check_once(footer: bytes) -> DecodedBytes:
     if known is not None:
         return known
     decoded = _check(read_struct(footer))
-    if len(_SOUND) >= _MOST_KNOWN:
+    if len(_SOUND) >= FOOTERS.kept_footers:
         _SOUND.clear()
     _SOUND[digest] = decoded
     return decoded
@@ -124,7 +121,7 @@ def _check(footer: Struct) -> DecodedBytes:
             _check_chunk(chunk, leaf, number)
             found = chunk[_CHUNK_METADATA]
             texts = int(found.get(_CHUNK_SIZES, {}).get(_UNENCODED, 0))
-            if texts > found[_CHUNK_UNCOMPRESSED] + _LEAST_GROWTH:
+            if texts > found[_CHUNK_UNCOMPRESSED] + FOOTERS.least_growth:
                 decoded[at, number] = texts
     if rows != footer[_NUM_ROWS]:
         raise ValueError(f"it says {footer[_NUM_ROWS]} rows, its row groups have {rows}")

@@ -18,13 +18,10 @@ import pyarrow.parquet as pq
 from iceberg_spark.arrow.file_fields import FileField, file_fields
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.data_file import reading
+from iceberg_spark.formats.limits import FOOTERS
 from iceberg_spark.io.file_io import FileIO
 
 _MAGIC, _TAIL = b"PAR1", 8
-_FIRST_READ = 32 * 1024
-_MOST = 64 * 1024 * 1024
-_KNOWN_SCHEMAS = 64
-_DEEPEST = 32
 
 _VERSION, _SCHEMA, _ROWS = 0x15, 0x19, 0x16  # headers: field 1 i32, field 2 list, field 3 i64
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
@@ -88,10 +85,10 @@ def _corrupt(path: str) -> CorruptFileError:
 def _footer(file: BinaryIO, path: str) -> tuple[int, bytes]:
     """Return the file's size and its footer, or as much of it as holds the columns surely."""
     size = file.seek(0, 2)
-    file.seek(max(0, size - _FIRST_READ))
-    tail = file.read(_FIRST_READ)
+    file.seek(max(0, size - FOOTERS.head_bytes))
+    tail = file.read(FOOTERS.head_bytes)
     length = int.from_bytes(tail[-_TAIL:-4], "little")
-    if tail[-4:] != _MAGIC or length > size - _TAIL or length > _MOST:
+    if tail[-4:] != _MAGIC or length > size - _TAIL or length > FOOTERS.most_bytes:
         raise CorruptFileError(f"{path} is no Parquet file: it has no footer at its end")
     if length + _TAIL <= len(tail):
         return size, tail[-_TAIL - length : -_TAIL]
@@ -118,7 +115,7 @@ def _columns(footer: bytes, path: str) -> tuple[StoredColumns, int]:
     except ValueError as cause:  # e.g. names that are no UTF-8
         raise _corrupt(path) from cause
     with _lock:
-        if len(_known) >= _KNOWN_SCHEMAS:
+        if len(_known) >= FOOTERS.kept_schemas:
             _known.pop(next(iter(_known)))
         return _known.setdefault(footer[:end], columns), end
 
@@ -154,7 +151,7 @@ def _rows(footer: bytes, at: int) -> int:
 
 def _after(data: bytes, at: int, kind: int, depth: int = 0) -> int:
     """Return where a value of a Thrift type ends. Maps are not in a footer's columns."""
-    if depth > _DEEPEST:
+    if depth > FOOTERS.head_levels:
         raise ValueError("nested too deeply")
     match kind:
         case _ if kind in _INTEGERS:

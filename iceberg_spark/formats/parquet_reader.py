@@ -13,7 +13,6 @@ from iceberg_spark.arrow.file_fields import FileField, pruned
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.formats.data_file import (
-    BATCH_BYTES,
     FileBatch,
     TextCheck,
     Wanted,
@@ -22,15 +21,10 @@ from iceberg_spark.formats.data_file import (
     row_range,
     sliced,
 )
+from iceberg_spark.formats.limits import READING
 from iceberg_spark.formats.parquet_footer import DecodedBytes, read_footer_sizes
 from iceberg_spark.formats.parquet_stats import may_match_groups
 from iceberg_spark.io.file_io import FileIO
-
-_FETCH_BYTES = 32 * 1024 * 1024
-_LARGE_GROUP = 256 * 1024 * 1024
-"""A row group beyond this is read page by page; Arrow holds the bytes of smaller ones at once."""
-_PAGES_BYTES = 64 * 1024 * 1024
-_LEAST_BUFFER = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +81,11 @@ class ParquetReader:
         widest = max(group.row_bytes for group in run)
         with reading(self.path):
             file = self.file
-            if sum(group.size for group in run) > _LARGE_GROUP:
-                buffer = max(_PAGES_BYTES // len(wanted.leaves), _LEAST_BUFFER)
+            if sum(group.size for group in run) > READING.whole_group_bytes:
+                buffer = max(READING.pages_bytes // len(wanted.leaves), READING.least_buffer)
                 file = _parquet_file(self.source, file.metadata, buffer)
             found = file.reader.iter_batches(
-                max(1, min(wanted.batch_rows, BATCH_BYTES // max(widest, 1))),
+                max(1, min(wanted.batch_rows, READING.batch_bytes // max(widest, 1))),
                 [group.number for group in run],
                 column_indices=sorted(wanted.leaves),
                 use_threads=True,
@@ -200,7 +194,7 @@ def _runs(groups: list[_RowGroup]) -> Iterator[list[_RowGroup]]:
     size = 0
     for group in groups:
         follows = run and run[-1].first_row + run[-1].rows == group.first_row
-        if run and (not follows or size + group.size > _FETCH_BYTES):
+        if run and (not follows or size + group.size > READING.fetch_bytes):
             yield run
             run, size = [], 0
         run.append(group)

@@ -15,6 +15,7 @@ from iceberg_spark.arrow.schema import child_fields, field_id, is_list, to_arrow
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.formats.bloom_filters import NO_BLOOM_FILTERS, BloomFilters, bloom_filters
 from iceberg_spark.formats.file_writer import WrittenFile
+from iceberg_spark.formats.limits import WRITING
 from iceberg_spark.formats.metrics import MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.writer_options import WriterProperties
@@ -22,11 +23,6 @@ from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType, ListType, MapType, StructType, UUIDType
 
-_SAMPLE_ROWS = 8192
-_LEAST_ROWS = 512  # of fewer, a dictionary saves nothing that compression doesn't
-_REPEATS = 3
-"""Rows for each distinct value in the sample from which a dictionary pays (measured: above it
-Arrow hashes every value and then falls back to plain pages, at 2.5 times the time)."""
 _CODECS = {
     "uncompressed": "none",
     "none": "none",
@@ -37,9 +33,6 @@ _CODECS = {
     "lz4_raw": "lz4",
     "zstd": "zstd",
 }
-_PAGE_BYTES = 1024 * 1024
-_DICTIONARY_BYTES = 2 * 1024 * 1024
-_PAGE_CHECK_ROWS = 1024  # Arrow's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +41,8 @@ class ParquetOptions:
 
     codec: str = "zstd"
     level: int | None = None
-    page_bytes: int = _PAGE_BYTES
-    dictionary_bytes: int = _DICTIONARY_BYTES
+    page_bytes: int = WRITING.page_bytes
+    dictionary_bytes: int = WRITING.dictionary_bytes
     blooms: BloomFilters = NO_BLOOM_FILTERS
 
 
@@ -65,8 +58,8 @@ def parquet_options(properties: WriterProperties) -> ParquetOptions:
     return ParquetOptions(
         codec,
         level if codec in ("gzip", "brotli", "zstd") else None,
-        properties.positive_int("parquet.page-size-bytes", _PAGE_BYTES),
-        properties.positive_int("parquet.dict-size-bytes", _DICTIONARY_BYTES),
+        properties.positive_int("parquet.page-size-bytes", WRITING.page_bytes),
+        properties.positive_int("parquet.dict-size-bytes", WRITING.dictionary_bytes),
         bloom_filters(properties),
     )
 
@@ -154,7 +147,7 @@ class ParquetFileWriter:
         """Return after how many rows Arrow looks whether a page is full: 1,024 of 10 MB are not."""
         widest = max(column.nbytes for column in table.columns) // table.num_rows
         page_rows: int = self._layout.options.page_bytes // max(widest, 1)
-        return max(1, min(_PAGE_CHECK_ROWS, page_rows))
+        return max(1, min(WRITING.page_check_rows, page_rows))
 
     def _open(self, dictionaries: list[str], more: Mapping[str, Any]) -> Any:
         options = self._layout.options
@@ -195,15 +188,15 @@ def _leaf_paths(path: str, kind: pa.DataType) -> Iterator[str]:
 def dictionary_columns(table: pa.Table) -> list[str]:
     """Return the Parquet paths of the columns whose first rows repeat enough for a dictionary."""
     found: list[str] = []
-    if table.num_rows < _LEAST_ROWS:
+    if table.num_rows < WRITING.dictionary_rows:
         return found
-    sample = table.slice(0, _SAMPLE_ROWS)
+    sample = table.slice(0, WRITING.sample_rows)
     for one, column in zip(sample.schema, sample.columns, strict=True):
         for path, leaf in _leaf_arrays(one.name, column.combine_chunks()):
             if pa.types.is_boolean(leaf.type):
                 continue
             values = leaf.drop_null()
-            if len(values) and len(pc.unique(values)) * _REPEATS <= len(values):
+            if len(values) and len(pc.unique(values)) * WRITING.dictionary_repeats <= len(values):
                 found.append(path)
     return found
 

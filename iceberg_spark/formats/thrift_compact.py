@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 from typing import Any, TypeAlias
 
+from iceberg_spark.formats.limits import FOOTERS
+
 Struct: TypeAlias = dict[int, Any]
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
-_MOST_LEVELS = 24
 _DOUBLES = struct.Struct("<d")
 
 
@@ -25,7 +26,7 @@ def read_struct(data: bytes) -> Struct:
 
 
 def _struct(data: bytes, at: int, level: int) -> tuple[Struct, int]:
-    if level > _MOST_LEVELS:
+    if level > FOOTERS.thrift_levels:
         raise ValueError("it is nested too deeply")
     found: Struct = {}
     field_id = 0
@@ -78,7 +79,7 @@ def _value(data: bytes, at: int, kind: int, level: int) -> tuple[Any, int]:
 
 
 def _list(data: bytes, at: int, level: int) -> tuple[list[Any], int]:
-    if level > _MOST_LEVELS:
+    if level > FOOTERS.thrift_levels:
         raise ValueError("it is nested too deeply")
     count, kind = data[at] >> 4, data[at] & 15
     at += 1
@@ -105,7 +106,7 @@ def _map(data: bytes, at: int, level: int) -> tuple[list[Any], int]:
     count, at = _varint(data, at)
     if not count:
         return [], at
-    if level > _MOST_LEVELS or count > len(data) - at:
+    if level > FOOTERS.thrift_levels or count > len(data) - at:
         raise ValueError(f"a map of {count} values at byte {at} does not fit")
     kinds = data[at]
     at += 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import cramjam
 
-from iceberg_spark.io.limits import Limits, too_many_bytes
+from iceberg_spark.io.limits import GROWTH, Limits, too_many_bytes
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -20,10 +20,6 @@ BROKEN = (zlib.error, cramjam.DecompressionError, zstd.ZstdError, EOFError, Valu
 """What these raise for bytes that don't decompress."""
 GZIP = 16 + zlib.MAX_WBITS
 RAW_DEFLATE = -zlib.MAX_WBITS
-
-
-_MOST_PARTS = 1_000
-"""Members or frames one after another; each takes a decompressor, and may hold nothing."""
 
 
 def inflated(data: bytes | memoryview, form: int, limits: Limits, where: str) -> bytes:
@@ -54,7 +50,7 @@ def _joined(
     left = allowed = limits.bytes_for(len(data))
     parts: list[bytes] = []
     rest: bytes | memoryview = data
-    while len(parts) < _MOST_PARTS:
+    while len(parts) < GROWTH.parts:
         stream = start()
         parts.append(stream.decompress(rest, left + 1))
         left -= len(parts[-1])
@@ -65,4 +61,4 @@ def _joined(
         rest = stream.unused_data
         if not (many and bytes(rest).strip(b"\0")):
             return parts[0] if len(parts) == 1 else b"".join(parts)
-    raise ValueError(f"it has more than {_MOST_PARTS:,} parts")
+    raise ValueError(f"it has more than {GROWTH.parts:,} parts")

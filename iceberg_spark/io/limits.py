@@ -15,12 +15,28 @@ MAX_DECOMPRESSED_BYTES = "io.max-decompressed-bytes"
 MAX_AVRO_TYPES = "io.max-avro-types"
 MAX_EMPTY_RECORDS = "io.max-empty-records"
 
-_LEAST_BYTES = 16 * 1024 * 1024
-_BYTES_OF_EQUAL_ENTRIES = 256 * 1024 * 1024
-_MOST_GROWTH_OF_EQUAL_ENTRIES = 1_000
-_MOST_GROWTH = 200
-"""Times its size that a file may grow. Manifests whose entries differ by a number only grow 120
-times with statistics of 10 columns, and more with more columns: a few, and not large ones."""
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What may come of a file that is decompressed, where no storage property says it."""
+
+    least_bytes: int = 16 * 1024 * 1024
+    """Bytes that any file may grow to."""
+    times: int = 200
+    """Times its size that a file may grow. Manifests whose entries differ by a number only grow 120
+    times with statistics of 10 columns, and more with more columns: a few, and not large ones."""
+    times_of_equals: int = 1_000
+    """Times its size that a file of such equal entries may grow, ..."""
+    bytes_of_equals: int = 256 * 1024 * 1024
+    """... up to so many bytes."""
+    parts: int = 1_000
+    """Members or frames one after another; each takes a decompressor, and may hold nothing."""
+    fixed_bytes: int = 1 << 30
+    """Bytes of a column of type fixed: a null takes a byte in the file and its whole length in
+    Arrow."""
+
+
+GROWTH = Growth()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +57,8 @@ class Limits:
         """Return how many bytes may come of `stored` ones."""
         if self.decompressed_bytes is not None:
             return self.decompressed_bytes
-        of_equals = min(stored * _MOST_GROWTH_OF_EQUAL_ENTRIES, _BYTES_OF_EQUAL_ENTRIES)
-        return max(_LEAST_BYTES, of_equals, stored * _MOST_GROWTH)
+        of_equals = min(stored * GROWTH.times_of_equals, GROWTH.bytes_of_equals)
+        return max(GROWTH.least_bytes, of_equals, stored * GROWTH.times)
 
 
 DEFAULT_LIMITS = Limits()

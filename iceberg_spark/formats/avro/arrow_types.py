@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.formats.avro.types import AvroField, AvroType
+from iceberg_spark.io.limits import GROWTH
 
 Array: TypeAlias = Any  # pyarrow ships no types
 DataType: TypeAlias = Any
 
 FIELD_ID = b"PARQUET:field_id"
 _DECIMAL_BYTES = 16
-_MOST_FIXED_BYTES = 1 << 30  # a null takes a byte in the file and its whole length in Arrow
 _PLAIN = {
     "null": pa.null(),
     "boolean": pa.bool_(),
@@ -114,7 +114,7 @@ def fixed_binary(array: Array, size: int) -> Array:
     """Return binaries that all have one length as an array of fixed-size binaries."""
     filled = array.cast(pa.large_binary())
     if filled.null_count:
-        if len(array) * size > _MOST_FIXED_BYTES:
+        if len(array) * size > GROWTH.fixed_bytes:
             raise MemoryError(f"{len(array):,} values of {size:,} bytes, most of them null")
         filled = pc.fill_null(filled, b"\0" * size)
     starts, data = _offsets_and_bytes(filled)

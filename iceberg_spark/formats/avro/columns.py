@@ -30,6 +30,7 @@ from iceberg_spark.formats.avro.container import (
 from iceberg_spark.formats.avro.counts import check_counts
 from iceberg_spark.formats.avro.rows import row_batches
 from iceberg_spark.formats.avro.types import AvroField, AvroType, inline_records, parse_record
+from iceberg_spark.formats.limits import READING
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits, too_many_bytes
 from iceberg_spark.lazy import LazyModule
@@ -37,8 +38,6 @@ from iceberg_spark.lazy import LazyModule
 pl = LazyModule("polars")
 
 Table: TypeAlias = Any  # pyarrow ships no types
-
-_SEGMENT_BYTES = 32 * 1024 * 1024  # decompressed blocks are decoded in portions of this size
 
 
 class _NotColumnarError(Exception):
@@ -206,7 +205,7 @@ def _segments(
                 raise too_many_bytes(container.location, allowed)
             rows += count
             records += block
-            if len(records) >= _SEGMENT_BYTES:
+            if len(records) >= READING.avro_segment_bytes:
                 yield rows, records
                 rows, records = 0, bytearray()
     if rows:

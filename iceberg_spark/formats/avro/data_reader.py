@@ -14,11 +14,10 @@ from iceberg_spark.formats.avro.columns import container_batches
 from iceberg_spark.formats.avro.container import AvroBlock, AvroContainer, parse_container
 from iceberg_spark.formats.avro.types import AvroField, parse_record
 from iceberg_spark.formats.data_file import FileBatch, Wanted, sliced
+from iceberg_spark.formats.limits import READING
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import limits_of
-
-_PORTION_BYTES = 16 * 1024 * 1024  # compressed; bounds what is decoded at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def _portions(blocks: Sequence[AvroBlock], wanted: Wanted) -> Iterator[tuple[int
     first_row = row = size = marker = 0
     for block in blocks:
         holds = wanted.holds(marker)
-        if portion and (not holds or size >= _PORTION_BYTES):
+        if portion and (not holds or size >= READING.avro_portion_bytes):
             yield first_row, portion
             portion, size = [], 0
         if holds:

@@ -25,11 +25,11 @@ from iceberg_spark.formats.avro.container import (
 )
 from iceberg_spark.formats.avro.counts import check_counts
 from iceberg_spark.formats.avro.types import AvroField, AvroType, inline_records, parse_record
+from iceberg_spark.formats.limits import READING
 from iceberg_spark.io.decoding import MALFORMED
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
-_ROWS_AT_ONCE = 10_000  # as Python values, which take some twenty times their bytes
 _WIDE = Context(prec=76)  # scaling must not round
 
 
@@ -61,7 +61,7 @@ def row_batches(
     file = io.BytesIO(uncompressed_file(_without_logical(container.schema), count, records))
     try:
         found = iter(fastavro.reader(file))
-        while rows := list(itertools.islice(found, _ROWS_AT_ONCE)):
+        while rows := list(itertools.islice(found, READING.avro_rows)):
             columns = [_column(rows, one) for one in wanted]
             yield batch_of(len(rows), columns, schema)
     except (*MALFORMED, fastavro.schema.SchemaParseException) as broken:

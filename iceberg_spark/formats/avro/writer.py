@@ -16,11 +16,10 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.formats.avro.container import CODEC_KEY, SCHEMA_KEY, header_bytes, zigzag
 from iceberg_spark.formats.avro.encode import encode_record
 from iceberg_spark.formats.avro.types import AvroField, inline_records, parse_record
+from iceberg_spark.formats.limits import WRITING
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
-BLOCK_BYTES = 64_000  # as Java's writer
-_ROWS_AT_ONCE = 16_384
 _DEFLATE_LEVEL = 9
 _ZSTD_LEVEL = 1
 _CODECS = {
@@ -52,8 +51,8 @@ def write_avro(
     sync = secrets.token_bytes(16)
     text = json.dumps(schema, separators=(",", ":"))
     yield header_bytes({SCHEMA_KEY: text, CODEC_KEY: name, **metadata}, sync)
-    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
-        for rows, records in _blocks(table.slice(start, _ROWS_AT_ONCE), fields):
+    for start in range(0, table.num_rows, WRITING.avro_rows):
+        for rows, records in _blocks(table.slice(start, WRITING.avro_rows), fields):
             data = compress(records)
             yield b"".join((zigzag(rows), zigzag(len(data)), data, sync))
 
@@ -74,7 +73,7 @@ def _blocks(table: Table, fields: tuple[AvroField, ...]) -> Iterator[tuple[int, 
     ends = np.cumsum(piece.lengths)
     first, begin = 0, 0
     while first < table.num_rows:
-        last = int(np.searchsorted(ends, begin + BLOCK_BYTES)) + 1
+        last = int(np.searchsorted(ends, begin + WRITING.avro_block_bytes)) + 1
         last = min(last, table.num_rows)
         end = int(ends[last - 1])
         yield last - first, piece.data[begin:end].tobytes()

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from iceberg_spark.arrow.file_fields import file_fields
-from iceberg_spark.formats.data_file import BATCH_BYTES, Wanted
+from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.limits import READING
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.data_file import FileFormat
@@ -42,5 +43,5 @@ def test_a_batch_of_large_values_has_few_rows(tmp_path: Path, form: FileFormat):
             first.append(batch.first_row)
             rows += batch.rows.num_rows
     assert rows == ROWS
-    assert max(sizes) <= BATCH_BYTES + MEGA
+    assert max(sizes) <= READING.batch_bytes + MEGA
     assert len(sizes) > 2 and first == sorted(set(first))

@@ -13,14 +13,16 @@ from tests.unit.formats.large_rows import large_file
 
 _READ = """
 import sys
+from dataclasses import replace
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.formats import parquet_reader
 from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.limits import READING
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.data_file import FileFormat
 from tests.unit.formats.large_rows import peak_megabytes
-parquet_reader._LARGE_GROUP, parquet_reader._PAGES_BYTES = 32 << 20, 8 << 20
+parquet_reader.READING = replace(READING, whole_group_bytes=32 << 20, pages_bytes=8 << 20)
 before = peak_megabytes()
 rows = 0
 with open_data_file(FsspecIO(), sys.argv[1], FileFormat.PARQUET) as reader:

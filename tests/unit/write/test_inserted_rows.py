@@ -36,9 +36,8 @@ def resolved(rows: InsertedRows) -> tuple[list[tuple[object, ...]], list[int], b
 def test_the_last_row_of_each_key_stays(
     kinds: tuple[IcebergType, ...], ordered: bool, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_limits(
-        monkeypatch, inserted_rows, "UPSERTS", bucket_rows=64
-    )  # several buckets in memory too
+    # several buckets in memory too
+    set_limits(monkeypatch, inserted_rows, "UPSERTS", bucket_rows=64)
     chance = random.Random(5)
     rows = InsertedRows(kinds, int(ordered), limit)
     last: dict[tuple[object, ...], tuple[int, int]] = {}

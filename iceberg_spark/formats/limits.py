@@ -1,0 +1,87 @@
+"""Numbers by which files are read and written in portions that fit in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """How much of a file is held, fetched and decoded at once."""
+
+    batch_bytes: int = 32 * 1024 * 1024
+    """Bytes of a batch, or one row: Spark's workers and readers hold several at once."""
+    fetch_bytes: int = 32 * 1024 * 1024
+    """Bytes of row groups of a Parquet file that are fetched together."""
+    whole_group_bytes: int = 256 * 1024 * 1024
+    """Bytes of row groups that Arrow may hold at once; what is larger is read page by page."""
+    pages_bytes: int = 64 * 1024 * 1024
+    """Bytes of buffers of all columns that are read page by page, ..."""
+    least_buffer: int = 256 * 1024
+    """... and bytes of one column's, at least."""
+    avro_portion_bytes: int = 16 * 1024 * 1024
+    """Bytes of compressed Avro blocks that are decoded at once."""
+    avro_segment_bytes: int = 32 * 1024 * 1024
+    """Bytes of decompressed Avro blocks that become columns at once."""
+    avro_rows: int = 10_000
+    """Avro records that are Python values at a time, some twenty times their bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FooterLimits:
+    """How Parquet footers are read, and how many are remembered in a process."""
+
+    tail_bytes: int = 64 * 1024
+    """Bytes read at once before a file is opened: footers of most files are within."""
+    head_bytes: int = 32 * 1024
+    """Bytes read at once where only the columns are asked for."""
+    most_bytes: int = 64 * 1024 * 1024
+    """Bytes of a footer whose columns are asked for."""
+    head_levels: int = 32
+    """Levels of nesting in such a footer's schema."""
+    thrift_levels: int = 24
+    """Levels of nesting in a footer that is checked whole."""
+    kept_schemas: int = 64
+    """Schemas as bytes that are remembered with their columns."""
+    kept_footers: int = 10_000
+    """Footers that are remembered as sound."""
+    least_growth: int = 1024 * 1024
+    """Bytes: columns that decoding grows by less are not remembered: they make no batch large."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteLimits:
+    """What is written where no table property says otherwise."""
+
+    page_bytes: int = 1024 * 1024
+    """Bytes of a Parquet page (`write.parquet.page-size-bytes`)."""
+    dictionary_bytes: int = 2 * 1024 * 1024
+    """Bytes of a Parquet dictionary (`write.parquet.dict-size-bytes`)."""
+    page_check_rows: int = 1024
+    """Rows after which the size of a page is looked at: Arrow's own number."""
+    sample_rows: int = 8192
+    """Rows of a column by which a dictionary is judged."""
+    dictionary_rows: int = 512
+    """Rows: of fewer, a dictionary saves nothing that compression doesn't."""
+    dictionary_repeats: int = 3
+    """Rows for each distinct value in the sample from which a dictionary pays (measured: above it
+    Arrow hashes every value and then falls back to plain pages, at 2.5 times the time)."""
+    bloom_bytes: int = 1024 * 1024
+    """Bytes of a Bloom filter (`write.parquet.bloom-filter-max-bytes`)."""
+    bloom_share: float = 0.01
+    """Share of values that a Bloom filter takes for its own and are not."""
+    stripe_bytes: int = 64 * 1024 * 1024
+    """Bytes of an ORC stripe (`write.orc.stripe-size-bytes`)."""
+    orc_block_bytes: int = 256 * 1024
+    """Bytes that ORC compresses at once."""
+    orc_dictionary_share: float = 0.8
+    """Distinct share of texts up to which ORC keeps a dictionary, as in Java."""
+    avro_block_bytes: int = 64_000
+    """Bytes of an Avro block, as Java's writer has them."""
+    avro_rows: int = 16_384
+    """Rows that become Avro records at once."""
+
+
+READING = ReadLimits()
+FOOTERS = FooterLimits()
+WRITING = WriteLimits()
