@@ -13,6 +13,7 @@ from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, Shield
 from iceberg_spark.spark.reading.engine_choice import Reach, choose_engines
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field, list_of, schema, struct
+from tests.limits import set_limits
 
 SHAPES = schema(
     field(1, "id", "long"),
@@ -78,7 +79,7 @@ def test_where_ids_can_be_turned_off_every_column_keeps_its_name(shapes: Table) 
 def test_without_footers_nothing_is_asked_for_by_its_name(
     shapes: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(footers, "MAX_FOOTERS", 0)
+    set_limits(monkeypatch, footers, "FOOTERS", local=0)
     (plan,) = plans(shapes)
     assert all(name.startswith("__field_") for name, _ in how(plan).values())
 
