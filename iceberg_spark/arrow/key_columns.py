@@ -1,6 +1,6 @@
 """Key columns in a form in which equal keys, and only those, have equal bits.
 
-NULL equals NULL, NaN equals NaN, -0.0 differs from 0.0 (as Java's StructLikeWrapper has it).
+NULL equals NULL; floats by their identity (`spec.floats`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.floats import identity_bits
 from iceberg_spark.spec import types as t
 
 _LONG_DECIMAL = 18  # digits that fit 64 bits
@@ -18,7 +19,7 @@ def key_column(kind: t.IcebergType, column: pa.Array) -> pa.Array:
     """Return a column of the table's type as int64, string or binary; nulls stay."""
     match kind:
         case t.FloatType() | t.DoubleType():
-            return _float_bits(column)
+            return identity_bits(column)
         case t.BooleanType():
             return column.cast(pa.int8()).cast(pa.int64())
         case t.DecimalType(precision=precision):
@@ -33,14 +34,6 @@ def key_column(kind: t.IcebergType, column: pa.Array) -> pa.Array:
             return column
         case _:  # time and timestamps are 64 bits wide
             return column.view(pa.int64())
-
-
-def _float_bits(column: pa.Array) -> pa.Array:
-    doubles = column.cast(pa.float64())
-    nan = pc.is_nan(doubles)
-    if pc.any(nan, min_count=0).as_py():  # NaN has many bit patterns
-        doubles = pc.if_else(nan, pa.scalar(float("nan")), doubles)
-    return doubles.view(pa.int64())
 
 
 def _decimal(column: pa.Array, precision: int) -> pa.Array:

@@ -36,6 +36,7 @@ from iceberg_spark.expr.nodes import (
     Term,
     Unbound,
 )
+from iceberg_spark.spec.floats import is_nan
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
@@ -180,7 +181,7 @@ class _Binder:
             if isinstance(one, Band)
         ]
         exact = [one.value for one in coerced if isinstance(one, Exact)]
-        ordinary = [value for value in exact if not _is_nan_value(value)]
+        ordinary = [value for value in exact if not is_nan(value)]
         members = [membership(ref, ordinary, negated)] if ordinary or not bands else []
         nan = [] if len(ordinary) == len(exact) else [IsNaN(ref, negated)]
         join = conjunction if negated else disjunction
@@ -203,10 +204,6 @@ def _null_test(ref: BoundReference, negated: bool) -> Bound:
     if isinstance(ref.field_type, UnknownType):
         return Constant(not negated)
     return not_null(ref) if negated else is_null(ref)
-
-
-def _is_nan_value(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _is_nan(ref: BoundReference, own: bool, negated: bool) -> Bound:

@@ -6,7 +6,6 @@ against; batches go through `row_filter`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, assert_never
 
@@ -24,6 +23,7 @@ from iceberg_spark.expr.nodes import (
     Or,
     StartsWith,
 )
+from iceberg_spark.spec.floats import compare, is_nan
 
 
 def evaluate(bound: Bound, row: Mapping[int, Any]) -> bool:
@@ -49,11 +49,11 @@ def _leaf(leaf: Leaf, value: Any) -> bool:
         case _ if value is None:
             return False
         case IsNaN(negated=negated):
-            return _is_nan(value) != negated
+            return is_nan(value) != negated
         case Comparison(op=op, value=literal):
             return holds(op, compare(value, literal))
         case In(values=values, negated=negated):
-            return (not _is_nan(value) and value in values) != negated
+            return (not is_nan(value) and value in values) != negated
         case StartsWith(prefix=prefix, negated=negated):
             return bool(value.startswith(prefix)) != negated
         case _:
@@ -77,14 +77,3 @@ def holds(op: Op, order: int) -> bool:
             return order != 0
         case _:
             assert_never(op)
-
-
-def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1: NaN equals itself and is the largest value, -0.0 equals 0.0."""
-    if _is_nan(left) or _is_nan(right):
-        return _is_nan(left) - _is_nan(right)
-    return int(left > right) - int(left < right)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)

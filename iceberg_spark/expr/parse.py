@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.evaluate import compare, holds
+from iceberg_spark.expr.evaluate import holds
 from iceberg_spark.expr.literals import LooseText, Pattern
 from iceberg_spark.expr.nodes import (
     And,
@@ -29,6 +29,7 @@ from iceberg_spark.expr.nodes import (
     Unbound,
 )
 from iceberg_spark.expr.parse_literal import is_literal, literal_value, with_texts
+from iceberg_spark.spec.floats import compare
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 

@@ -6,7 +6,6 @@ writers compared them as signed), or where a row group has none. Source: Java's 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -23,6 +22,7 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.metrics import Metrics
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
+from iceberg_spark.spec.floats import is_nan, total_order
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IcebergType
 
@@ -107,7 +107,7 @@ def extremes(chunks: Sequence[Any], leaf: FileField, kind: IcebergType) -> tuple
     if not raw or any(chunk.physical_type == "INT96" for chunk in chunks):
         return None
     values = _canonical(raw, storage_type(leaf.kind), kind)
-    if values is None or any(isinstance(value, float) and math.isnan(value) for value in values):
+    if values is None or any(map(is_nan, values)):
         return None
     low, high = min(values), max(values)
     # A writer may give either zero: the bounds that hold for both are -0.0 and 0.0.
@@ -137,16 +137,11 @@ def float_extremes(
             values += [statistics.min_raw, statistics.max_raw]
         elif statistics.null_count != chunk.num_values:
             return None
-    if any(math.isnan(value) for value in values):
+    if any(map(is_nan, values)):
         return None
     if not values:
         return ()
-    return min(values, key=_signed), max(values, key=_signed)
-
-
-def _signed(value: float) -> tuple[float, float]:
-    """Order -0.0 before 0.0."""
-    return value, math.copysign(1.0, value)
+    return min(values, key=total_order), max(values, key=total_order)
 
 
 def _canonical(raw: list[Any], stored: pa.DataType, kind: IcebergType) -> list[Any] | None:

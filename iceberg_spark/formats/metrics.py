@@ -6,19 +6,19 @@ and AvroMetrics for what each format's files carry.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.floats import extremes
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
 from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.floats import total_order
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     BinaryType,
@@ -180,24 +180,10 @@ def _fold_floats(column: _Column, array: pa.Array) -> None:
     column.nans += pc.sum(pc.is_nan(array), min_count=0).as_py()
     if not column.has_bounds:
         return
-    found = pc.min_max(array)  # passes over NaN
-    low, high = found["min"].as_py(), found["max"].as_py()
-    if low is None or math.isnan(low):
-        return
-    seen = [low, high]
-    if low == 0 or high == 0:
-        values = array.drop_null().to_numpy(zero_copy_only=False)
-        zeros = np.signbit(values[values == 0])
-        seen = [value for value in seen if value != 0]
-        seen += [-0.0] if zeros.any() else []
-        seen += [] if zeros.all() else [0.0]
-    known = column.floats + seen
-    column.floats = [min(known, key=_signed), max(known, key=_signed)]
-
-
-def _signed(value: float) -> tuple[float, float]:
-    """Order -0.0 before 0.0."""
-    return value, math.copysign(1.0, value)
+    found = extremes(array)
+    if found is not None:
+        known = (*column.floats, *found)
+        column.floats = [min(known, key=total_order), max(known, key=total_order)]
 
 
 def _extremes(column: _Column) -> tuple[Any, Any] | None:

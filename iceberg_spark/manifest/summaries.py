@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.floats import extremes
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import FieldSummary
@@ -62,23 +62,12 @@ def field_summary(values: Array, kind: IcebergType) -> FieldSummary:
     contains_null = values.null_count > 0
     if not len(present) or isinstance(kind, UnknownType):
         return FieldSummary(contains_null, contains_nan)
-    low, high = _least_and_greatest(present)
-    return FieldSummary(contains_null, contains_nan, _bound(kind, low), _bound(kind, high))
+    return FieldSummary(contains_null, contains_nan, *_bounds(kind, present))
 
 
-def _least_and_greatest(values: Array) -> tuple[Any, Any]:
-    both = pc.min_max(values)
-    low, high = both["min"], both["max"]
+def _bounds(kind: IcebergType, values: Array) -> list[bytes]:
     if pa.types.is_floating(values.type):
-        # -0.0 is below 0.0 here; the kernel takes them for equal.
-        numbers = values.to_numpy(zero_copy_only=False)
-        zeros = np.signbit(numbers[numbers == 0])
-        if low.as_py() == 0 and zeros.any():
-            low = pa.scalar(-0.0, values.type)
-        if high.as_py() == 0 and not zeros.all():
-            high = pa.scalar(0.0, values.type)
-    return low, high
-
-
-def _bound(kind: IcebergType, value: Any) -> bytes:
-    return to_bytes(kind, from_array(kind, pa.array([value.as_py()], value.type))[0])
+        found = extremes(values)
+    else:
+        found = tuple(end.as_py() for end in pc.min_max(values).values())
+    return [to_bytes(kind, value) for value in from_array(kind, pa.array(found, values.type))]

@@ -1,7 +1,6 @@
 """Equality of partition tuples on columns: every distinct tuple of a set gets a number.
 
-Equal means: null equals null, floats by their bits with one NaN, so -0.0 differs from 0.0
-(specification: "Scan Planning", note 3).
+Equal means: null equals null, floats by their identity (specification: "Scan Planning", note 3).
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from iceberg_spark.arrow.floats import identity_bits
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -69,13 +70,7 @@ def distinct(partitions: Any) -> tuple[Codes, Codes]:
 
 def _children(partitions: Any) -> list[Any]:
     """Return the fields' columns, comparable by value (nulls of the struct itself do not occur)."""
-    return [_comparable(child) for child in partitions.flatten()]
-
-
-def _comparable(child: Any) -> Any:
-    if not pa.types.is_floating(child.type):
-        return child
-    wide = child.cast(pa.float64())
-    bits = wide.fill_null(0.0).to_numpy().copy()
-    bits[np.isnan(bits)] = np.nan
-    return pa.array(bits.view(np.int64), mask=wide.is_null().to_numpy(zero_copy_only=False))
+    return [
+        identity_bits(child) if pa.types.is_floating(child.type) else child
+        for child in partitions.flatten()
+    ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from iceberg_spark.spec.floats import identity
 from iceberg_spark.spec.printable import printable
 from iceberg_spark.spec.transforms import Transform, VoidTransform
 
@@ -66,13 +65,6 @@ UNPARTITIONED = PartitionSpec()
 def partition_key(partition: tuple[Any, ...]) -> tuple[object, ...]:
     """Return a hashable of a partition tuple that equals that of the same partition only.
 
-    NaN is one partition, whatever its bits, and -0.0 and 0.0 are two (Java: StructLikeWrapper),
-    where tuples of Python say otherwise.
+    Floats are told apart by their identity, where tuples of Python go by equality.
     """
-    return tuple(_key(value) for value in partition)
-
-
-def _key(value: object) -> object:
-    if not isinstance(value, float):
-        return value
-    return struct.pack("<d", math.nan if math.isnan(value) else value)
+    return tuple(identity(value) for value in partition)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import plain, with_offsets
+from iceberg_spark.arrow.floats import comparison_order
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.nearest import did_you_mean, listed
@@ -179,15 +180,11 @@ def _order_column(given: pa.Schema, name: str) -> int:
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """Return a column that Arrow ranks as Spark orders it: NaN is the largest, -0.0 is 0.0."""
+    """Return a column that Arrow ranks as Spark orders it."""
     column = plain(column)
     kind = column.type
     if pa.types.is_floating(kind):
-        doubles = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 + 0.0 is 0.0
-        doubles = pc.if_else(pc.is_nan(doubles), pa.scalar(float("nan")), doubles)
-        bits = doubles.view(pa.int64())
-        below = pc.less(bits, 0)
-        return pc.if_else(below, pc.bit_wise_xor(bits, 0x7FFFFFFFFFFFFFFF), bits)
+        return comparison_order(column)
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.int8())
     if pa.types.is_decimal(kind) or pa.types.is_integer(kind):

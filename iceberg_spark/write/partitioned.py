@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.floats import identity_bits
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spec.floats import is_nan
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec, partition_key
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
@@ -85,25 +86,15 @@ def _encode(
     source = source_column(table, schema, part.source_id)
     source_type = schema.find_field(part.source_id).field_type
     result = apply_transform(part.transform, source_type, source)
-    encoded = _as_bits(result).dictionary_encode(null_encoding="encode")
+    floating = pa.types.is_floating(result.type)
+    told_apart = identity_bits(result) if floating else result
+    encoded = told_apart.dictionary_encode(null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     values = encoded.dictionary
-    if pa.types.is_floating(result.type):
-        values = values.view(result.type)
+    if floating:
+        values = values.view(pa.float64()).cast(result.type)
     shown = from_array(kind, values)
-    return codes, [math.nan if _is_nan(value) else value for value in shown]
-
-
-def _as_bits(array: pa.Array) -> pa.Array:
-    """Return floats as their bits with one NaN, so that -0.0 and 0.0 are told apart."""
-    if not pa.types.is_floating(array.type):
-        return array
-    one_nan = pc.if_else(pc.is_nan(array), pa.scalar(math.nan, array.type), array)
-    return one_nan.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+    return codes, [math.nan if is_nan(value) else value for value in shown]
 
 
 def combine_codes(columns: list[Codes], sizes: list[int]) -> Codes:

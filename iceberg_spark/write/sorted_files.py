@@ -11,11 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.floats import total_order
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.errors import StorageError
@@ -80,8 +79,8 @@ def _is_known(key: SortField, schema: Schema) -> bool:
 def sort_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
     """Return rows in an order; equal ones keep theirs.
 
-    The table has the columns of `arrow.schema.to_arrow(schema)`. -0.0 comes before 0.0 and NaN
-    after every number (specification, "Sorting"); text is compared by code points, bytes as
+    The table has the columns of `arrow.schema.to_arrow(schema)`. Floats
+    are in their total order (specification, "Sorting"); text is compared by code points, bytes as
     unsigned numbers.
     """
     columns: dict[str, Any] = {}
@@ -96,24 +95,14 @@ def sort_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
             first = key.null_order is NullOrder.NULLS_FIRST
             columns[f"null {at}"] = pc.is_null(values).cast(pa.int8())
             directions.append((f"null {at}", "descending" if first else "ascending"))
-        columns[f"value {at}"] = _comparable(values)
+        floating = pa.types.is_floating(values.type)
+        columns[f"value {at}"] = total_order(values) if floating else values
         descending = key.direction is SortDirection.DESC
         directions.append((f"value {at}", "descending" if descending else "ascending"))
     if not columns:
         return rows
     positions = pc.sort_indices(pa.table(columns), sort_keys=directions)
     return rows.combine_chunks().take(positions)
-
-
-def _comparable(values: pa.Array) -> pa.Array:
-    """Return floats as whole numbers in their total order, with one NaN; others as they are."""
-    if not pa.types.is_floating(values.type):
-        return values
-    doubles = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).astype(np.float64)
-    numbers: npt.NDArray[np.int64] = doubles.view(np.int64)
-    largest = np.iinfo(np.int64).max
-    ordered = np.where(numbers < 0, numbers ^ largest, numbers)
-    return pa.array(np.where(np.isnan(doubles), largest, ordered))
 
 
 def _pieces(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
