@@ -8,6 +8,7 @@ It says nothing, unless it outlives its JVM: then what the verb raised.
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -103,7 +104,8 @@ def main(where: str, verb: str, moment: str, who: str) -> None:
     def write_parquet(frame: DataFrame, *rest: Any) -> None:
         WRITE_PARQUET(frame.mapInArrow(die_while_writing, frame.schema), *rest)
 
-    position_deletes.DRIVER_ROWS = 0  # so that tasks write them
+    limits = replace(position_deletes.ROW_LEVEL, driver_rows=0)  # so that tasks write them
+    position_deletes.ROW_LEVEL = limits
     if moment == "tasks":
         write_by_spark.write_parquet = write_parquet
     try:

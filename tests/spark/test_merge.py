@@ -10,6 +10,8 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import InvalidInputError, ValidationException
+from iceberg_spark.spark.row_level import position_deletes
+from tests.limits import set_limits
 from tests.spark.test_delete_update import ROW, both_modes, files, made, rows_of
 
 SOURCE = pa.table(
@@ -172,7 +174,7 @@ def test_kinds_that_only_delete_go_with_kinds_that_update(
 def test_deletes_of_large_tables_are_written_by_tasks(
     any_spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, granularity: str
 ) -> None:
-    monkeypatch.setattr("iceberg_spark.spark.row_level.position_deletes.DRIVER_ROWS", 0)
+    set_limits(monkeypatch, position_deletes, "ROW_LEVEL", driver_rows=0)
     given = {"write.delete.granularity": granularity}
     table = made(tmp_path, any_spark, "merge-on-read", partition_by=["k"], properties=given)
     assert table.delete("pow(id, 1) in (1, 2)").deleted == 2

@@ -29,6 +29,7 @@ from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
+from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.row_level.made_rows import made_rows
 from iceberg_spark.spark.row_level.merge_clauses import Clauses, matched_clauses
 from iceberg_spark.spark.row_level.merge_source import MergeSource, Source, as_frame
@@ -40,9 +41,6 @@ from iceberg_spark.spark.row_level.own_names import (
 )
 from iceberg_spark.spark.row_level.target_rows import PLACE, column, empty_frame, rows_frame
 from iceberg_spark.write.context import WriteContext
-
-_BROADCAST_BYTES = 48 * 1024 * 1024
-_BYTES_A_KEY = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,10 @@ class Merging:
         names = names_in(self.source.rows.columns, [self.on])
         wanted = [column(name, "s") for name in names]
         keys = self.source.rows.select(*wanted, sf.col(f"s.{SOURCE_ROW}"))
-        if self.source.count * _BYTES_A_KEY * (1 + len(names)) // 2 <= _BROADCAST_BYTES:
+        if (
+            self.source.count * ROW_LEVEL.key_bytes * (1 + len(names)) // 2
+            <= ROW_LEVEL.broadcast_bytes
+        ):
             keys = sf.broadcast(keys)
         return keys.alias("s")
 

@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.spark.adapt.parcels import Parcel
+from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.session.in_worker import in_worker
 
 PACKED = "number int, file string, rows binary"
 """What comes of packing: the number of the file's group, its path, and its rows' other columns."""
-_HELD_ROWS = 2_000_000
-"""Rows that a task holds, some 20 bytes each; then they are packed, so that a file comes again."""
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
@@ -41,7 +40,7 @@ class PackTask:
             path = pc.dictionary_encode(batch.column(0))
             held.append(batch.set_column(0, batch.schema.names[0], path))
             count += batch.num_rows
-            if count >= _HELD_ROWS:
+            if count >= ROW_LEVEL.held_rows:
                 yield _packed(held, numbers)
                 held, count = [], 0
         if held:

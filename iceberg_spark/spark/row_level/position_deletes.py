@@ -25,6 +25,7 @@ from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
 from iceberg_spark.spark.adapt.parcels import Parcel, parcel
 from iceberg_spark.spark.adapt.task_results import results
+from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.row_level.own_names import ACTION, SOURCE_ROW
 from iceberg_spark.spark.row_level.packed_rows import PACKED, PackTask, unpacked
 from iceberg_spark.spark.row_level.position_bits import mark_rows
@@ -36,10 +37,6 @@ from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays
 
 KEEP, UPDATE, DELETE = 0, 1, 2
 """What happens to a row of the target; `KEEP` rows are looked at, and stay."""
-DRIVER_ROWS = 16_000_000
-"""Up to so many rows in all files that may be hit, the driver gathers the packed positions (a few
-bytes each, 20 at the worst) and writes the deletes: a shuffle and its tasks take longer."""
-_THREADS = 4
 _Rows: TypeAlias = "pa.Table | PositionSet"
 """Rows of one file that go or, as a table by position, are looked at."""
 _Group: TypeAlias = list[tuple[FileScanTask, _Rows]]
@@ -95,7 +92,7 @@ def write_deletes(
     work = _DeletesWork(replace(writer, context=context), unique)
     total = Written()
     try:
-        if sum(task.record_count for task in targets) > DRIVER_ROWS:
+        if sum(task.record_count for task in targets) > ROW_LEVEL.driver_rows:
             parts = _written_by_tasks(_packed(rows, numbers), work, named, numbers)
         else:
             parts = _written_here(_gathered(rows, numbers, unique=unique), work, named, numbers)
@@ -135,7 +132,7 @@ def _written_here(
     groups: dict[int, _Group] = {}
     for path, rows in files:
         groups.setdefault(numbers[path], []).append((targets[path], rows))
-    with ThreadPoolExecutor(_THREADS, "iceberg-deletes") as pool:
+    with ThreadPoolExecutor(ROW_LEVEL.writers, "iceberg-deletes") as pool:
         return list(pool.map(work.written, groups.values()))
 
 

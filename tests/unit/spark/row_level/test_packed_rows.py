@@ -6,6 +6,7 @@ import pytest
 from iceberg_spark.spark.adapt.parcels import parcel
 from iceberg_spark.spark.row_level import packed_rows
 from iceberg_spark.spark.row_level.packed_rows import PackTask, unpacked
+from tests.limits import set_limits
 
 
 def packed(batches: list[pa.RecordBatch], numbers: dict[str, int]) -> list[tuple[int, str, list]]:
@@ -32,7 +33,7 @@ def test_rows_of_mixed_files_are_packed_one_row_a_file() -> None:
 
 
 def test_a_task_holds_so_many_rows_and_packs_them_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_rows, "_HELD_ROWS", 2)
+    set_limits(monkeypatch, packed_rows, "ROW_LEVEL", held_rows=2)
     batches = [rows(("a", 1)), rows(("a", 2)), rows(("a", 3))]
     assert packed(batches, {"a": 0}) == [
         (0, "a", [{"_pos": 1}, {"_pos": 2}]),
