@@ -14,33 +14,28 @@ import pyarrow.parquet as pq
 from iceberg_spark.arrow.file_fields import FileField, file_fields, ids_of
 from iceberg_spark.arrow.promote import leaf_step
 from iceberg_spark.arrow.schema import is_list
-from iceberg_spark.arrow.transforms import apply_transform
-from iceberg_spark.arrow.values import from_array, to_array
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidSchemaError
 from iceberg_spark.formats.data_file import reading
 from iceberg_spark.formats.footer_metrics import (
-    chunks_of,
-    extremes,
     footer_metrics,
     known_id,
-    null_count,
     single_leaves,
 )
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.formats.parquet_footer import read_footer
-from iceberg_spark.formats.parquet_writer import row_group_offsets
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.name_mapping import from_schema, parse
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform, VoidTransform
+from iceberg_spark.spec.transforms import IdentityTransform, VoidTransform
 from iceberg_spark.spec.types import IcebergType, ListType, MapType, NestedField, StructType
-from iceberg_spark.write.file_entry import file_entry
+from iceberg_spark.write.file_entry import parquet_entry
+from iceberg_spark.write.footer_partition import values_of_extremes
 from iceberg_spark.write.hive_paths import HIVE_NULL, partition_value, unescape
 
 
@@ -73,15 +68,13 @@ def data_file_from_parquet(
     with decoding(path):
         found = _partition(path, footer, fields, schema, spec, partition)
         metrics = footer_metrics(footer, fields, schema, modes)
-    return file_entry(
+    return parquet_entry(
         metrics,
-        content=DataFileContent.DATA,
+        footer,
         file_path=path,
-        file_format=FileFormat.PARQUET,
-        partition=found,
         file_size_in_bytes=size,
+        partition=found,
         partition_spec_id=spec.spec_id,
-        split_offsets=row_group_offsets(footer),
         sort_order_id=0,
     )
 
@@ -151,7 +144,13 @@ def _partition(
     for index, (part, kind) in enumerate(zip(spec.fields, types, strict=True)):
         source = schema.find_field(part.source_id)
         leaf = leaves.get(part.source_id)
-        known = None if leaf is None else _values(chunks_of(footer, leaf), leaf, part, source, kind)
+        known = None
+        if isinstance(part.transform, VoidTransform) and leaf is not None:
+            known = [None]
+        elif leaf is not None:
+            known = values_of_extremes(
+                footer, leaf, part, source.field_type, kind, is_one_partition=False
+            )
         if given is None:
             found.append(_single(path, known, part))
             continue
@@ -163,27 +162,6 @@ def _partition(
             )
         found.append(given[index])
     return tuple(found)
-
-
-def _values(
-    chunks: list[Any], leaf: FileField, part: PartitionField, source: NestedField, kind: IcebergType
-) -> list[Any] | None:
-    """Return the partition values of a column's extremes (None for its nulls); None: unknown."""
-    if isinstance(part.transform, VoidTransform):
-        return [None]
-    nulls = null_count(chunks)
-    if nulls is None:
-        return None
-    total = sum(chunk.num_values for chunk in chunks)
-    if nulls == total:
-        return [None]
-    bounds = extremes(chunks, leaf, source.field_type)
-    if bounds is None or (isinstance(part.transform, BucketTransform) and bounds[0] != bounds[1]):
-        return None
-    array = to_array(source.field_type, bounds)
-    both = from_array(kind, apply_transform(part.transform, source.field_type, array))
-    different = list(dict.fromkeys(both))
-    return [*different, None] if nulls else different
 
 
 def _single(path: str, known: list[Any] | None, part: PartitionField) -> Any:

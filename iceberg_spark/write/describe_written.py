@@ -15,13 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from iceberg_spark.arrow.file_fields import FileField, file_fields
-from iceberg_spark.arrow.transforms import apply_transform
-from iceberg_spark.arrow.values import from_array, to_array
 from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
 from iceberg_spark.formats.data_file import Wanted
 from iceberg_spark.formats.footer_metrics import (
     chunks_of,
-    extremes,
     float_extremes,
     footer_metrics,
     null_count,
@@ -30,10 +27,9 @@ from iceberg_spark.formats.footer_metrics import (
 from iceberg_spark.formats.metrics import Metrics, MetricsCollector
 from iceberg_spark.formats.metrics_modes import COUNTS, MetricsMode, metrics_modes
 from iceberg_spark.formats.parquet_reader import ParquetReader, open_parquet
-from iceberg_spark.formats.parquet_writer import row_group_offsets
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.spec.data_file import DataFile, FileFormat
 from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
@@ -48,7 +44,8 @@ from iceberg_spark.spec.types import (
 from iceberg_spark.spec.values import to_bytes
 from iceberg_spark.write.align_columns import null_error
 from iceberg_spark.write.context import WriteContext
-from iceberg_spark.write.file_entry import file_entry
+from iceberg_spark.write.file_entry import parquet_entry
+from iceberg_spark.write.footer_partition import values_of_extremes
 from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.partitioned import group_rows
 
@@ -125,15 +122,13 @@ def _describe(
             return None
         with decoding(path):
             metrics = _metrics(reader, fields, shape)
-        return file_entry(
+        return parquet_entry(
             metrics,
-            content=DataFileContent.DATA,
+            footer,
             file_path=path,
-            file_format=FileFormat.PARQUET,
-            partition=_partition(reader, fields, shape),
             file_size_in_bytes=size,
+            partition=_partition(reader, fields, shape),
             partition_spec_id=shape.context.spec.spec_id,
-            split_offsets=row_group_offsets(footer),
             sort_order_id=shape.context.sort_order_id,
         )
     finally:
@@ -296,17 +291,11 @@ def _of_extremes(
     reader: ParquetReader, leaf: FileField, part: PartitionField, schema: Schema, kind: IcebergType
 ) -> list[Any] | None:
     """Return the different partition values of a column's extremes, None where unknown."""
-    source = schema.find_type(part.source_id)
-    chunks = chunks_of(reader.file.metadata, leaf)
-    nulls = null_count(chunks)
-    if nulls == reader.file.metadata.num_rows:
-        return [None]
-    bounds = None if isinstance(source, _FLOATS) else extremes(chunks, leaf, source)
-    if bounds is None or nulls is None:
-        return None
-    array = apply_transform(part.transform, source, to_array(source, bounds))
-    different = list(dict.fromkeys(from_array(kind, array)))
-    return [*different, None] if nulls else different
+    footer, source = reader.file.metadata, schema.find_type(part.source_id)
+    known = values_of_extremes(footer, leaf, part, source, kind, is_one_partition=True)
+    if isinstance(source, _FLOATS) and known != [None]:
+        return None  # NaN is none of the extremes
+    return known
 
 
 def _of_first_row(
