@@ -112,6 +112,10 @@ class NamespaceAlreadyExistsError(AlreadyExistsError):
     """The catalog has that namespace already."""
 
 
+class NamespaceNotEmptyError(IcebergError):
+    """A namespace that is to be dropped has tables or namespaces in it."""
+
+
 class FileAlreadyExistsError(AlreadyExistsError):
     """A create-if-absent found the file in place."""
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from iceberg_spark.api.new_table import create
 from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
-from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
+from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import load_catalog as load
-from iceberg_spark.catalog.table_name import TableName, table_name
+from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NamespaceAlreadyExistsError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+)
 from iceberg_spark.maintenance.drop import drop_table
+from iceberg_spark.spec.secrets import check_place
 
 
 class TableCatalog:
-    """A named catalog: creates, loads and drops tables by "namespace.table"."""
+    """A named catalog of tables, each called "namespace.table" or by the tuple of these."""
 
     __slots__ = ("_catalog",)
 
@@ -42,7 +50,10 @@ class TableCatalog:
         sort_order: Sequence[str] | str = (),
         properties: Mapping[str, str] | None = None,
     ) -> Table:
-        """Create an empty table, as `iceberg_spark.create_table` does."""
+        """Create an empty table, as `iceberg_spark.create_table` does.
+
+        Raises TableAlreadyExistsError, NoSuchNamespaceError.
+        """
         made = properties or {}
         return create(self._catalog, table_name(identifier), schema, partition_by, sort_order, made)
 
@@ -58,11 +69,106 @@ class TableCatalog:
         """
         drop_table(self._catalog, table_name(identifier), purge=purge)
 
+    def purge_table(self, identifier: TableName) -> None:
+        """Remove a table and its files: `drop_table(identifier, purge=True)`."""
+        self.drop_table(identifier, purge=True)
+
+    def list_tables(self, namespace: TableName) -> list[Name]:
+        """Return the tables in a namespace, as tuples. Raises NoSuchNamespaceError."""
+        return self._listed.list_tables(_parts(namespace))
+
+    def rename_table(self, from_identifier: TableName, to_identifier: TableName) -> Table:
+        """Give a table another name; its files stay where they are.
+
+        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        """
+        self._listed.rename_table(table_name(from_identifier), table_name(to_identifier))
+        return self.load_table(to_identifier)
+
+    def register_table(self, identifier: TableName, metadata_location: str) -> Table:
+        """Add a table that is there already, at one of its metadata files.
+
+        Raises TableAlreadyExistsError, NoSuchNamespaceError, NoSuchFileError.
+        """
+        name, listed = table_name(identifier), self._listed
+        check_place(metadata_location)
+        read_metadata(self._catalog.io(metadata_location), metadata_location)
+        if not listed.register_table(name, metadata_location):
+            raise TableAlreadyExistsError(f"Table {name} is in catalog '{self.name}' already")
+        return self.load_table(name)
+
+    def list_namespaces(self, parent: TableName = ()) -> list[Name]:
+        """Return the namespaces right below one, as tuples. Raises NoSuchNamespaceError."""
+        return self._listed.list_namespaces(_parts(parent) if parent else ())
+
+    def namespace_exists(self, namespace: TableName) -> bool:
+        """Return whether there is such a namespace."""
+        return self._listed.exists(_parts(namespace))
+
+    def create_namespace(
+        self, namespace: TableName, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a namespace; its property `location` says where its tables go.
+
+        Raises NamespaceAlreadyExistsError.
+        """
+        self._listed.create(_parts(namespace), property_texts(properties or {}))
+
+    def create_namespace_if_not_exists(
+        self, namespace: TableName, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a namespace unless there is one of that name, which stays as it is."""
+        if self.namespace_exists(namespace):
+            return
+        try:
+            self.create_namespace(namespace, properties)
+        except NamespaceAlreadyExistsError:
+            return
+
+    def drop_namespace(self, namespace: TableName) -> None:
+        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        self._listed.drop(_parts(namespace))
+
+    def load_namespace_properties(self, namespace: TableName) -> dict[str, str]:
+        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        return self._listed.properties(_parts(namespace))
+
+    def update_namespace_properties(
+        self,
+        namespace: TableName,
+        removals: Iterable[str] = (),
+        updates: Mapping[str, str] | None = None,
+    ) -> None:
+        """Remove properties of a namespace and set others, at once.
+
+        Raises NoSuchNamespaceError, and InvalidInputError for one that is removed and set.
+        """
+        gone, texts = set(removals), property_texts(updates or {})
+        both = gone & texts.keys()
+        if both:
+            raise InvalidInputError(f"Removed and set at once: {', '.join(sorted(both))}")
+        self._listed.update_properties(_parts(namespace), gone, texts)
+
+    @property
+    def _listed(self) -> Namespaces:
+        found = self._catalog.namespaces
+        if found is None:
+            raise UnsupportedError(f"Catalog '{self.name}' keeps no list of its tables")
+        return found
+
+
+def _parts(namespace: TableName) -> Name:
+    parts = tuple(table_name(namespace).split("."))
+    if not all(parts):
+        raise InvalidInputError(f"'{'.'.join(parts)}' is no namespace: a part of it is empty")
+    return parts
+
 
 def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
-    `type` is `filesystem` (or `hadoop`: tables below `warehouse`) or `memory`; configuration is
-    PyIceberg's (.pyiceberg.yaml, PYICEBERG_CATALOG__NAME__...). Raises InvalidInputError.
+    `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `sql` (or `jdbc`: a database
+    at `uri`) or `memory`; configuration is PyIceberg's (.pyiceberg.yaml,
+    PYICEBERG_CATALOG__NAME__...). `local` needs none. Raises InvalidInputError.
     """
     return TableCatalog(load(name, **properties))

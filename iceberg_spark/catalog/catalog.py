@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.requirements import TableRequirement
 from iceberg_spark.spec.updates import TableUpdate
+
+Name: TypeAlias = tuple[str, ...]
+"""The parts of a namespace's or a table's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,11 @@ class Catalog(Protocol):
     @property
     def properties(self) -> Mapping[str, str]:
         """What it was made from (may hold secrets: never print)."""
+        ...
+
+    @property
+    def namespaces(self) -> Namespaces | None:
+        """The list of its tables; None where it keeps none."""
         ...
 
     def io(self, location: str) -> FileIO:
@@ -77,4 +85,52 @@ class Catalog(Protocol):
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Remove the table from the catalog; with `purge` its files too."""
+        ...
+
+
+class Namespaces(Protocol):
+    """The list of its tables that a catalog keeps; names are tuples of texts."""
+
+    def list_namespaces(self, parent: Name) -> list[Name]:
+        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        ...
+
+    def exists(self, namespace: Name) -> bool:
+        """Return whether there is such a namespace."""
+        ...
+
+    def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
+        """Create a namespace. Raises NamespaceAlreadyExistsError."""
+        ...
+
+    def drop(self, namespace: Name) -> None:
+        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        ...
+
+    def properties(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        ...
+
+    def update_properties(
+        self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
+    ) -> None:
+        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        ...
+
+    def list_tables(self, namespace: Name) -> list[Name]:
+        """Return the tables in a namespace. Raises NoSuchNamespaceError."""
+        ...
+
+    def rename_table(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name; its files stay.
+
+        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        """
+        ...
+
+    def register_table(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table that is there, at one of its metadata files; False where the name is taken.
+
+        Raises NoSuchNamespaceError.
+        """
         ...

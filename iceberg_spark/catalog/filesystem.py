@@ -90,6 +90,11 @@ class FileSystemCatalog:
         """What it was made from (may hold secrets: never print)."""
         return MappingProxyType(self._properties)
 
+    @property
+    def namespaces(self) -> None:
+        """No list of tables is kept."""
+        return
+
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
         """Return storage for files of a table at this location."""
         return self._io

@@ -7,32 +7,51 @@ from collections.abc import Callable, Mapping
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
+from iceberg_spark.catalog.local_default import LOCAL_CATALOG, local_properties
 from iceberg_spark.catalog.memory import MemoryCatalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
+from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
+from iceberg_spark.spec.secrets import is_secret
 
 DEFAULT_CATALOG = "default"
 TYPE = "type"
 URI = "uri"
+IMPLEMENTATION = "catalog-impl"
 
 _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "filesystem": FileSystemCatalog,
     "hadoop": FileSystemCatalog,
     "memory": MemoryCatalog,
+    "sql": sql_catalog,
+    "jdbc": sql_catalog,
 }
-_LATER = ("rest", "sql", "hive", "glue", "dynamodb", "bigquery", "in-memory")
+_LATER = ("rest", "hive", "glue", "dynamodb", "bigquery", "in-memory")
+_JAVAS = {
+    "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
+    "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
+    "org.apache.iceberg.rest.RESTCatalog": "rest",
+    "org.apache.iceberg.hive.HiveCatalog": "hive",
+    "org.apache.iceberg.aws.glue.GlueCatalog": "glue",
+}
+"""Java's classes as `catalog-impl` names them."""
 
 
 def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
-    `type` is `filesystem` (or `hadoop`: tables below `warehouse`) or `memory`. Raises
-    InvalidInputError for an unknown type, UnsupportedError for PyIceberg's other ones.
+    `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `sql` (or `jdbc`: a database
+    at `uri`) or `memory`. `local` needs no configuration: SQLite and a warehouse in the user's
+    data folder. Raises InvalidInputError for an unknown type, UnsupportedError for PyIceberg's
+    other ones.
     """
     called = name or DEFAULT_CATALOG
-    every = {**configured(called), **property_texts(properties)}
+    given = property_texts(properties)
+    every = {**_configured(called, given), **given}
+    if called == LOCAL_CATALOG and not {TYPE, URI, IMPLEMENTATION} & every.keys():
+        every = {**local_properties(), **every}
     kind = every.get(TYPE, "").lower() or _kind_by_properties(called, every)
     if kind in _LATER:
         raise UnsupportedError(
@@ -46,7 +65,23 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     return _KINDS[kind](called, every)
 
 
+def _configured(name: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return what is configured, without its secrets where another server's `uri` is given."""
+    found = configured(name)
+    if given.get(URI, found.get(URI)) == found.get(URI):
+        return found
+    return {key: value for key, value in found.items() if not is_secret(key, value)}
+
+
 def _kind_by_properties(name: str, properties: Mapping[str, str]) -> str:
+    if IMPLEMENTATION in properties:
+        kind = _JAVAS.get(properties[IMPLEMENTATION])
+        if kind is None:
+            raise UnsupportedError(
+                f"Catalog '{name}' has {IMPLEMENTATION} {properties[IMPLEMENTATION]}: give its "
+                f"type instead; known are {', '.join(_JAVAS)}"
+            )
+        return kind
     uri = properties.get(URI, "")
     if uri.startswith(("http://", "https://")):
         return "rest"

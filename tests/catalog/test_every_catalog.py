@@ -11,6 +11,7 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.memory import MemoryCatalog
 from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.errors import (
     CommitFailedException,
     NoSuchTableError,
@@ -26,7 +27,7 @@ from iceberg_spark.spec.updates import SetProperties, TableUpdate
 SCHEMA = Schema(NestedField(1, "id", LongType()))
 
 
-@pytest.fixture(params=["local", "file-uri", "memory-store", "memory-catalog"])
+@pytest.fixture(params=["local", "file-uri", "memory-store", "memory-catalog", "sqlite"])
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
     unique = uuid.uuid4().hex
     match request.param:
@@ -36,6 +37,12 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
             return FileSystemCatalog("c", {"warehouse": f"file:{tmp_path}"})
         case "memory-store":
             return FileSystemCatalog("c", {"warehouse": f"memory://{unique}"})
+        case "sqlite":
+            made = sql_catalog(
+                "c", {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"{tmp_path}"}
+            )
+            made.namespaces.create(("db",), {})
+            return made
         case _:
             return MemoryCatalog(unique, {"warehouse": f"file://{tmp_path}"})
 

@@ -11,9 +11,20 @@ from benchmarks.stress_history import check_history, table_rows
 from benchmarks.stress_log import BEGAN, CONFLICT, DONE, Change, Told
 
 
+@pytest.fixture(params=["folder", "database"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the processes call their table: its location, or its name in a catalog."""
+    if request.param == "folder":
+        return str(tmp_path / "t")
+    monkeypatch.setenv("PYICEBERG_CATALOG__STRESS__URI", f"sqlite:///{tmp_path}/c.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__STRESS__WAREHOUSE", str(tmp_path / "wh"))
+    ice.load_catalog("stress").create_namespace("db")
+    return "stress.db.t"
+
+
 @pytest.mark.slow
-def test_killed_processes_leave_what_the_history_says(tmp_path: Path) -> None:
-    location, logs = str(tmp_path / "t"), tmp_path / "logs"
+def test_killed_processes_leave_what_the_history_says(place: str, tmp_path: Path) -> None:
+    location, logs = place, tmp_path / "logs"
     logs.mkdir()
     make_table(location)
     outcome = stress(location, logs, seconds=6, processes=8, samples=6)

@@ -35,7 +35,7 @@ def test_the_memory_catalog_is_shipped():
 
 @pytest.mark.parametrize(
     "properties",
-    [{"type": "rest"}, {"uri": "https://x"}, {"uri": "sqlite:///x"}, {"type": "hive"}],
+    [{"type": "rest"}, {"uri": "https://x"}, {"uri": "thrift://x"}, {"type": "hive"}],
 )
 def test_catalogs_that_are_not_there_yet_are_named(properties: dict[str, str]):
     with pytest.raises(UnsupportedError, match="not supported yet"):

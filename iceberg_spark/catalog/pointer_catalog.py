@@ -1,0 +1,284 @@
+"""Tables of a catalog that keeps one pointer for each: where its newest metadata file is.
+
+A commit writes a metadata file of a new name and moves the pointer from the file that it was made
+for to the new one, which one of several writers can (Java: BaseMetastoreTableOperations).
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Protocol
+
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from iceberg_spark.catalog.catalog import LoadedTable, Namespaces
+from iceberg_spark.catalog.metadata_file import (
+    codec_of,
+    digest_of,
+    encode_metadata,
+    load_version,
+    metadata_location,
+    number_of,
+    numbered_name,
+)
+from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
+from iceberg_spark.catalog.new_version import unknown
+from iceberg_spark.catalog.purge import check_purge, files_to_purge
+from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CorruptFileError,
+    IcebergError,
+    NoSuchFileError,
+    NoSuchTableError,
+    StorageError,
+    TableAlreadyExistsError,
+)
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
+from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.check_requirements import check
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.secrets import check_place
+from iceberg_spark.spec.updates import TableUpdate
+
+_TRIES = 4
+"""How often a move is asked for whose answer is lost, and a file that was just replaced read."""
+_LONGEST_PAUSE = 5.0  # seconds
+
+
+class Pointers(Protocol):
+    """Where the newest metadata file of each table is.
+
+    A StorageError leaves open whether a move was made; every other IcebergError is a refusal.
+    """
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a table's newest metadata file is; None: there is no such table."""
+        ...
+
+    def insert(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table; False where the name is taken."""
+        ...
+
+    def move(self, identifier: str, before: str, after: str) -> bool:
+        """Move a table's pointer; False where it isn't at `before`."""
+        ...
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a table; False where there is none."""
+        ...
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new table of that name goes."""
+        ...
+
+
+class PointerCatalog:
+    """Loads, commits and drops by the pointers of a store."""
+
+    __slots__ = ("_io", "_made_by", "_name", "_namespaces", "_pointers", "_properties")
+
+    def __init__(
+        self,
+        name: str,
+        properties: Mapping[str, str],
+        pointers: Pointers,
+        namespaces: Namespaces,
+        made_by: Callable[[str, dict[str, str]], PointerCatalog],
+    ) -> None:
+        """`made_by` makes the catalog anew in another process."""
+        self._name = name
+        self._properties = dict(properties)
+        self._pointers = pointers
+        self._namespaces = namespaces
+        self._made_by = made_by
+        self._io = open_storage(self._properties)
+
+    def __reduce__(self) -> tuple[Callable[..., PointerCatalog], tuple[str, dict[str, str]]]:
+        return self._made_by, (self._name, self._properties)
+
+    def __repr__(self) -> str:
+        return f"{type(self._pointers).__name__}({self._name})"
+
+    @property
+    def name(self) -> str:
+        """The catalog's name."""
+        return self._name
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What it was made from (may hold secrets: never print)."""
+        return MappingProxyType(self._properties)
+
+    @property
+    def namespaces(self) -> Namespaces:
+        """The list of the catalog's tables."""
+        return self._namespaces
+
+    def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
+        """Return storage for files of a new table at this location."""
+        return self._io
+
+    def location_of(self, identifier: str) -> str:
+        """Return where a new table of that name goes."""
+        if location.is_absolute(identifier):
+            return identifier.rstrip("/")
+        return self._pointers.default_location(identifier)
+
+    def load(self, identifier: str) -> LoadedTable:
+        """Return the newest committed metadata.
+
+        Raises NoSuchTableError, StorageError, CorruptFileError (also where the file is missing
+        that the catalog names: then the table is broken, not absent).
+        """
+        path = self._find(identifier)
+        for _ in range(_TRIES):
+            try:
+                return load_version(self._io, identifier, path)
+            except NoSuchFileError:  # deleted after a later commit, or lost: look again
+                before, path = path, self._find(identifier)
+                if path == before:
+                    break
+        raise CorruptFileError(
+            f"Table {identifier} of catalog '{self._name}' is at {path}, and there is no such file"
+        )
+
+    def _find(self, identifier: str) -> str:
+        path = self._pointers.find(identifier)
+        if path is None:
+            raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}'")
+        return path
+
+    def table_exists(self, identifier: str) -> bool:
+        """Return whether there is a table."""
+        return self._pointers.find(identifier) is not None
+
+    def commit(
+        self,
+        identifier: str,
+        requirements: Iterable[TableRequirement],
+        updates: Iterable[TableUpdate],
+        base: LoadedTable | None,
+    ) -> LoadedTable:
+        """Check requirements, apply updates, and move the pointer from `base` to a new file."""
+        if base is None:
+            return self._create(identifier, tuple(requirements), tuple(updates))
+        before = self._find(identifier)
+        if before != base.metadata_location:
+            raise self._overtaken(identifier, base, before)
+        check(base.metadata, requirements)
+        now_ms = max(int(time.time() * 1000), base.metadata.last_updated_ms)
+        metadata = with_log(apply(base.metadata, updates, now_ms=now_ms), base)
+        version = (number_of(location.name(before)) or 0) + 1
+        made = self._write(identifier, metadata, version)
+        self._settle(
+            made, base, lambda: self._pointers.move(identifier, before, made.metadata_location)
+        )
+        with suppress(Exception):  # it has landed: no failure from here on is the commit's
+            delete_dropped(self._io, base, made)
+        return made
+
+    def _create(
+        self,
+        identifier: str,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+    ) -> LoadedTable:
+        if self._pointers.find(identifier) is not None:
+            raise self._taken(identifier)
+        check(None, requirements)
+        metadata = apply(None, updates, now_ms=int(time.time() * 1000))
+        check_place(metadata.location)
+        made = self._write(identifier, metadata, 0)
+        self._settle(made, None, lambda: self._pointers.insert(identifier, made.metadata_location))
+        return made
+
+    def _write(self, identifier: str, metadata: TableMetadata, version: int) -> LoadedTable:
+        codec = codec_of(metadata.properties)
+        path = metadata_location(metadata, numbered_name(version, str(uuid.uuid4()), codec))
+        data = encode_metadata(metadata, codec)
+        self._io.create_if_absent(path, data)
+        io = table_io(self._io, metadata, path)
+        return LoadedTable(identifier, metadata, path, io, digest_of(data))
+
+    def _settle(self, made: LoadedTable, base: LoadedTable | None, ask: Callable[[], bool]) -> None:
+        """Move the pointer; where an answer is lost ask again, for only one move can be made.
+
+        The file's name is this commit's alone. So a second move says no where the first was made
+        or another commit won, and the newest log tells which.
+        """
+        pauses = wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE)
+        asking = Retrying(
+            retry=retry_if_exception_type(StorageError),
+            stop=stop_after_attempt(_TRIES),
+            wait=pauses,
+            reraise=True,
+        )
+        try:
+            landed = asking(ask) or (_asked_again(asking) and self._has_landed(made, base))
+        except IcebergError as error:
+            if isinstance(error, StorageError) or _asked_again(asking):
+                raise unknown(made.metadata_location, error) from error
+            self._forget(made)
+            raise
+        if landed:
+            return
+        self._forget(made)
+        identifier = made.identifier
+        if base is None:
+            raise self._taken(identifier)
+        raise self._overtaken(identifier, base, self._find(identifier))
+
+    def _forget(self, made: LoadedTable) -> None:
+        with suppress(IcebergError):  # left to orphan removal: nothing names it
+            self._io.delete(made.metadata_location)
+
+    def _has_landed(self, made: LoadedTable, base: LoadedTable | None) -> bool:
+        """Tell from the newest metadata whether a move was made. Raises StorageError: unclear."""
+        identifier = made.identifier
+        path = self._pointers.find(identifier)
+        if path is None or path == made.metadata_location:
+            return path is not None
+        newest = load_version(self._io, identifier, path).metadata
+        if base is None:
+            return newest.table_uuid == made.metadata.table_uuid
+        files = [entry.metadata_file for entry in newest.metadata_log] + [path]
+        if base.metadata_location not in files:
+            raise StorageError(f"The log of {path} does not reach back to {base.metadata_location}")
+        return files[files.index(base.metadata_location) + 1] == made.metadata_location
+
+    def _taken(self, identifier: str) -> TableAlreadyExistsError:
+        return TableAlreadyExistsError(f"Table {identifier} is in catalog '{self._name}' already")
+
+    def _overtaken(self, identifier: str, base: LoadedTable, now: str) -> CommitFailedException:
+        return CommitFailedException(
+            f"{identifier} was changed by another commit: it is at {now} now, this commit was "
+            f"made for {base.metadata_location}"
+        )
+
+    def drop_table(self, identifier: str, purge: bool = False) -> None:
+        """Forget the table; with `purge` remove its data and metadata (`files_to_purge`)."""
+        found = self.load(identifier) if purge else None
+        if found is not None:
+            check_purge(found)
+        if not self._pointers.remove(identifier):
+            raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}' to drop")
+        if found is not None:
+            home = found.metadata.location
+            self._io.delete_many(files_to_purge(self._io, found, home))
+
+
+def _asked_again(asking: Retrying) -> bool:
+    return int(asking.statistics["attempt_number"]) > 1

@@ -1,0 +1,319 @@
+"""A catalog in a database, in the tables of Java's JdbcCatalog and PyIceberg's SqlCatalog."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.catalog.sql_tables import TABLE_TYPE, SqlTables, property_rows, table_rows
+from iceberg_spark.catalog.sql_url import database_url, engine_of
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from iceberg_spark.io import location
+from iceberg_spark.lazy import LazyModule
+
+sqlalchemy = LazyModule("sqlalchemy")
+
+WAREHOUSE = "warehouse"
+_LOCATION = "location"
+_EXISTS = "exists"
+"""The property that a namespace has besides a user's, for it is its properties' rows."""
+
+
+def sql_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
+    """Return a catalog in the database at the property `uri`; nothing is connected to yet.
+
+    Raises InvalidInputError, UnsupportedError (what the database needs is not installed).
+    """
+    makes = properties.get("init_catalog_tables", "true").lower() != "false"
+    tables = SqlTables(engine_of(database_url(properties)), makes_tables=makes)
+    namespaces = SqlNamespaces(name, tables)
+    pointers = SqlCatalog(name, properties.get(WAREHOUSE), tables, namespaces)
+    return PointerCatalog(name, properties, pointers, namespaces, sql_catalog)
+
+
+def split(identifier: str) -> tuple[str, str]:
+    """Return a table's namespace and name, both as the database has them."""
+    namespace, _, name = identifier.rpartition(".")
+    if not namespace or not name:
+        raise InvalidInputError(f"'{identifier}' is not namespace.table")
+    return namespace, name
+
+
+class SqlCatalog:
+    """A row for each table says where its newest metadata file is."""
+
+    __slots__ = ("_name", "_namespaces", "_tables", "_warehouse")
+
+    def __init__(
+        self, name: str, warehouse: str | None, tables: SqlTables, namespaces: SqlNamespaces
+    ) -> None:
+        self._name = name
+        self._warehouse = warehouse
+        self._tables = tables
+        self._namespaces = namespaces
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a table's newest metadata file is; None: there is no such table."""
+        with self._tables.transaction() as connection:
+            rows = table_rows()
+            asked = sqlalchemy.select(rows.c.metadata_location).where(*self._of(identifier))
+            found: str | None = connection.execute(asked).scalar()
+            return found
+
+    def insert(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table; False where a table or view has its name. Raises NoSuchNamespaceError."""
+        return self._namespaces.register_table(identifier, metadata_location)
+
+    def move(self, identifier: str, before: str, after: str) -> bool:
+        """Move a table's pointer; False where it isn't at `before`."""
+        with self._tables.transaction() as connection:
+            rows = table_rows()
+            moved = connection.execute(
+                sqlalchemy.update(rows)
+                .where(*self._of(identifier), rows.c.metadata_location == before)
+                .values(metadata_location=after, previous_metadata_location=before)
+            )
+            return bool(moved.rowcount == 1)
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a table; False where there is none."""
+        with self._tables.transaction() as connection:
+            removed = sqlalchemy.delete(table_rows()).where(*self._of(identifier))
+            return bool(connection.execute(removed).rowcount == 1)
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new table goes: below its namespace's `location`, or the warehouse."""
+        namespace, name = split(identifier)
+        with self._tables.transaction() as connection:
+            self._namespaces.check(connection, namespace)
+            home = self._namespaces.read(connection, namespace).get(_LOCATION)
+        if home:
+            return location.join(home.rstrip("/"), name)
+        if not self._warehouse:
+            raise InvalidInputError(
+                f"Catalog '{self._name}' has no property {WAREHOUSE}, nor has namespace "
+                f"{namespace} a location: one of them says where new tables go"
+            )
+        return location.join(location.absolute(self._warehouse), *namespace.split("."), name)
+
+    def _of(self, identifier: str) -> tuple[Any, ...]:
+        return rows_of(self._tables, self._name, *split(identifier))
+
+
+def rows_of(tables: SqlTables, catalog: str, namespace: str, name: str | None) -> tuple[Any, ...]:
+    """Return the conditions of a table's row, or of those of all tables in a namespace.
+
+    Asked within a transaction. A row without type is a table: older writers say none.
+    """
+    rows = table_rows()
+    asked = [rows.c.catalog_name == catalog, rows.c.table_namespace == namespace]
+    if name is not None:
+        asked.append(rows.c.table_name == name)
+    if tables.typed:
+        kind = rows.c.iceberg_type
+        asked.append(sqlalchemy.or_(kind == TABLE_TYPE, kind.is_(None)))
+    return tuple(asked)
+
+
+class SqlNamespaces:
+    """Namespaces are those that have properties, and those that tables are in."""
+
+    __slots__ = ("_name", "_tables")
+
+    def __init__(self, name: str, tables: SqlTables) -> None:
+        self._name = name
+        self._tables = tables
+
+    def list_namespaces(self, parent: Name) -> list[Name]:
+        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        with self._tables.transaction() as connection:
+            if parent:
+                self.check(connection, ".".join(parent))
+            names = self._names(connection)
+        depth = len(parent)
+        below = {
+            tuple(parts[: depth + 1])
+            for parts in (name.split(".") for name in names)
+            if tuple(parts[:depth]) == parent and len(parts) > depth
+        }
+        return sorted(below)
+
+    def exists(self, namespace: Name) -> bool:
+        """Return whether there is such a namespace, or one below it."""
+        with self._tables.transaction() as connection:
+            return self._is_there(connection, ".".join(namespace))
+
+    def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
+        """Create a namespace. Raises NamespaceAlreadyExistsError."""
+        name = ".".join(namespace)
+        try:
+            with self._tables.transaction() as connection:
+                if self._is_there(connection, name):
+                    raise self._taken(name)
+                self._write(connection, name, {_EXISTS: "true", **properties})
+        except sqlalchemy.exc.IntegrityError as error:
+            raise self._taken(name) from error
+
+    def _taken(self, name: str) -> NamespaceAlreadyExistsError:
+        return NamespaceAlreadyExistsError(f"Namespace {name} is in catalog '{self._name}' already")
+
+    def drop(self, namespace: Name) -> None:
+        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        name = ".".join(namespace)
+        with self._tables.transaction() as connection:
+            self.check(connection, name)
+            rows = table_rows()
+            inside = connection.execute(
+                sqlalchemy.select(rows.c.table_name).where(
+                    rows.c.catalog_name == self._name, rows.c.table_namespace == name
+                )
+            ).scalar()
+            below = next((n for n in self._names(connection) if n.startswith(f"{name}.")), None)
+            if inside is not None or below is not None:
+                what = f"table {inside}" if inside is not None else f"namespace {below}"
+                raise NamespaceNotEmptyError(f"Namespace {name} is not empty: it has {what}")
+            connection.execute(sqlalchemy.delete(property_rows()).where(*self._of(name)))
+
+    def properties(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        name = ".".join(namespace)
+        with self._tables.transaction() as connection:
+            self.check(connection, name)
+            found = self.read(connection, name)
+        found.pop(_EXISTS, None)
+        return found
+
+    def update_properties(
+        self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
+    ) -> None:
+        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        name = ".".join(namespace)
+        with self._tables.transaction() as connection:
+            self.check(connection, name)
+            rows = property_rows()
+            gone = {*removals, *updates} - {_EXISTS}
+            connection.execute(
+                sqlalchemy.delete(rows).where(*self._of(name), rows.c.property_key.in_(gone))
+            )
+            kept = {} if _EXISTS in self.read(connection, name) else {_EXISTS: "true"}
+            self._write(connection, name, {**kept, **updates})
+
+    def list_tables(self, namespace: Name) -> list[Name]:
+        """Return the tables in a namespace. Raises NoSuchNamespaceError."""
+        name = ".".join(namespace)
+        with self._tables.transaction() as connection:
+            self.check(connection, name)
+            asked = rows_of(self._tables, self._name, name, None)
+            found = connection.execute(
+                sqlalchemy.select(table_rows().c.table_name).where(*asked)
+            ).scalars()
+            return sorted((*namespace, table) for table in found)
+
+    def rename_table(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name; its files stay.
+
+        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        """
+        namespace, name = split(new_identifier)
+        try:
+            with self._tables.transaction() as connection:
+                self.check(connection, namespace)
+                asked = rows_of(self._tables, self._name, *split(identifier))
+                renamed = connection.execute(
+                    sqlalchemy.update(table_rows())
+                    .where(*asked)
+                    .values(table_namespace=namespace, table_name=name)
+                )
+                if renamed.rowcount != 1:
+                    raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}'")
+        except sqlalchemy.exc.IntegrityError as error:
+            raise TableAlreadyExistsError(
+                f"{new_identifier} is in catalog '{self._name}' already"
+            ) from error
+
+    def register_table(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table's row; False where a table or view has its name.
+
+        Raises NoSuchNamespaceError.
+        """
+        namespace, name = split(identifier)
+        row = {
+            "catalog_name": self._name,
+            "table_namespace": namespace,
+            "table_name": name,
+            "metadata_location": metadata_location,
+        }
+        try:
+            with self._tables.transaction() as connection:
+                self.check(connection, namespace)
+                if self._tables.typed:
+                    row["iceberg_type"] = TABLE_TYPE
+                connection.execute(sqlalchemy.insert(table_rows()).values(row))
+        except sqlalchemy.exc.IntegrityError:
+            return False
+        return True
+
+    def check(self, connection: Any, name: str) -> None:
+        """Raise NoSuchNamespaceError unless there is such a namespace."""
+        if not self._is_there(connection, name):
+            raise NoSuchNamespaceError(
+                f"No namespace {name} in catalog '{self._name}': "
+                f"load_catalog('{self._name}').create_namespace('{name}') makes it"
+            )
+
+    def read(self, connection: Any, name: str) -> dict[str, str]:
+        """Return all properties that the database has of a namespace."""
+        rows = property_rows()
+        asked = sqlalchemy.select(rows.c.property_key, rows.c.property_value)
+        return dict(iter(connection.execute(asked.where(*self._of(name)))))
+
+    def _write(self, connection: Any, name: str, properties: Mapping[str, str]) -> None:
+        rows = [
+            {
+                "catalog_name": self._name,
+                "namespace": name,
+                "property_key": key,
+                "property_value": value,
+            }
+            for key, value in properties.items()
+        ]
+        if rows:
+            connection.execute(sqlalchemy.insert(property_rows()), rows)
+
+    def _of(self, name: str) -> tuple[Any, ...]:
+        rows = property_rows()
+        return rows.c.catalog_name == self._name, rows.c.namespace == name
+
+    def _is_there(self, connection: Any, name: str) -> bool:
+        below = f"{name}."
+        names = self._names(connection, below)
+        return any(each == name or each.startswith(below) for each in names)
+
+    def _names(self, connection: Any, below: str | None = None) -> Iterable[str]:
+        """Return namespaces that have a property or a table.
+
+        Those that begin with `below` in any case (SQLite's LIKE), and that itself; None for all.
+        """
+        asked = [_names_in(column, self._name, below) for column in _namespace_columns()]
+        return list(connection.execute(sqlalchemy.union(*asked)).scalars())
+
+
+def _namespace_columns() -> tuple[Any, Any]:
+    return table_rows().c.table_namespace, property_rows().c.namespace
+
+
+def _names_in(column: Any, catalog: str, below: str | None) -> Any:
+    asked = sqlalchemy.select(column).where(column.table.c.catalog_name == catalog)
+    if below is None:
+        return asked
+    inside = column.startswith(below, autoescape=True)
+    return asked.where(sqlalchemy.or_(column == below[:-1], inside))

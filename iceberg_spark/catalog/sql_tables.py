@@ -1,0 +1,122 @@
+"""The two tables of a catalog in a database, as Java's JdbcCatalog and PyIceberg have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from iceberg_spark.errors import StorageError, UnsupportedError
+from iceberg_spark.lazy import LazyModule
+
+sqlalchemy = LazyModule("sqlalchemy")
+
+TABLES, NAMESPACES = "iceberg_tables", "iceberg_namespace_properties"
+TABLE_TYPE = "TABLE"
+_NAME, _PLACE = 255, 1000  # characters (Java: JdbcUtil)
+
+
+class SqlTables:
+    """A database with a catalog's tables in it, which are made where they are missing.
+
+    A schema without the column `iceberg_type` (Java: V0) stays as it is; new ones have it (V1).
+    """
+
+    __slots__ = ("_engine", "_makes_tables", "_typed")
+
+    def __init__(self, engine: Any, *, makes_tables: bool) -> None:
+        self._engine = engine
+        self._makes_tables = makes_tables
+        self._typed: bool | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Give a connection in a transaction that is committed at the end.
+
+        Raises StorageError where it can't be told whether what was asked was done, and
+        UnsupportedError for what the database refused.
+        """
+        try:
+            if self._typed is None:
+                self._typed = self._prepared()
+            with self._engine.begin() as connection:
+                yield connection
+        except sqlalchemy.exc.IntegrityError:
+            raise
+        except (
+            sqlalchemy.exc.OperationalError,
+            sqlalchemy.exc.InterfaceError,
+            sqlalchemy.exc.InternalError,
+            sqlalchemy.exc.TimeoutError,
+            sqlalchemy.exc.PendingRollbackError,
+        ) as error:
+            raise StorageError(f"The catalog's database failed: {_said(error)}") from error
+        except sqlalchemy.exc.DBAPIError as error:
+            raise UnsupportedError(f"The catalog's database refused: {_said(error)}") from error
+
+    def _prepared(self) -> bool:
+        """Make the tables if they are missing; tell whether tables have types."""
+        if self._lacks_tables():
+            if not self._makes_tables:
+                raise UnsupportedError(
+                    f"The database has no tables {TABLES} and {NAMESPACES}, and "
+                    "init_catalog_tables is false"
+                )
+            try:
+                schema().create_all(self._engine)
+            except sqlalchemy.exc.DBAPIError:
+                if self._lacks_tables():  # else another process made them meanwhile
+                    raise
+        columns = sqlalchemy.inspect(self._engine).get_columns(TABLES)
+        return "iceberg_type" in {each["name"] for each in columns}
+
+    def _lacks_tables(self) -> bool:
+        inspected = sqlalchemy.inspect(self._engine)
+        return not all(inspected.has_table(name) for name in (TABLES, NAMESPACES))
+
+    @property
+    def typed(self) -> bool:
+        """Whether rows say if they are tables or views; known within a transaction."""
+        return bool(self._typed)
+
+
+def _said(error: Any) -> str:
+    said = getattr(error, "orig", None) or error
+    return " ".join(str(said).split())
+
+
+@cache
+def schema() -> Any:
+    """Return SQLAlchemy's description of both tables (Java: JdbcUtil, V1)."""
+    text, column = sqlalchemy.String, sqlalchemy.Column
+    described = sqlalchemy.MetaData()
+    sqlalchemy.Table(
+        TABLES,
+        described,
+        column("catalog_name", text(_NAME), primary_key=True),
+        column("table_namespace", text(_NAME), primary_key=True),
+        column("table_name", text(_NAME), primary_key=True),
+        column("metadata_location", text(_PLACE)),
+        column("previous_metadata_location", text(_PLACE)),
+        column("iceberg_type", text(5)),
+    )
+    sqlalchemy.Table(
+        NAMESPACES,
+        described,
+        column("catalog_name", text(_NAME), primary_key=True),
+        column("namespace", text(_NAME), primary_key=True),
+        column("property_key", text(_NAME), primary_key=True),
+        column("property_value", text(_PLACE)),
+    )
+    return described
+
+
+def table_rows() -> Any:
+    """Return the table that has a row for each table and view."""
+    return schema().tables[TABLES]
+
+
+def property_rows() -> Any:
+    """Return the table that has a row for each property of a namespace."""
+    return schema().tables[NAMESPACES]

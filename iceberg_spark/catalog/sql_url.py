@@ -1,0 +1,88 @@
+"""Databases by their URLs, as PyIceberg and Java spell them, and connections to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.lazy import LazyModule
+
+sqlalchemy = LazyModule("sqlalchemy")
+pool = LazyModule("sqlalchemy.pool")
+
+URI = "uri"
+_JDBC = "jdbc:"
+_JDBC_USER, _JDBC_PASSWORD = "jdbc.user", "jdbc.password"
+_WAIT_FOR_LOCK = 60  # seconds that SQLite waits while another process commits
+
+
+def database_url(properties: Mapping[str, str]) -> Any:
+    """Return SQLAlchemy's URL of a catalog's database.
+
+    Takes `sqlite:////folder/c.db`, `postgresql://user:password@host/db` and Java's
+    `jdbc:sqlite:/folder/c.db`, `jdbc:postgresql://host/db` with `jdbc.user` and `jdbc.password`.
+    Raises InvalidInputError, UnsupportedError (SQLite in memory, which Spark's processes lack;
+    SQLAlchemy not installed).
+    """
+    uri = properties.get(URI, "")
+    if not uri:
+        raise InvalidInputError("A catalog of type sql needs the property uri of its database")
+    try:
+        given = sqlalchemy.make_url(_without_jdbc(uri))
+    except ImportError as error:
+        raise UnsupportedError(
+            "Catalogs in a database need SQLAlchemy: pip install 'iceberg-spark[sql]'"
+        ) from error
+    except sqlalchemy.exc.ArgumentError as error:
+        raise InvalidInputError(
+            "The uri of a catalog in a database is like sqlite:////folder/catalog.db or "
+            "postgresql://user:password@host/database"
+        ) from error
+    if given.get_backend_name() == "sqlite" and given.database in (None, "", ":memory:"):
+        raise UnsupportedError(
+            "A catalog in SQLite's memory is not seen by Spark's other processes: give a file, "
+            "like sqlite:////folder/catalog.db"
+        )
+    query = dict(given.query)
+    user = properties.get(_JDBC_USER) or query.pop("user", None)
+    password = properties.get(_JDBC_PASSWORD) or query.pop("password", None)
+    url = given.set(query=query)
+    if user:
+        url = url.set(username=user)
+    return url.set(password=password) if password else url
+
+
+def _without_jdbc(uri: str) -> str:
+    if not uri.startswith(_JDBC):
+        return uri
+    text = uri[len(_JDBC) :]
+    if text.startswith("sqlite:"):
+        return f"sqlite:///{text[len('sqlite:') :]}"
+    return text
+
+
+def engine_of(url: Any) -> Any:
+    """Return this process's SQLAlchemy engine for a database; it connects when it is used."""
+    return _engine(url.render_as_string(hide_password=False), os.getpid())
+
+
+@lru_cache(maxsize=8)
+def _engine(url: str, process: int) -> Any:  # noqa: ARG001 (connections don't survive a fork)
+    # No parameter is shown in an error. A connection may have died since it was used: ask first.
+    settings: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
+    if url.startswith("sqlite"):
+        settings = {
+            "hide_parameters": True,
+            "poolclass": pool.NullPool,
+            "connect_args": {"timeout": _WAIT_FOR_LOCK},
+        }
+    try:
+        return sqlalchemy.create_engine(url, **settings)
+    except ImportError as error:
+        raise UnsupportedError(
+            f"The driver of this database is not installed ({error}); for Postgres: "
+            "pip install 'iceberg-spark[postgres]' and postgresql:// as the uri's beginning"
+        ) from error
