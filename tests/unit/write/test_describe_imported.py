@@ -216,6 +216,15 @@ def test_rows_of_several_partitions_are_refused(tmp_path: Path, field, values) -
         entry(path, table(field))
 
 
+def test_extremes_of_one_bucket_tell_nothing_of_the_rows_between(tmp_path: Path) -> None:
+    buckets = [(mmh3.hash(n.to_bytes(8, "little")) & 0x7FFFFFFF) % 4 for n in range(20)]
+    between = next(n for n in range(1, 20) if buckets[n] != buckets[0])
+    last = next(n for n in range(between, 20) if buckets[n] == buckets[0])
+    path = put(tmp_path / "f.parquet", {"id": [0, between, last]})
+    with pytest.raises(InvalidInputError, match="its statistics don't tell"):
+        entry(path, table(by(1, "b", BucketTransform(4))))
+
+
 def test_a_partition_that_nothing_tells_is_refused(tmp_path: Path) -> None:
     path = put(tmp_path / "f.parquet", {"s": ["a"]})
     with pytest.raises(InvalidInputError, match="'id'"):
