@@ -14,6 +14,7 @@ import pyarrow as pa
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.reachable import Manifests, unreachable_files
 from iceberg_spark.maintenance.unreachable import NONE, FileKind, FindFiles, Found, left_behind
 from iceberg_spark.spec.apply_updates import apply
@@ -22,8 +23,6 @@ from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.transaction.expire_snapshots import ExpireSnapshots, Expiry, check_known
 
 Table: TypeAlias = Any  # pyarrow ships no types
-_THREADS = 8
-_DELETED_AT_A_TIME = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +142,12 @@ class _Deletion:
 
     def run(self, found: Iterable[Found]) -> None:
         """Delete files as they are found."""
-        with ThreadPoolExecutor(_THREADS) as pool:
+        with ThreadPoolExecutor(EXPIRING.threads) as pool:
             for each in found:
-                for batch in self.taken(each).to_batches(max_chunksize=_DELETED_AT_A_TIME):
+                for batch in self.taken(each).to_batches(max_chunksize=EXPIRING.deleted_at_once):
                     paths = batch.column(0).to_pylist()
                     self.kinds.update(batch.column(1).to_pylist())
-                    shares = [paths[at::_THREADS] for at in range(_THREADS)]
+                    shares = [paths[at :: EXPIRING.threads] for at in range(EXPIRING.threads)]
                     self.refused += chain.from_iterable(pool.map(self._refused, shares))
 
     def taken(self, found: Found) -> Table:

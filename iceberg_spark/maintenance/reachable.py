@@ -21,6 +21,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import limits_of
 from iceberg_spark.io.location import is_local
 from iceberg_spark.io.places import Places
+from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.manifest.live_files import live_files as decoded
 from iceberg_spark.manifest.manifest_list import read_manifest_list_columns, read_manifest_lists
@@ -39,10 +40,6 @@ MANIFESTS = pa.schema(
 )
 """What is kept of each manifest."""
 KEY = "key"
-_THREADS = 8
-_READ_AT_A_TIME = 64
-"""Manifests or lists that are held and decoded together: 8 MB each at most, as Java writes them."""
-_PATHS_AT_A_TIME = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,7 @@ def with_keys(files: Table, places: Places) -> Table:
 
 def live_files(io: FileIO, manifests: Table) -> Iterator[Table]:
     """Yield the live files of manifests as tables of FILES, some manifests' at a time."""
-    for portion in manifests.to_batches(max_chunksize=_READ_AT_A_TIME):
+    for portion in manifests.to_batches(max_chunksize=EXPIRING.manifests_at_once):
         rows = portion.to_pylist()  # one row a manifest
         paths = [row["manifest_path"] for row in rows if _may_have_live_files(row)]
         yield from decoded(_contents(io, paths))
@@ -124,8 +121,8 @@ def _lists(
     io: FileIO, snapshots: Sequence[Snapshot], metadata: TableMetadata, *, missing_is_fine: bool
 ) -> Iterator[Table]:
     """Yield the distinct manifests of some snapshots at a time."""
-    for start in range(0, len(snapshots), _READ_AT_A_TIME):
-        some = snapshots[start : start + _READ_AT_A_TIME]
+    for start in range(0, len(snapshots), EXPIRING.manifests_at_once):
+        some = snapshots[start : start + EXPIRING.manifests_at_once]
         inline = [one for one in some if one.manifest_list is None]  # format version 1
         paths = [one.manifest_list for one in some if one.manifest_list is not None]
         contents = _contents(io, paths, missing_is_fine=missing_is_fine)
@@ -153,7 +150,7 @@ def _contents(
     if all(map(is_local, paths)):
         found: Iterable[bytes | None] = map(read, paths)
     else:
-        with ThreadPoolExecutor(_THREADS) as pool:
+        with ThreadPoolExecutor(EXPIRING.threads) as pool:
             found = list(pool.map(read, paths))
     for path, data in zip(paths, found, strict=True):
         if data is not None:
@@ -183,7 +180,7 @@ def _portions(tables: Iterable[Table]) -> Iterator[Any]:
     for table in tables:
         held += table.column("file_path").chunks
         count += table.num_rows
-        if count >= _PATHS_AT_A_TIME:
+        if count >= EXPIRING.paths_at_once:
             yield pa.concat_arrays(held)
             held, count = [], 0
     if count:

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.limits import REWRITING
 from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.jobs import job_results
 from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.uncommitted_files import remove_aborted
-
-_MOST_TASKS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ def runner(session: SparkSession) -> Runner:
     def run(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> list[DataFile]:
         if not tasks:
             return []
-        count = min(len(tasks), _MOST_TASKS)
+        count = min(len(tasks), REWRITING.most_tasks)
         groups = [tuple(tasks[at::count]) for at in range(count)]
         try:
             made = job_results(session, groups, _Rewrite(work).files)

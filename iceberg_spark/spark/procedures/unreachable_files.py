@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.io.storage import open_storage
+from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.reachable import (
     KEY,
     MANIFESTS,
@@ -28,12 +29,8 @@ from iceberg_spark.spark.session.active_session import active_session
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
-MANY_FILES = 2_000_000
-"""From here on an active session is used: the paths are some 400 MB then."""
 
 _FILES_DDL = "file_path string, content int, key string"
-_MANIFESTS_A_TASK = 32
-_ROWS_AT_A_TIME = 50_000
 
 
 def where_it_pays(spark: SparkSession | None) -> FindFiles:
@@ -41,7 +38,7 @@ def where_it_pays(spark: SparkSession | None) -> FindFiles:
 
     def find(io: FileIO, manifests: Manifests) -> Iterable[Table]:
         session = spark
-        if session is None and manifests.most_files >= MANY_FILES:
+        if session is None and manifests.most_files >= EXPIRING.spark_from_files:
             session = active_session()
         if session is None:
             return (unreachable_files(io, manifests),)
@@ -71,13 +68,13 @@ def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) 
     used = _live(spark, io, manifests.kept).select(KEY)
     left = gone.dropDuplicates([KEY]).join(used, KEY, "left_anti")
     rows = left.select("file_path", "content").toLocalIterator()
-    while portion := tuple(islice(rows, _ROWS_AT_A_TIME)):
+    while portion := tuple(islice(rows, EXPIRING.rows_at_once)):
         paths, contents = zip(*portion, strict=True)
         yield pa.table([pa.array(paths, pa.string()), pa.array(contents, pa.int32())], FILES.names)
 
 
 def _live(spark: SparkSession, io: FileIO, manifests: Table) -> DataFrame:
-    tasks = -(-manifests.num_rows // _MANIFESTS_A_TASK)
+    tasks = -(-manifests.num_rows // EXPIRING.task_manifests)
     rows = manifests.to_pylist()
     return job_rows(
         spark, [rows[at::tasks] for at in range(tasks)], _ReadLive(io.properties).rows, _FILES_DDL
