@@ -9,6 +9,7 @@ for another table. So footers do.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,7 +38,25 @@ def unproven(
     `exact_names` it is told all the same.
     """
     proof = _Proof(leaves, by_id, exact_names)
-    return tuple(sorted(one.field_id for one in wanted if not proof.holds(fields, one, top=True)))
+    level = _Level.of(fields)
+    return tuple(sorted(one.field_id for one in wanted if not proof.holds(level, one, top=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The columns of a file, or the fields of a struct in it, by id and by name in lower case."""
+
+    by_id: Mapping[int | None, list[FileField]]
+    by_name: Mapping[str, list[FileField]]
+
+    @staticmethod
+    def of(fields: Sequence[FileField]) -> _Level:
+        by_id = defaultdict[int | None, list[FileField]](list)
+        by_name = defaultdict[str, list[FileField]](list)
+        for one in fields:
+            by_id[one.mapped_id if one.own_id is None else one.own_id].append(one)
+            by_name[one.name.lower()].append(one)
+        return _Level(by_id, by_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +65,10 @@ class _Proof:
     by_id: bool
     exact_names: bool
 
-    def holds(self, fields: Sequence[FileField], wanted: t.NestedField, *, top: bool) -> bool:
-        of_id = [one for one in fields if wanted.field_id in (one.own_id, one.mapped_id)]
+    def holds(self, level: _Level, wanted: t.NestedField, *, top: bool) -> bool:
+        of_id = level.by_id.get(wanted.field_id, [])
         if self.by_id:
-            name = wanted.name.lower()
-            of_name = [one for one in fields if one.name.lower() == name]
+            of_name = level.by_name.get(wanted.name.lower(), [])
             plain = top and not t.child_fields(wanted.field_type) and not self.exact_names
             if not of_name and (plain or not of_id):
                 return True
@@ -61,9 +79,10 @@ class _Proof:
     def _inside(self, found: FileField, wanted: t.IcebergType) -> bool:
         match wanted:
             case t.StructType(fields=children):
-                return pt.is_struct(found.kind) and all(
-                    self.holds(found.children, child, top=False) for child in children
-                )
+                if not pt.is_struct(found.kind):
+                    return False
+                inner = _Level.of(found.children)
+                return all(self.holds(inner, child, top=False) for child in children)
             case t.ListType(element_type=kind):
                 return is_list(found.kind) and self._inside(found.children[0], kind)
             case t.MapType(key_type=key, value_type=value):
