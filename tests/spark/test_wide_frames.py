@@ -63,6 +63,7 @@ def round_trips(
     """Return how many round trips each verb took."""
     table, found = wide_table(folder, columns, mode), {}
     first, source = rows(spark, 0, 20, columns), rows(spark, 18, 24, columns)
+    changes = rows(spark, 30, 40, columns)
 
     @contextmanager
     def step(name: str) -> Iterator[None]:
@@ -84,12 +85,14 @@ def round_trips(
         merge = merge.when_matched_update({"`v 2`": "'x'"})
         merge = merge.when_not_matched_insert({"id": "s.id", "`v 3`": "1.5"})
         merge.when_not_matched_by_source_update({"`v 1`": "-7"}, condition="t.id = 7").execute()
+    with step("upsert"):
+        table.upsert(changes, keys=["id"])
     with step("read"):
         frame = table.scan().to_df(spark)
     with step("read with places"):
         table.scan(metadata_columns=("_file", "_pos")).to_df(spark)
     assert sorted(row.id for row in frame.select("id").collect()) == sorted(
-        {*range(24)} - {3, 13, 18}
+        {*range(24), *range(30, 40)} - {3, 13, 18}
     )
     shown = frame.select("id", "v 0", "v 1", "v 2").collect()
     changed = {row.id: tuple(row)[1:] for row in shown}

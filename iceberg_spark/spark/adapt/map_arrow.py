@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from iceberg_spark.spark.adapt.many_columns import by_position
+from iceberg_spark.spark.adapt.many_columns import by_position, plain
+from iceberg_spark.spark.session.classic_frame import arrow_function
 from iceberg_spark.spark.session.in_worker import in_worker
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
@@ -42,7 +43,15 @@ def map_in_arrow(
     name with a dot or a backquote and for names that differ only by case.
     """
     wanted = tuple(frame.schema.names if names is None else names)
-    return by_position(frame).mapInArrow(_Renamed(task, wanted), kind)
+    rows, work = by_position(frame), _Renamed(task, wanted)
+    # PySpark makes two round trips to Java for each column that its function takes. Java asks the
+    # function for their names only: a row of them all, as one text, says the same.
+    every = f"({', '.join(map(plain, range(len(wanted))))})"
+    given = arrow_function(rows, work, kind, every) if wanted else None
+    if given is None:
+        return rows.mapInArrow(work, kind)
+    inside, function = given
+    return DataFrame(inside.mapInArrow(function, False, None), frame.sparkSession)
 
 
 def map_plain_names(frame: DataFrame, task: Task, kind: str | StructType) -> DataFrame:

@@ -5,11 +5,14 @@ A classic frame has Java's (`_jdf`), which tells its plan and is handed thousand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import StructType
+from pyspark.util import PythonEvalType
 
 from iceberg_spark.spark.session.classic_session import is_connect, java, java_texts
 
@@ -40,6 +43,20 @@ def read_parquet(
     inside: Any = reader
     read: DataFrame = inside._df(inside._jreader.parquet(texts))
     return read
+
+
+def arrow_function(
+    frame: DataFrame, task: Callable[..., Any], kind: str, arguments: str
+) -> tuple[Any, Any] | None:
+    """Return Java's frame, and a task over Arrow batches as its column; None over Connect.
+
+    `arguments` is SQL text of the columns that the task takes, in one expression.
+    """
+    inside = _java(frame)
+    if inside is None:
+        return None
+    function: Any = pandas_udf(task, kind, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)  # type: ignore[call-overload]
+    return inside, function(sf.expr(arguments))._jc
 
 
 def no_rows(session: SparkSession, kind: StructType) -> DataFrame:
