@@ -15,9 +15,11 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import MappingProxyType
 
 import iceberg_spark as ice
 from benchmarks import stress_worker
@@ -58,25 +60,39 @@ class Outcome:
         )
 
 
-def make_table(location: str, *partition_by: str) -> ice.Table:
+def make_table(
+    location: str, *partition_by: str, properties: Mapping[str, str] = MappingProxyType({})
+) -> ice.Table:
     """Create the table that is changed, partitioned by ranges of the key unless told else."""
     by = partition_by or ("truncate(40, id)",)
-    return ice.create_table(location, SCHEMA, partition_by=list(by), properties=PROPERTIES)
-
-
-def stress(
-    location: str, folder: Path, *, seconds: float, processes: int = 8, samples: int = 20
-) -> Outcome:
-    """Let processes change the table of a location; `folder` takes their logs."""
-    stress_worker.fill(ice.load_table(location), folder)
-    kills, taken = _run_and_kill(location, folder, seconds, processes)
-    told = read_logs(sorted(folder.glob("*.log")))
-    return Outcome(
-        taken, kills, told, check_history(ice.load_table(location), told, samples=samples)
+    return ice.create_table(
+        location, SCHEMA, partition_by=list(by), properties=PROPERTIES, **properties
     )
 
 
-def _run_and_kill(location: str, folder: Path, seconds: float, processes: int) -> tuple[int, float]:
+def stress(
+    location: str,
+    folder: Path,
+    *,
+    seconds: float,
+    processes: int = 8,
+    samples: int = 20,
+    properties: Mapping[str, str] = MappingProxyType({}),
+) -> Outcome:
+    """Let processes change the table of a location, or of a name in the catalog of `properties`.
+
+    `folder` takes their logs.
+    """
+    table = ice.load_table(location, **properties)
+    stress_worker.fill(table, folder)
+    kills, taken = _run_and_kill((location, dict(properties)), folder, seconds, processes)
+    told = read_logs(sorted(folder.glob("*.log")))
+    return Outcome(taken, kills, told, check_history(table.refresh(), told, samples=samples))
+
+
+def _run_and_kill(
+    table: tuple[str, dict[str, str]], folder: Path, seconds: float, processes: int
+) -> tuple[int, float]:
     """Run the workers, kill one of them now and then: how many were, and the seconds taken."""
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload(_PRELOADED)
@@ -89,7 +105,7 @@ def _run_and_kill(location: str, folder: Path, seconds: float, processes: int) -
     def start() -> BaseProcess:
         nonlocal begun
         begun += 1
-        given = (location, f"w{begun}", str(folder), until)
+        given = (*table, f"w{begun}", str(folder), until)
         process = forks.Process(target=stress_worker.work, args=given, daemon=True)
         process.start()
         return process

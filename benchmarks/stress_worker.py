@@ -19,11 +19,11 @@ NEAR = 40
 WEIGHTS = {"append": 32, "delete": 30, "upsert": 26, "compact": 5, "convert": 4, "mode": 3}
 
 
-def work(location: str, name: str, folder: str, until: float) -> None:
+def work(location: str, properties: dict[str, str], name: str, folder: str, until: float) -> None:
     """Change the table until a time (`time.time()`), writing `<name>.log` in a folder."""
     choose = random.Random(name)
     log = Log(Path(folder) / f"{name}.log")
-    table = ice.load_table(location)
+    table = ice.load_table(location, **properties)
     number = 0
     while time.time() < until:
         number += 1

@@ -11,27 +11,22 @@ from benchmarks.stress_history import check_history, table_rows
 from benchmarks.stress_log import BEGAN, CONFLICT, DONE, Change, Told
 
 
-@pytest.fixture(params=["folder", "database"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the processes call their table: its location, or its name in a catalog."""
-    if request.param == "folder":
-        return str(tmp_path / "t")
-    monkeypatch.setenv("PYICEBERG_CATALOG__STRESS__URI", f"sqlite:///{tmp_path}/c.db")
-    monkeypatch.setenv("PYICEBERG_CATALOG__STRESS__WAREHOUSE", str(tmp_path / "wh"))
-    ice.load_catalog("stress").create_namespace("db")
-    return "stress.db.t"
-
-
 @pytest.mark.slow
-def test_killed_processes_leave_what_the_history_says(place: str, tmp_path: Path) -> None:
-    location, logs = place, tmp_path / "logs"
+@pytest.mark.parametrize("kind", ["folder", "database"])
+def test_killed_processes_leave_what_the_history_says(kind: str, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
     logs.mkdir()
-    make_table(location)
-    outcome = stress(location, logs, seconds=6, processes=8, samples=6)
+    name, properties = str(tmp_path / "t"), {}
+    if kind == "database":
+        properties = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "wh")}
+        name = "stress.db.t"
+        ice.load_catalog("stress", **properties).create_namespace("db")
+    make_table(name, properties=properties)
+    outcome = stress(name, logs, seconds=6, processes=8, samples=6, properties=properties)
     assert outcome.found.violations == []
     assert outcome.kills > 0 and outcome.found.commits > 1
     assert outcome.found.compared == min(7, outcome.found.commits)
-    assert sum(table_rows(ice.load_table(location)).values()) == outcome.found.rows
+    assert sum(table_rows(ice.load_table(name, **properties)).values()) == outcome.found.rows
 
 
 def rows(change: Change) -> pa.Table:
