@@ -95,7 +95,7 @@ class PointerCatalog:
         name: str,
         properties: Mapping[str, str],
         pointers: Pointers,
-        namespaces: Namespaces,
+        namespaces: Namespaces | None,
         made_by: Callable[[str, dict[str, str]], PointerCatalog],
     ) -> None:
         """`made_by` makes the catalog anew in another process."""
@@ -123,8 +123,8 @@ class PointerCatalog:
         return MappingProxyType(self._properties)
 
     @property
-    def namespaces(self) -> Namespaces:
-        """The list of the catalog's tables."""
+    def namespaces(self) -> Namespaces | None:
+        """The list of its tables; None where it keeps none."""
         return self._namespaces
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)

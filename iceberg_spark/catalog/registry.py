@@ -8,7 +8,7 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG, local_properties
-from iceberg_spark.catalog.memory import MemoryCatalog
+from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
 from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
@@ -24,7 +24,7 @@ IMPLEMENTATION = "catalog-impl"
 _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "filesystem": FileSystemCatalog,
     "hadoop": FileSystemCatalog,
-    "memory": MemoryCatalog,
+    "memory": memory_catalog,
     "sql": sql_catalog,
     "jdbc": sql_catalog,
 }

@@ -9,7 +9,7 @@ import pytest
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
-from iceberg_spark.catalog.memory import MemoryCatalog
+from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.errors import (
@@ -44,7 +44,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
             made.namespaces.create(("db",), {})
             return made
         case _:
-            return MemoryCatalog(unique, {"warehouse": f"file://{tmp_path}"})
+            return memory_catalog(unique, {"warehouse": f"file://{tmp_path}"})
 
 
 def create(catalog: Catalog, name: str = "db.t", **properties: str) -> LoadedTable:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 import iceberg_spark as ice
 from iceberg_spark import Table
 
-FEW, MANY = 10, 110
+FEW, MANY = 10, 60
 SLACK = 20
 """Files are listed and settings asked for a little differently; a column more costs none."""
 KINDS = ("bigint", "int", "string", "double", "date")

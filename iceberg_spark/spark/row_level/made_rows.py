@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.row_level.merge_clause import Does, Kind
-from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed, selected
+from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
 from iceberg_spark.spark.row_level.merge_clauses import Clause, Clauses
 from iceberg_spark.spark.row_level.own_names import CLAUSE
 from iceberg_spark.spark.row_level.target_rows import row_type
@@ -46,8 +46,7 @@ def made_rows(
     for field in every.fields:
         places = [typed.place(number, field.name) for number in numbers]
         texts.append(_chosen(numbers, places, plain(len(kept))))
-    made = selected(by_position(typed.rows), texts)
-    return renamed(made, [*carried, *every.names])
+    return named(by_position(typed.rows), texts, [*carried, *every.names])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class _Given:
             if text is not None:
                 texts.append(text)
                 names.append(name)
-        rows = renamed(selected(by_position(self.rows), texts), names)
+        rows = named(by_position(self.rows), texts, names)
         return _Typed(rows.to(StructType(fields)), places)
 
     def _parts(

@@ -21,7 +21,7 @@ from iceberg_spark.row_level.target_files import (
     only_files,
     target_files,
 )
-from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed, selected
+from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
@@ -125,8 +125,8 @@ class _Update:
         # Values are worked out for matching rows only: elsewhere they might overflow.
         values = [sf.when(matches, self.values.value(name)) for name in assigned]
         new = {name: f"new {name}" for name in assigned}
-        hit = by_position(rows.select("*", matches, *values))
         of_table = [plain(place) for place in range(len(names))]
+        hit = rows.select("*", matches, *values)
         labelled = renamed(hit, [*of_table, "matches", *new.values()])
         kinds = {field.name: field.dataType for field in row_type(self.context.schema).fields}
         typed = labelled.to(
@@ -145,4 +145,4 @@ class _Update:
             else old
             for name, old in zip(names, of_table, strict=True)
         ]
-        return renamed(selected(by_position(typed), texts), names)
+        return named(by_position(typed), texts, names)

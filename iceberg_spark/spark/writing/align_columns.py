@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
-from iceberg_spark.spark.adapt.many_columns import by_position, plain, renamed, selected
+from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spec.schema import Schema
@@ -39,9 +39,9 @@ def table_frame(frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> Da
             texts[place] = _as_named(name, given.fields[place], field, case_sensitive)
     rows = by_position(frame)
     if texts != rows.columns:
-        rows = by_position(selected(rows, texts))
-    rows = _with_inner_ids(rows.to(s.StructType(wanted)), wanted)
-    return renamed(rows, [field.name for field in schema.fields])
+        rows = named(rows, texts, [plain(place) for place in range(len(texts))])
+    names = [field.name for field in schema.fields]
+    return _with_inner_ids(rows.to(s.StructType(wanted)), wanted, names)
 
 
 def source_column(
@@ -60,8 +60,10 @@ def source_column(
     return column
 
 
-def _with_inner_ids(rows: DataFrame, wanted: Sequence[s.StructField]) -> DataFrame:
-    """Return rows whose structs are cast to the types they have, which holds the ids in them.
+def _with_inner_ids(
+    rows: DataFrame, wanted: Sequence[s.StructField], names: Sequence[str]
+) -> DataFrame:
+    """Return rows under names, structs cast to the types they have, which holds the ids in them.
 
     Spark makes a struct anew as "NULL, or its fields", and forgets the fields' metadata where its
     optimizer finds that a field is never NULL. No optimizer takes a cast to other metadata away.
@@ -74,10 +76,10 @@ def _with_inner_ids(rows: DataFrame, wanted: Sequence[s.StructField]) -> DataFra
         if isinstance(each.dataType, s.StructType)
     }
     if not structs:
-        return rows
+        return renamed(rows, names)
     # Over Connect `withColumns` would forget the metadata of its columns.
-    names = [f"ids_{each.name}" if each.name in structs else each.name for each in wanted]
-    return selected(rows.select("*", *structs.values()), names)
+    held = [f"ids_{each.name}" if each.name in structs else each.name for each in wanted]
+    return named(rows.select("*", *structs.values()), held, names)
 
 
 @dataclass(frozen=True, slots=True)
