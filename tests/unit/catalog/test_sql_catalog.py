@@ -255,11 +255,12 @@ def test_javas_names_of_the_kind_are_known(properties: dict[str, str]) -> None:
 
 
 def test_another_uri_takes_no_configured_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", "jdbc:postgresql://h/d")
-    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__JDBC__PASSWORD", "s3cret")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", "sqlite:////f/c.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__S3__SECRET_ACCESS_KEY", "s3cret")
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", "/w")
-    assert load_catalog("prod").properties["jdbc.password"] == "s3cret"
-    other = load_catalog("prod", uri="jdbc:postgresql://other/d")
+    assert load_catalog("prod").properties["s3.secret-access-key"] == "s3cret"
+    assert load_catalog("prod", uri="sqlite:////f/c.db").properties["s3.secret-access-key"]
+    other = load_catalog("prod", uri="sqlite:////f/other.db")
     assert "s3cret" not in str(dict(other.properties))
     assert other.properties["warehouse"] == "/w"
 
