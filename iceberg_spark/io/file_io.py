@@ -78,6 +78,13 @@ class FileIO(Protocol):
         """Yield all files below a folder, recursively; nothing when it isn't there."""
         ...
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the locations of the folders right below a folder; nothing when it isn't there.
+
+        In a store of objects those are the parts of names up to the next slash.
+        """
+        ...
+
     def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
         """Return an Arrow file system and the path on it, for native readers."""
         ...

@@ -154,6 +154,16 @@ class FsspecIO:
         for below, info in found:
             yield FileInfo(location.join(prefix, below), info.size, info.modified_ms)
 
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the locations of the folders right below a folder, spelt as the prefix is."""
+        if location.is_local(prefix):
+            with self._errors("list", prefix):
+                names = local_files.folders(location.strip_scheme(prefix))
+        else:
+            names = self._ask("list", prefix, remote_files.folders)
+        for name in names:
+            yield location.join(prefix, name)
+
     def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
         """Return an Arrow file system and the path on it, for native readers."""
         with self._errors("open", path):

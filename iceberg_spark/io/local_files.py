@@ -223,3 +223,12 @@ def walk(folder: str) -> Iterator[tuple[str, FileInfo]]:
                 continue
             below = os.path.relpath(entry.path, folder)
             yield below, FileInfo(entry.path, found.st_size, found.st_mtime_ns // _MS_IN_NS)
+
+
+def folders(folder: str) -> list[str]:
+    """Return the names of the folders right below a folder, links to folders among them."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []

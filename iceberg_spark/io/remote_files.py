@@ -127,6 +127,17 @@ def walk(files: Any, prefix: str) -> Iterator[tuple[str, FileInfo]]:
         yield below, FileInfo(name, int(info["size"]), _modified_ms(info))
 
 
+def folders(files: Any, prefix: str) -> list[str]:
+    """Return the names of the folders right below a prefix."""
+    root = prefix.rstrip("/")
+    try:
+        found = files.ls(root, detail=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    names = {info["name"].rstrip("/") for info in found if info["type"] == "directory"}
+    return sorted(location.name(name) for name in names if name != root)
+
+
 def _modified_ms(info: Mapping[str, Any]) -> int:
     """Return when an object was changed; drivers name that differently."""
     for key in ("LastModified", "last_modified", "mtime", "updated", "created"):

@@ -41,6 +41,7 @@ _DIFFERENT = {
     "open": _ANY | {Fault.STALE, Fault.SHORT},
     "read_bytes": _ANY | {Fault.STALE, Fault.SHORT},
     "list": _ANY | {Fault.STALE, Fault.SHORT},
+    "list_folders": _ANY,
     "arrow": _ANY,
     "create": _ANY | _CARRIED_OUT,
     "create_if_absent": _ANY | _CARRIED_OUT | {Fault.TIMEOUT},
@@ -162,7 +163,7 @@ def faulty_store(given: Calls | None = None) -> Iterator[Calls]:
         def method(self: FsspecIO, path: str, *rest: Any) -> Any:
             def work() -> Any:
                 answer = real[name](self, path, *rest)
-                return iter(list(answer)) if name == "list" else answer
+                return iter(list(answer)) if name in {"list", "list_folders"} else answer
 
             return calls.call(name, path, work)
 

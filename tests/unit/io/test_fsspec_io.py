@@ -104,6 +104,20 @@ def test_list_of_a_missing_folder_is_empty(base: str):
     assert list(IO.list(f"{base}/nothing")) == []
 
 
+def test_folders_are_those_right_below_and_spelt_as_the_prefix_is(base: str):
+    for name in ["t/a/f", "t/b/c/d/f", "t/top", "ta/f"]:
+        IO.create_if_absent(f"{base}/{name}", b"1")
+    assert list(IO.list_folders(f"{base}/t")) == [f"{base}/t/a", f"{base}/t/b"]
+    assert list(IO.list_folders(f"{base}/t/")) == [f"{base}/t/a", f"{base}/t/b"]
+
+
+def test_there_are_no_folders_below_a_file_or_a_missing_folder(base: str):
+    IO.create_if_absent(f"{base}/t/f", b"1")
+    assert list(IO.list_folders(f"{base}/t")) == []
+    assert list(IO.list_folders(f"{base}/t/f")) == []
+    assert list(IO.list_folders(f"{base}/none")) == []
+
+
 def test_arrow_reads_what_was_written_through_a_parquet_writer(base: str):
     table = pa.table({"a": [1, 2, 3]})
     with IO.create(f"{base}/f.parquet") as file, pq.ParquetWriter(file, table.schema) as writer:

@@ -15,6 +15,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.io import remote_files
+from iceberg_spark.io.fsspec_io import FsspecIO
 from tests.s3_server import Answer, Objects, s3_server
 
 
@@ -169,3 +170,12 @@ def test_an_upload_that_is_refused_as_it_is_closed_is_an_error_that_names_the_fi
         table.append(pa.table({"id": [2]}))
     assert rows(table, objects) == [1]
     assert set(objects.stored) == stored
+
+
+def test_folders_are_those_right_below_a_name(objects: Objects):
+    io = FsspecIO(objects.properties)
+    for name in ["w/a/t/f", "w/b/f", "w/top", "wa/f"]:
+        io.create_if_absent(f"s3a://bucket/{name}", b"1")
+    assert list(io.list_folders("s3a://bucket/w")) == ["s3a://bucket/w/a", "s3a://bucket/w/b"]
+    assert list(io.list_folders("s3a://bucket/w/b")) == []
+    assert list(io.list_folders("s3a://bucket/none")) == []
