@@ -93,8 +93,8 @@ def native_frame(table: str, options: dict[str, str], session: SparkSession) -> 
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
     parsed = read_options({**zone, **options, "path": table}, plain=False)
     pinned, loaded = load(parsed.path, parsed.storage)
-    context = scan_context(loaded.metadata, parsed, pinned.storage)
-    planned = plan(loaded.metadata, pinned.io(), context)
+    context = scan_context(loaded.metadata, parsed, pinned.io)
+    planned = plan(loaded.metadata, pinned.io, context)
     return plan_frame(planned, session, split=parsed.split(loaded.metadata))
 
 

@@ -54,14 +54,14 @@ def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     place, given = TablePlace(options.path, options.storage), from_spark(frame.schema)
     if options.write_mode == "upsert":  # the rows of a key are brought together first
         changes = plan_upsert(options, given, overwrite=overwrite)
-        written = write_changes(frame, changes.context, changes.context.write.storage())
+        written = write_changes(frame, changes.context, changes.context.write.io)
         commit_upsert(place, changes, written)
         return
     plan = plan_save(options, given, overwrite=overwrite)
     files = write_rows(
         frame,
         plan.context,
-        plan.context.storage(),
+        plan.context.io,
         plan.align,
         engine=options.engine,
         distribution_mode=options.distribution_mode,

@@ -181,7 +181,7 @@ class TableScan(ScanRequest):
         row_filter = None if self.row_filter is None else read_by_session(self.row_filter, spark)
         zone = self.time_zone or session_time_zone(spark)
         request = replace(self, row_filter=row_filter, time_zone=zone)
-        return scan_context(self.loaded.metadata, request, self.io.properties)
+        return scan_context(self.loaded.metadata, request, self.io)
 
 
 def _first_rows(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -67,7 +67,7 @@ class StagedChanges:
 
     def context(self) -> WriteContext:
         """Return what the tasks of a write share."""
-        return write_context(self.metadata(), io_properties=self.io.properties)
+        return write_context(self.metadata(), io=self.io)
 
     def save_plan(
         self,

@@ -21,7 +21,8 @@ class LoadedTable:
 
     `identifier` is what the catalog calls the table (a location for file-system tables). `io` is
     the storage of this table's files, which a catalog may give for each table. `digest` is that of
-    the metadata file's bytes, where the name alone does not prove that it is the same.
+    the metadata file's bytes, where the name alone does not prove that it is the same. With
+    `given_by_catalog` the metadata came from the catalog itself, and nobody need read its file.
     """
 
     identifier: str
@@ -29,6 +30,7 @@ class LoadedTable:
     metadata_location: str
     io: FileIO = field(repr=False, compare=False)
     digest: bytes | None = field(default=None, repr=False)
+    given_by_catalog: bool = False
 
 
 class Catalog(Protocol):

@@ -194,9 +194,9 @@ def _planned(
 ) -> tuple[DeleteWork, list[FileScanTask], list[ManifestEntry], int | None]:
     """Return the data files with deletes, and all live delete files, of a branch's head."""
     places = ScanRequest(branch=branch, selected_fields=(), metadata_columns=("_pos", "_deleted"))
-    scan = replace(scan_context(metadata, places, io.properties), checks_texts=False)
+    scan = replace(scan_context(metadata, places, io), checks_texts=False)
     planned = plan(metadata, io, scan)
-    write = write_context(metadata, io_properties=io.properties)
+    write = write_context(metadata, io=io)
     entries = _delete_entries(metadata, io, scan.snapshot_id)
     if not entries:
         return DeleteWork(scan, write), [], [], scan.snapshot_id

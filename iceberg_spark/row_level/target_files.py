@@ -72,7 +72,7 @@ def target_files(
         case_sensitive=options.case_sensitive,
         time_zone=options.time_zone,
     )
-    context = scan_context(metadata, request, io.properties)
+    context = scan_context(metadata, request, io)
     planned = plan(metadata, io, context, whole_files=True)
     proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
     if proved is None or not len(proved):

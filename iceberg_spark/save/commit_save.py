@@ -17,7 +17,7 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
     Raises what `transaction.commit.commit` raises.
     """
     catalog, identifier = resolve(place.path, place.storage)
-    io = plan.context.storage()
+    io = plan.context.io
     with removed_unless_committed(io, [file.file_path for file in files]) as handover:
         base = None if plan.creation else catalog.load(identifier)
         actions = plan.actions(io, files)
@@ -27,7 +27,7 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
 def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:
     """Commit what the tasks of an upsert wrote; as `commit_save`."""
     catalog, identifier = resolve(place.path, place.storage)
-    io = plan.context.write.storage()
+    io = plan.context.write.io
     with removed_unless_committed(io, files.paths) as handover:
         base = catalog.load(identifier)
         commit(catalog, identifier, plan.actions(files), base, handover=handover)

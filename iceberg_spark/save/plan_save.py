@@ -119,7 +119,7 @@ def _context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> Writ
         compression_codec=options.compression_codec,
         compression_level=options.compression_level,
         fanout=options.fanout_enabled,
-        io_properties=io.properties,
+        io=io,
     )
 
 

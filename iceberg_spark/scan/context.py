@@ -25,6 +25,7 @@ class ScanContext:
     With `start_snapshot_id` only rows appended after it, up to `snapshot_id`, are read.
     Without `checks_texts` texts that are not UTF-8 are handed on as they are, as Spark does it.
     `history` says how fields of `table_schema` were changed over the table's life.
+    `io` is the storage of the table's files, as driver and tasks open it.
     """
 
     table_location: str
@@ -38,11 +39,7 @@ class ScanContext:
     name_mapping: str | None = None
     case_sensitive: bool = True
     batch_rows: int = 131_072
-    io_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    io: FileIO = field(default_factory=open_storage, repr=False, compare=False)
     start_snapshot_id: int | None = None
     history: FieldHistory = UNCHANGED
     checks_texts: bool = True
-
-    def storage(self) -> FileIO:
-        """Return the storage of the table's files, as driver and tasks open it."""
-        return open_storage(self.io_properties)

@@ -5,13 +5,15 @@ Which snapshot is in `snapshot_choice`, which columns in `projection`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Unbound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.projection import (
     Projection,
@@ -57,11 +59,11 @@ class ScanRequest(SnapshotChoice):
 def scan_context(
     metadata: TableMetadata,
     request: ScanRequest,
-    io_properties: Mapping[str, str] | None = None,
+    io: FileIO | None = None,
 ) -> ScanContext:
     """Return the pinned and bound scan of a request (see `snapshot_choice`, `projection`).
 
-    `io_properties` are what tasks open files with. Raises InvalidOptionError,
+    `io` is what tasks open files with. Raises InvalidOptionError,
     NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError, and UnsupportedError for
     columns of types that can't be read.
     """
@@ -80,7 +82,7 @@ def scan_context(
         name_mapping=metadata.properties.get(DEFAULT_NAME_MAPPING),
         case_sensitive=request.case_sensitive,
         batch_rows=_batch_rows(request.batch_rows),
-        io_properties=io_properties or {},
+        io=io or open_storage(),
         start_snapshot_id=chosen.start_snapshot_id,
         history=field_history(schema, metadata.schemas),
     )

@@ -22,6 +22,7 @@ class WriteContext:
     file name, so that strays of failed, retried and speculative tasks are found and removed.
     `sort_order` is the table's and `sort_order_id` what files are said to be sorted by: 0 until
     somebody sorts the rows. `row_bytes` is what a row takes in the table's files, where it has any.
+    `io` is the storage of the table's files, as driver and tasks open it.
     """
 
     table_location: str
@@ -35,13 +36,9 @@ class WriteContext:
     write_id: str
     fanout: bool = True
     properties: Mapping[str, str] = field(default_factory=dict)
-    io_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    io: FileIO = field(default_factory=open_storage, repr=False, compare=False)
     sort_order: SortOrder = UNSORTED
     row_bytes: float | None = None
-
-    def storage(self) -> FileIO:
-        """Return the storage of the table's files, as driver and tasks open it."""
-        return open_storage(self.io_properties)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.arrow.transforms import check_transform
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.formats.metrics_modes import metrics_modes
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.format_version import WRITTEN_VERSIONS
@@ -40,7 +42,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     compression_codec: str | None = None,
     compression_level: int | str | None = None,
     fanout: bool | None = None,
-    io_properties: Mapping[str, str] | None = None,
+    io: FileIO | None = None,
     properties_override: Mapping[str, str] | None = None,
     write_id: str | None = None,
 ) -> WriteContext:
@@ -76,7 +78,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         write_id=write_id or str(uuid.uuid4()),
         fanout=True if fanout is None else fanout,
         properties=_needed(given, metadata),
-        io_properties=dict(io_properties or {}),
+        io=io or open_storage(),
         sort_order=metadata.sort_order,
         row_bytes=_row_bytes(metadata),
     )

@@ -23,7 +23,7 @@ def task_batches(
 
     `frame_type` is given where the frame's columns differ from the table's in what may be NULL.
     """
-    io = context.storage()
+    io = context.io
     schema = context.read_schema
     expected = expected_arrow_schema(frame_type or to_spark(schema))
     as_they_are = replace(context, checks_texts=False)  # Spark's texts are any bytes

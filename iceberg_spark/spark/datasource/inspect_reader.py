@@ -112,7 +112,7 @@ class InspectReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return one partition for each balanced group; small tables are one."""
         metadata = self.pinned.table.metadata()
-        some = parts(self.pinned.request(metadata), metadata, self.pinned.table.io())
+        some = parts(self.pinned.request(metadata), metadata, self.pinned.table.io)
         return [PartGroup(group) for group in _groups(some, metadata, self.pinned.options)]
 
     @in_worker
@@ -124,7 +124,7 @@ class InspectReader(DataSourceReader):
         metadata = table.metadata()
         request = self.pinned.request(metadata)
         expected = expected_arrow_schema(self.frame_type or to_spark(request.read_schema))
-        loaded = LoadedTable(table.path, metadata, table.metadata_location, table.io())
+        loaded = LoadedTable(table.path, metadata, table.metadata_location, table.io)
         rows = self.pinned.options.batch_rows or DEFAULT_BATCH_ROWS
         for found in read_parts(request, loaded, loaded.io, partition.parts):
             batches = iter(found.to_batches(max_chunksize=rows))

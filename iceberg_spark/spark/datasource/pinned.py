@@ -10,7 +10,6 @@ from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.metadata import TableMetadata
 
 
@@ -19,23 +18,25 @@ class PinnedTable:
     """Where the metadata of a load is, so that schema, plan and tasks see one version.
 
     Metadata files are immutable, so a worker reads the same one again; one that has been
-    removed since falls back to the newest, where the pinned snapshot is looked up by id.
+    removed since falls back to the newest, where the pinned snapshot is looked up by id. So does
+    metadata that the catalog gave itself (`is_given`): its file may not be readable to us. `io`
+    is the storage of the table's files, `options` are the storage options of the load.
     """
 
     path: str
     metadata_location: str
-    storage: Mapping[str, str] = field(repr=False)
-
-    def io(self) -> FileIO:
-        """Return storage for the table's files."""
-        return open_storage(self.storage)
+    io: FileIO = field(repr=False)
+    options: Mapping[str, str] = field(repr=False)
+    is_given: bool = False
 
     def metadata(self) -> TableMetadata:
         """Read the pinned metadata. Raises NoSuchTableError when the table is gone."""
+        if self.is_given:
+            return load(self.path, self.options)[1].metadata
         try:
-            return read_metadata(self.io(), self.metadata_location)
+            return read_metadata(self.io, self.metadata_location)
         except NoSuchFileError:
-            return load(self.path, self.storage)[1].metadata
+            return load(self.path, self.options)[1].metadata
 
 
 def split_name(path: str) -> tuple[str, str | None]:
@@ -55,5 +56,7 @@ def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTabl
     table, _ = split_name(path)
     catalog, identifier = resolve(table, storage)
     loaded = catalog.load(identifier)
-    properties = dict(loaded.io.properties)
-    return PinnedTable(table, loaded.metadata_location, properties), loaded
+    pinned = PinnedTable(
+        table, loaded.metadata_location, loaded.io, dict(storage), loaded.given_by_catalog
+    )
+    return pinned, loaded

@@ -43,7 +43,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return one partition for each balanced group of file scan tasks."""
         metadata = self.table.metadata()
-        planned = plan(metadata, self.table.io(), self.context)
+        planned = plan(metadata, self.table.io, self.context)
         split = self.options.split(metadata)
         return [TaskGroup(group) for group in planned.groups(split)]
 

@@ -88,7 +88,7 @@ class PyIcebergLiteSource(DataSource):
     def _pin(self, options: ReadOptions) -> tuple[PinnedTable, ScanContext]:
         if self._pinned is None:
             table, loaded = load(options.path, options.storage)
-            context = scan_context(loaded.metadata, options, table.storage)
+            context = scan_context(loaded.metadata, options, table.io)
             self._pinned = (table, context)
         return self._pinned
 

@@ -37,7 +37,7 @@ class UpsertWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write one task's changes; what an attempt wrote is removed when it fails."""
         context = self.plan.context
-        io = context.write.storage()
+        io = context.write.io
         task = task_id()
         collector = KeyCollector(context.write, io, task)
         try:
@@ -53,7 +53,7 @@ class UpsertWriter(DataSourceArrowWriter):
         done = [message for message in messages if isinstance(message, ChangesWritten)]
         files = _joined([message.files for message in done])
         keys = [message.keys for message in done]
-        io = self.plan.context.write.storage()
+        io = self.plan.context.write.io
         try:
             with removed_unless_committed(io, files.paths):
                 refuse_shared_keys(io, keys, self.equality_fields)
@@ -69,7 +69,7 @@ class UpsertWriter(DataSourceArrowWriter):
         if messages and None not in messages:
             return
         context = self.plan.context.write
-        remove_aborted(context.storage(), context)
+        remove_aborted(context.io, context)
 
 
 def _joined(parts: Sequence[UpsertedFiles]) -> UpsertedFiles:

@@ -30,7 +30,7 @@ class BatchWriter(DataSourceArrowWriter):
         """Write one task's rows; what an attempt wrote is removed when it fails."""
         context = self.plan.context
         batches = aligned(context.schema, iterator, self.plan.align)
-        files = write_data_files(context, context.storage(), batches, task_id())
+        files = write_data_files(context, context.io, batches, task_id())
         return FilesWritten(files, was_tried_before())
 
     @in_worker
@@ -42,7 +42,7 @@ class BatchWriter(DataSourceArrowWriter):
         again = any(message.tried_before for message in written)
         paths = [file.file_path for file in files]
         with suppress(Exception):  # the commit has landed: strays are left to orphan removal
-            io = self.plan.context.storage()
+            io = self.plan.context.io
             remove_other_attempts(io, self.plan.context, paths, outlive=again)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -53,4 +53,4 @@ class BatchWriter(DataSourceArrowWriter):
         """
         if messages and None not in messages:
             return
-        remove_aborted(self.plan.context.storage(), self.plan.context)
+        remove_aborted(self.plan.context.io, self.plan.context)

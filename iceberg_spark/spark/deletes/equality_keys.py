@@ -85,7 +85,7 @@ class _ReadKeys:
 
     def rows(self, group: _Group) -> Iterator[pa.RecordBatch]:
         """Yield the keys of a group, at most `batch_bytes` at a time."""
-        io = self.context.storage()
+        io = self.context.io
         for file, scope in group:
             for rows in _rows(self.context, io, self.keys, file, scope):
                 yield from _sliced(rows)

@@ -25,7 +25,7 @@ class _Rewrite:
 
     def files(self, group: Sequence[FileScanTask]) -> list[DataFile]:
         """Return the new files of a group."""
-        io = self.work.write.storage()
+        io = self.work.write.io
         return [file for task in group for file in self.work.rewrite(io, task, task_id())]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
-from iceberg_spark.io.storage import open_storage
 from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.reachable import (
     KEY,
@@ -51,11 +50,11 @@ def where_it_pays(spark: SparkSession | None) -> FindFiles:
 class _ReadLive:
     """Reads manifests: their live files."""
 
-    properties: Mapping[str, str]
+    io: FileIO
 
     def rows(self, manifests: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
         """Yield the live files of some manifests."""
-        io, places = open_storage(self.properties), Places()
+        io, places = self.io, Places()
         for files in live_files(io, pa.Table.from_pylist(manifests, MANIFESTS)):
             yield from with_keys(files.cast(FILES), places).to_batches()
 
@@ -76,6 +75,4 @@ def unreachable_by_spark(spark: SparkSession, io: FileIO, manifests: Manifests) 
 def _live(spark: SparkSession, io: FileIO, manifests: Table) -> DataFrame:
     tasks = -(-manifests.num_rows // EXPIRING.task_manifests)
     rows = manifests.to_pylist()
-    return job_rows(
-        spark, [rows[at::tasks] for at in range(tasks)], _ReadLive(io.properties).rows, _FILES_DDL
-    )
+    return job_rows(spark, [rows[at::tasks] for at in range(tasks)], _ReadLive(io).rows, _FILES_DDL)

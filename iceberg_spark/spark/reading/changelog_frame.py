@@ -115,7 +115,7 @@ class _Read:
 
     def rows(self, files: Iterable[_StepFile]) -> Iterator[pa.RecordBatch]:
         """Yield the changed rows of files."""
-        io = self.request.context.storage()
+        io = self.request.context.io
         schema = self.request.schema
         expected = expected_arrow_schema(to_spark(schema))
         for each in files:

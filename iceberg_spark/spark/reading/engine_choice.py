@@ -186,7 +186,7 @@ def _rules(
         _mask(pc.match_substring_regex(paths.column, _GLOB)),
     )
     yield "path that Spark would spell otherwise", _mask(pc.match_substring_regex(paths.rest, _ODD))
-    allowed = allowed_stores(plan.context.io_properties)
+    allowed = allowed_stores(plan.context.io.properties)
     for prefix in pc.unique(paths.prefix).to_pylist():
         scheme = prefix.partition(":")[0]
         if allowed is not None and store_of(prefix) not in allowed:  # Arrow's tasks refuse it

@@ -35,7 +35,7 @@ def footers(plan: ScanPlan, rows: Longs) -> list[FooterHead | None]:
     """
     files = plan.files.select(["file_path", "file_size_in_bytes", "record_count"])
     listed = files.take(pa.array(rows)).to_pydict().values()
-    read = _Footers(plan.context.storage(), bool(plan.context.name_mapping))
+    read = _Footers(plan.context.io, bool(plan.context.name_mapping))
     if _are_local(plan):  # quicker than threads, for the time goes into Python
         return list(map(read.head, *listed))
     with ThreadPoolExecutor(FOOTERS.readers, thread_name_prefix="footers") as pool:

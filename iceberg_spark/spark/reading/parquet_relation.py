@@ -73,7 +73,7 @@ def relation(
     if columns.has(Origin.PATH):
         added[_PATH] = file_field(frame, "file_path")
     if group.deletes is not None:
-        frame = apply_deletes(frame, added, group.deletes, plan, context.storage())
+        frame = apply_deletes(frame, added, group.deletes, plan, context.io)
     elif added:
         frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}

@@ -88,7 +88,7 @@ def write_deletes(
     named = {task.file_path: task for task in targets}
     numbers = _numbers(named, writer.granularity)
     context = deletes_context(writer.context)
-    io = context.storage()
+    io = context.io
     work = _DeletesWork(replace(writer, context=context), unique)
     total = Written()
     try:
@@ -227,7 +227,7 @@ class _DeletesWork:
                 found.append((target, gone))
         if not found or done.twice is not None:
             return done
-        new = self.writer.write(self.writer.context.storage(), found, task_id())
+        new = self.writer.write(self.writer.context.io, found, task_id())
         done.files += new.written
         done.replaced += new.replaced
         done.referenced += [target.file_path for target, _ in found]

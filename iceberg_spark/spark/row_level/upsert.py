@@ -31,7 +31,7 @@ class UpsertTask:
 
     def written(self, batches: Iterable[pa.RecordBatch]) -> UpsertedFiles:
         """Write a task's changes; returns the descriptions of its files."""
-        return write_upserts(self.context, self.context.write.storage(), batches, task_id())
+        return write_upserts(self.context, self.context.write.io, batches, task_id())
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,9 +145,7 @@ class _Planner:
             row_filter=And(tuple(taken)) if taken else None,
             selected_fields=self._columns(names),
         )
-        planned = plan(
-            loaded.metadata, loaded.io, scan_context(loaded.metadata, pruned, loaded.io.properties)
-        )
+        planned = plan(loaded.metadata, loaded.io, scan_context(loaded.metadata, pruned, loaded.io))
         return QueriedTable(self.reference, planned, texts, left_out)
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:

@@ -41,7 +41,7 @@ class DescribeTask:
 
     def entries(self, files: Sequence[FileInfo]) -> list[DataFile]:
         """Return the entries of those files that have rows."""
-        describe = describer(self.context, self.context.storage())
+        describe = describer(self.context, self.context.io)
         entries = [describe(info.path, info.size) for info in files]
         return [entry for entry in entries if entry is not None]
 
@@ -54,7 +54,7 @@ def write_natively(
     Everything lies in a folder of the write's own below the data folder; on any error that folder
     is emptied.
     """
-    io = context.storage()
+    io = context.io
     folder = _new_folder(io, context)
     try:
         table = table_frame(frame, context.schema, case_sensitive=options.case_sensitive)

@@ -56,7 +56,7 @@ class WriteTask:
 
     def written(self, batches: Iterable[pa.RecordBatch]) -> WrittenByTask:
         """Write a task's batches; returns its files, described."""
-        io = self.context.storage()
+        io = self.context.io
         rows = aligned(self.context.schema, batches, self.options)
         files = write_data_files(self.context, io, rows, task_id())
         return WrittenByTask(tuple(files), was_tried_before())
@@ -92,7 +92,7 @@ def write_frame(
 def _write_by_arrow(
     frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
 ) -> tuple[DataFile, ...]:
-    io = context.storage()
+    io = context.io
     shuffle = shuffle_of(context, asked, frame.sparkSession)
     try:
         with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):

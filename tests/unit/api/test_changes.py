@@ -85,7 +85,7 @@ def as_differences(table: Table) -> list[tuple[int, str, str]]:
 
 
 def delete_positions(table: Table, *positions: tuple[str, int]) -> None:
-    context = write_context(table.metadata, io_properties={})
+    context = write_context(table.metadata)
     paths, places = [path for path, _ in positions], [at for _, at in positions]
     files = write_position_deletes(
         context,
@@ -101,7 +101,7 @@ def delete_positions(table: Table, *positions: tuple[str, int]) -> None:
 def delete_equal(table: Table, *numbers: int) -> None:
     kind = to_arrow(equality_schema(table.schema(), [1]))
     keys = [pa.record_batch([pa.array(numbers, pa.int64())], schema=kind)]
-    context = write_context(table.metadata, io_properties={})
+    context = write_context(table.metadata)
     files = write_equality_deletes(
         context,
         table.io,
@@ -181,7 +181,7 @@ def test_compaction_changes_nothing_and_takes_no_ordinal() -> None:
     table.append(rows(id=[1]))
     table.append(rows(id=[2]))
     old = _files(table)
-    context = write_context(table.metadata, io_properties={})
+    context = write_context(table.metadata)
     new = write_data_files(context, table.io, table.scan().to_arrow().to_batches(), TaskId())
     head = table.current_snapshot()
     assert head is not None

@@ -11,6 +11,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.io.storage import open_storage
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading import engine_choice as module
 from iceberg_spark.spark.reading import footers
@@ -52,7 +53,7 @@ def with_paths(plan: ScanPlan, path: str) -> ScanPlan:
     """The plan as if its (first) file were spelled like that, in a store that the table may use."""
     files = plan.files.slice(0, 1)
     at = files.schema.get_field_index("file_path")
-    context = replace(plan.context, io_properties={})
+    context = replace(plan.context, io=open_storage())
     return replace(plan, context=context, files=files.set_column(at, "file_path", pa.array([path])))
 
 
