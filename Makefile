@@ -51,6 +51,7 @@ lint: setup
 	.venv/bin/lint-imports
 
 test: setup setup-4.3 ## Run all tests: PySpark 4.1, then what faces Spark on 4.3
+	@scripts/postgres.sh >/dev/null
 	@$(WITH_SPARK) $(PY) scripts/run_tests.py
 
 test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only

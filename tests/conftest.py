@@ -2,9 +2,13 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.servers.postgres import Postgres, postgres_server
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,3 +22,10 @@ settings.register_profile(
     "project", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One Postgres for all tests of a process; catalogs in it are told apart by their names."""
+    with postgres_server() as server:
+        yield server

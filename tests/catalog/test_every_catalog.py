@@ -27,7 +27,9 @@ from iceberg_spark.spec.updates import SetProperties, TableUpdate
 SCHEMA = Schema(NestedField(1, "id", LongType()))
 
 
-@pytest.fixture(params=["local", "file-uri", "memory-store", "memory-catalog", "sqlite"])
+@pytest.fixture(
+    params=["local", "file-uri", "memory-store", "memory-catalog", "sqlite", "postgres"]
+)
 def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
     unique = uuid.uuid4().hex
     match request.param:
@@ -38,13 +40,18 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
         case "memory-store":
             return FileSystemCatalog("c", {"warehouse": f"memory://{unique}"})
         case "sqlite":
-            made = sql_catalog(
-                "c", {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"{tmp_path}"}
-            )
-            made.namespaces.create(("db",), {})
-            return made
+            return in_database("c", f"sqlite:///{tmp_path}/c.db", tmp_path)
+        case "postgres":
+            uri = request.getfixturevalue("postgres").uri
+            return in_database(unique, uri, tmp_path)
         case _:
             return memory_catalog(unique, {"warehouse": f"file://{tmp_path}"})
+
+
+def in_database(name: str, uri: str, warehouse: Path) -> Catalog:
+    made = sql_catalog(name, {"uri": uri, "warehouse": str(warehouse)})
+    made.namespaces.create(("db",), {})
+    return made
 
 
 def create(catalog: Catalog, name: str = "db.t", **properties: str) -> LoadedTable:

@@ -12,13 +12,18 @@ from benchmarks.stress_log import BEGAN, CONFLICT, DONE, Change, Told
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "database"])
-def test_killed_processes_leave_what_the_history_says(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "sqlite", "postgres"])
+def test_killed_processes_leave_what_the_history_says(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     name, properties = str(tmp_path / "t"), {}
-    if kind == "database":
-        properties = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "wh")}
+    if kind != "folder":
+        uri = f"sqlite:///{tmp_path}/c.db"
+        if kind == "postgres":
+            uri = request.getfixturevalue("postgres").uri
+        properties = {"uri": uri, "warehouse": str(tmp_path / "wh")}
         name = "stress.db.t"
         ice.load_catalog("stress", **properties).create_namespace("db")
     make_table(name, properties=properties)

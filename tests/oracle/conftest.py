@@ -14,7 +14,7 @@ from tests.oracle.java_tables import Case, JavaTable, build_and_read
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
-SQLITE = "org.xerial:sqlite-jdbc:3.54.1.0"
+DATABASES = "org.xerial:sqlite-jdbc:3.54.1.0,org.postgresql:postgresql:42.7.8"
 QUIET_LOG = ROOT / "conf" / "log4j2.properties"
 
 
@@ -41,7 +41,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     catalog = "spark.sql.catalog.j"
     extensions = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
     settings = {
-        "spark.jars.packages": f"{RUNTIME},{SQLITE}",
+        "spark.jars.packages": f"{RUNTIME},{DATABASES}",
         "spark.sql.extensions": extensions,
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.type": "hadoop",

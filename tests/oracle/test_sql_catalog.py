@@ -1,7 +1,7 @@
 """One catalog in a database that Java, PyIceberg and the product change by turns."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,17 +26,22 @@ class Shared:
     sql: Callable[[str], list[tuple[object, ...]]]
 
 
-@pytest.fixture(params=["V0", "V1"])
-def shared(request: pytest.FixtureRequest, java: SparkSession, tmp_path: Path) -> Shared:
+@pytest.fixture(params=["V0", "V1", "postgres"])
+def shared(request: pytest.FixtureRequest, java: SparkSession, tmp_path: Path) -> Iterator[Shared]:
     """Java makes the database's tables, with and without types."""
     name = f"c{uuid.uuid4().hex[:8]}"
-    database, warehouse = tmp_path / "c.db", f"{tmp_path}/wh"
+    uri, warehouse = f"sqlite:///{tmp_path}/c.db", f"{tmp_path}/wh"
+    jdbc, version, user = f"jdbc:sqlite:{tmp_path}/c.db", request.param, ""
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres")
+        uri, jdbc, version, user = server.uri, server.jdbc, "V1", server.user
     settings = {
         "": JAVAS,
         ".type": "jdbc",
-        ".uri": f"jdbc:sqlite:{database}",
+        ".uri": jdbc,
         ".warehouse": warehouse,
-        ".jdbc.schema-version": request.param,
+        ".jdbc.schema-version": version,
+        ".jdbc.user": user,
         ".cache-enabled": "false",
     }
     for key, value in settings.items():
@@ -46,11 +51,10 @@ def shared(request: pytest.FixtureRequest, java: SparkSession, tmp_path: Path) -
         return [tuple(row) for row in java.sql(text.replace("CAT", name)).collect()]
 
     sql("CREATE NAMESPACE CAT.db")
-    ours = ice.load_catalog(name, type="sql", uri=f"sqlite:///{database}", warehouse=warehouse)
-    theirs = SqlCatalog(
-        name, uri=f"sqlite:///{database}", warehouse=warehouse, init_catalog_tables="false"
-    )
-    return Shared(name, ours, theirs, sql)
+    ours = ice.load_catalog(name, type="sql", uri=uri, warehouse=warehouse)
+    theirs = SqlCatalog(name, uri=uri, warehouse=warehouse, init_catalog_tables="false")
+    yield Shared(name, ours, theirs, sql)
+    theirs.close()
 
 
 def rows(*ids: int) -> pa.Table:
