@@ -9,8 +9,10 @@ from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
 from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.catalog.registry import DEFAULT_CATALOG, overlaid
 from iceberg_spark.catalog.registry import load_catalog as load
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
+from iceberg_spark.engines.at_hand import session_settings
 from iceberg_spark.errors import (
     InvalidInputError,
     NamespaceAlreadyExistsError,
@@ -169,6 +171,10 @@ def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:
 
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `sql` (or `jdbc`: a database
     at `uri`) or `memory`; configuration is PyIceberg's (.pyiceberg.yaml,
-    PYICEBERG_CATALOG__NAME__...). `local` needs none. Raises InvalidInputError.
+    PYICEBERG_CATALOG__NAME__...). what has none there may be described by
+    the active session's `spark.sql.catalog.NAME.*`. `local` needs none. Raises InvalidInputError.
     """
-    return TableCatalog(load(name, **properties))
+    called = name or DEFAULT_CATALOG
+    return TableCatalog(
+        load(called, **overlaid(called, property_texts(properties), session_settings))
+    )

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from iceberg_spark.api.new_table import create
 from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
-from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.catalog.table_name import TableName
+from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.registry import resolve, with_settings
+from iceberg_spark.catalog.table_name import TableName, property_texts
+from iceberg_spark.engines.at_hand import session_settings
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.nearest import nearest
 
@@ -27,7 +29,7 @@ def load_table(table: TableName, **properties: object) -> Table:
                 f"load_table() takes no {name}: load the table, then t.scan({name}=...)"
             )
     _check_storage("load_table", properties, ("table",))
-    catalog, identifier = resolve(table, properties)
+    catalog, identifier = _resolved(table, properties)
     return Table(catalog, catalog.load(identifier))
 
 
@@ -46,8 +48,13 @@ def create_table(
     `sort_order` like "id desc nulls last". Raises TableAlreadyExistsError.
     """
     _check_storage("create_table", storage, _MADE_WITH)
-    catalog, identifier = resolve(table, storage)
+    catalog, identifier = _resolved(table, storage)
     return create(catalog, identifier, schema, partition_by, sort_order, properties or {})
+
+
+def _resolved(table: TableName, properties: Mapping[str, object]) -> tuple[Catalog, str]:
+    """Return the table's catalog, which the active session may have, and its name there."""
+    return resolve(table, with_settings(table, property_texts(properties), session_settings))
 
 
 def _check_storage(function: str, given: Iterable[str], arguments: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.errors import InvalidTypeError
@@ -27,7 +28,7 @@ def create(
 ) -> Table:
     """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError."""
     given = as_schema(schema)
-    texts = property_texts(properties)
+    texts = created_with(catalog.properties, property_texts(properties))
     check_writable_version(texts)
     for told in misspelt(texts):
         warnings.warn(told, stacklevel=3)

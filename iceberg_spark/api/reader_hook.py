@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_spark.catalog.config import configured
+from iceberg_spark.catalog.pinned import load, split_name
+from iceberg_spark.catalog.registry import with_settings
+from iceberg_spark.inspect.pinned_inspection import pin_inspection
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.spark.adapt.asked import Asked
-from iceberg_spark.spark.datasource.pinned import load, split_name
+from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 
 
 class ReaderHook:
@@ -71,7 +75,7 @@ class ReaderHook:
             self.schema(schema)
         self.options(**options)
         table = self._asked.place(path)
-        if not self._asked.is_ours(self._session) or table is None or split_name(table)[1]:
+        if not self._asked.is_ours(self._session) or table is None:
             frame: DataFrame = self._own.load(path)
             return frame
         return native_frame(table, self._asked.options, self._session)
@@ -79,7 +83,7 @@ class ReaderHook:
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Return the native frame where the identifier is of a catalog of ours."""
         catalog, dot, rest = tableName.partition(".")
-        if "." in rest and dot and _is_ours(catalog, self._session):
+        if "." in rest and dot and is_ours(self._session, catalog):
             return native_frame(tableName, self._asked.options, self._session)
         frame: DataFrame = self._own.table(tableName)
         return frame
@@ -92,7 +96,11 @@ def native_frame(table: str, options: dict[str, str], session: SparkSession) -> 
     """
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
     parsed = read_options({**zone, **options, "path": table}, plain=False)
-    pinned, loaded = load(parsed.path, parsed.storage)
+    settings = partial(session_catalog, session)
+    pinned, loaded = load(parsed.path, with_settings(parsed.path, parsed.storage, settings))
+    name = split_name(parsed.path)[1]
+    if name is not None:
+        return metadata_frame(*pin_inspection(parsed, loaded, name), session)
     context = scan_context(loaded.metadata, parsed, pinned.io)
     planned = plan(loaded.metadata, pinned.io, context)
     return plan_frame(planned, session, split=parsed.split(loaded.metadata))
@@ -101,9 +109,3 @@ def native_frame(table: str, options: dict[str, str], session: SparkSession) -> 
 def _zone(session: SparkSession) -> dict[str, str]:
     zone = session_time_zone(session)
     return {} if zone is None else {"time-zone": zone}
-
-
-def _is_ours(catalog: str, session: SparkSession) -> bool:
-    """Return whether a catalog is configured for us, and Spark has none of its name."""
-    taken = session.conf.get(f"spark.sql.catalog.{catalog}", None)
-    return taken is None and bool(configured(catalog))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.engines.write_changes import write_changes
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
@@ -17,6 +19,7 @@ from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.transforms import IdentityTransform
 
@@ -37,6 +40,8 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
         _check_said_once(given)
         given["partition-by"] = ",".join(_quoted(name) for name in asked.partition_by)
     options = write_options(given, plain=False)
+    settings = partial(session_catalog, frame.sparkSession)
+    options = replace(options, storage=with_settings(options.path, options.storage, settings))
     catalog, identifier = resolve(options.path, options.storage)
     if catalog.table_exists(identifier):
         if mode == "ignore":

@@ -11,7 +11,7 @@ from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.worker_python import check_worker_python
-from iceberg_spark.spark.sql.query import QueriedTable, plan_query
+from iceberg_spark.spark.sql.query import MetadataRows, QueriedTable, plan_query
 from iceberg_spark.spec.printable import printable
 
 
@@ -50,7 +50,7 @@ def _explained(table: QueriedTable) -> str:
     lines = [f"{table.reference.name}:"]
     lines += [f"  pruned by  {text}" for text in table.conditions]
     lines += [f"  not understood, prunes nothing  {text}" for text in table.left_out]
-    if isinstance(table.scan, str):
+    if isinstance(table.scan, MetadataRows):
         lines.append("  a metadata table")
     else:
         lines += [f"  {line}" for line in explain_plan(table.scan).splitlines()]

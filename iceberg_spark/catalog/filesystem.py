@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
-from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.catalog import LoadedTable, Namespaces
+from iceberg_spark.catalog.folder_namespaces import FolderNamespaces
 from iceberg_spark.catalog.foreign_folder import foreign_folder
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
@@ -91,9 +92,12 @@ class FileSystemCatalog:
         return MappingProxyType(self._properties)
 
     @property
-    def namespaces(self) -> None:
-        """No list of tables is kept."""
-        return
+    def namespaces(self) -> Namespaces | None:
+        """The folders below the warehouse; None where there is no warehouse."""
+        warehouse = self._properties.get(WAREHOUSE)
+        if warehouse is None:
+            return None
+        return FolderNamespaces(self._name, self._io, location.absolute(warehouse))
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
         """Return storage for files of a table at this location."""

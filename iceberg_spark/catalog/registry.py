@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 
 from iceberg_spark.catalog.catalog import Catalog
@@ -39,6 +40,11 @@ _JAVAS = {
 """Java's classes as `catalog-impl` names them."""
 
 
+_STORAGE_CLASS = "io-impl"
+_JAVAS_STORAGE = "org.apache.iceberg."
+_PYICEBERGS_STORAGE = ("pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspec.FsspecFileIO")
+
+
 def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
@@ -58,6 +64,7 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
             f"Catalog '{called}' has type {kind}, which is not supported yet; "
             f"supported are {', '.join(_KINDS)}"
         )
+    _note_foreign_io(called, every)
     if kind not in _KINDS:
         raise InvalidInputError(
             f"Catalog '{called}' has unknown type '{kind}'; supported are {', '.join(_KINDS)}"
@@ -67,9 +74,14 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
 
 def _configured(name: str, given: Mapping[str, str]) -> dict[str, str]:
     """Return what is configured, without its secrets where another server's `uri` is given."""
-    found = configured(name)
+    return _without_secrets_of_others(configured(name), given)
+
+
+def _without_secrets_of_others(
+    found: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
     if given.get(URI, found.get(URI)) == found.get(URI):
-        return found
+        return dict(found)
     return {key: value for key, value in found.items() if not is_secret(key, value)}
 
 
@@ -82,6 +94,19 @@ def _kind_by_properties(name: str, properties: Mapping[str, str]) -> str:
                 f"type instead; known are {', '.join(_JAVAS)}"
             )
         return kind
+    kind = _kind_by_location(properties)
+    if kind is not None:
+        return kind
+    prefix = f"PYICEBERG_CATALOG__{name.upper()}__"
+    raise InvalidInputError(
+        f"Catalog '{name}' is not configured: give type and {WAREHOUSE} as properties, in "
+        f".pyiceberg.yaml, or as {prefix}TYPE and {prefix}WAREHOUSE (a path is meant? begin it "
+        f"with / or ./). A session's spark.sql.catalog.{name}.* is seen by ice.load_table, ice.sql "
+        "and sessions with ice.enable(spark), not by the plain source"
+    )
+
+
+def _kind_by_location(properties: Mapping[str, str]) -> str | None:
     uri = properties.get(URI, "")
     if uri.startswith(("http://", "https://")):
         return "rest"
@@ -89,14 +114,52 @@ def _kind_by_properties(name: str, properties: Mapping[str, str]) -> str:
         return "hive"
     if uri:
         return "sql"
-    if WAREHOUSE in properties:
-        return "filesystem"
-    prefix = f"PYICEBERG_CATALOG__{name.upper()}__"
-    raise InvalidInputError(
-        f"Catalog '{name}' is not configured: give type and {WAREHOUSE} as properties, in "
-        f".pyiceberg.yaml, or as {prefix}TYPE and {prefix}WAREHOUSE (a path is meant? begin it "
-        "with / or ./)"
-    )
+    return "filesystem" if WAREHOUSE in properties else None
+
+
+def _note_foreign_io(name: str, properties: Mapping[str, str]) -> None:
+    """Say that a storage class of others is not used; Java's own ones are what we are as well."""
+    kind = properties.get(_STORAGE_CLASS, _JAVAS_STORAGE)
+    if not kind.startswith(_JAVAS_STORAGE) and kind not in _PYICEBERGS_STORAGE:
+        warnings.warn(
+            f"Catalog '{name}' names {_STORAGE_CLASS} {kind}, which is not used: storage is ours",
+            stacklevel=3,
+        )
+
+
+def is_defined(name: str) -> bool:
+    """Return whether a catalog is configured outside the session, or needs no configuration."""
+    return name == LOCAL_CATALOG or bool(configured(name))
+
+
+def with_settings(
+    table: TableName, given: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
+) -> dict[str, str]:
+    """Return properties given for a table, laid over those that a session has for its catalog.
+
+    `settings` gives these by the catalog's name; it is asked where nothing else defines that.
+    """
+    name = catalog_of(table)
+    return dict(given) if name is None else overlaid(name, given, settings)
+
+
+def overlaid(
+    name: str, given: Mapping[str, str], settings: Callable[[str], Mapping[str, str]]
+) -> dict[str, str]:
+    """Return properties given for a catalog over the session's, as `with_settings` does."""
+    if is_defined(name):
+        return dict(given)
+    found = dict(settings(name))
+    if found and not {TYPE, IMPLEMENTATION} & found.keys():
+        found[TYPE] = _kind_by_location(found) or "hive"  # Java: SparkCatalog
+    return {**_without_secrets_of_others(found, given), **given}
+
+
+def catalog_of(table: TableName) -> str | None:
+    """Return the catalog that an identifier names; None for a location."""
+    text = table_name(table)
+    is_place = location.is_absolute(text) or "/" in text or "." not in text.strip(".")
+    return None if is_place or is_metadata_file(text) else text.partition(".")[0]
 
 
 def resolve(
@@ -109,11 +172,11 @@ def resolve(
     """
     given = property_texts(properties or {})
     text = table_name(table)
-    if location.is_absolute(text):
-        return FileSystemCatalog(DEFAULT_CATALOG, given), text.rstrip("/")
-    if "/" in text or "." not in text.strip(".") or is_metadata_file(text):
-        return FileSystemCatalog(DEFAULT_CATALOG, given), location.absolute(text)
-    name, _, identifier = text.partition(".")
+    name = catalog_of(text)
+    if name is None:
+        place = text.rstrip("/") if location.is_absolute(text) else location.absolute(text)
+        return FileSystemCatalog(DEFAULT_CATALOG, given), place
+    identifier = text.partition(".")[2]
     if not all(identifier.split(".")):
         raise InvalidInputError(f"'{text}' is neither a location nor catalog.namespace.table")
     return load_catalog(name, **given), identifier

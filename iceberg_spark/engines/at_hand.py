@@ -57,6 +57,12 @@ def session_time_zone(spark: on_spark.SparkSession | None = None) -> str | None:
     return None if session is None else session.conf.get(TIME_ZONE_SETTING)
 
 
+def session_settings(catalog: str) -> dict[str, str]:
+    """Return the properties that the active session's settings give a catalog; none without one."""
+    session = active_session()
+    return {} if session is None else on_spark.session_catalog(session, catalog)
+
+
 def session_dialect(spark: on_spark.SparkSession | None = None) -> Dialect:
     """Return how a session, or the active one, reads SQL; Spark's own way without one."""
     session = active_session() if spark is None else spark

@@ -22,6 +22,7 @@ _HOMES = {
     LazyModule("iceberg_spark.spark.row_level.update"): ("update_on_spark",),
     LazyModule("iceberg_spark.spark.row_level.upsert"): ("plan_upsert", "run_upsert"),
     LazyModule("iceberg_spark.spark.session.active_session"): ("active_session", "needed_session"),
+    LazyModule("iceberg_spark.spark.session.session_catalogs"): ("session_catalog",),
     LazyModule("iceberg_spark.spark.session.session_dialect"): ("session_dialect",),
     LazyModule("iceberg_spark.spark.writing.distribution"): ("distribution", "is_sortable"),
     LazyModule("iceberg_spark.spark.writing.write_files"): ("write_frame",),

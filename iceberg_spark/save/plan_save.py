@@ -7,6 +7,7 @@ import warnings
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io
@@ -105,7 +106,7 @@ def _creation(
         parse_partition_spec(options.partition_by, given, case_sensitive=False),
         parse_sort_order(options.sort_order, given, case_sensitive=False),
         location=location,
-        properties=_table_properties(options, given),
+        properties=created_with(catalog.properties, _table_properties(options, given)),
         format_version=options.format_version,
     )
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
+from iceberg_spark.catalog.pinned import PinnedTable
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And
 from iceberg_spark.scan.context import ScanContext
@@ -17,7 +18,6 @@ from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.spark.adapt.filters import to_predicate
 from iceberg_spark.spark.adapt.task_batches import task_batches
 from iceberg_spark.spark.datasource.messages import TaskGroup
-from iceberg_spark.spark.datasource.pinned import PinnedTable
 from iceberg_spark.spark.session.in_worker import in_worker
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
+from iceberg_spark.catalog.pinned import PinnedTable, load, split_name
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import write_options
@@ -18,12 +20,7 @@ from iceberg_spark.scan.read_options import ReadOptions, read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
-from iceberg_spark.spark.datasource.inspect_reader import (
-    InspectReader,
-    PinnedInspection,
-    pin_inspection,
-)
-from iceberg_spark.spark.datasource.pinned import PinnedTable, load, split_name
+from iceberg_spark.spark.datasource.inspect_reader import InspectReader
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
 from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter
 from iceberg_spark.spark.datasource.writer import BatchWriter
@@ -82,7 +79,9 @@ class PyIcebergLiteSource(DataSource):
         """Return the metadata table that the path names, None for a table of rows."""
         name = split_name(options.path)[1]
         if name is not None and self._inspected is None:
-            self._inspected = pin_inspection(options, name)
+            _, loaded = load(options.path, options.storage)
+            pinned, columns = pin_inspection(options, loaded, name)
+            self._inspected = (pinned, to_spark(columns))
         return self._inspected
 
     def _pin(self, options: ReadOptions) -> tuple[PinnedTable, ScanContext]:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.config import configured
-from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.catalog.pinned import split_name
+from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
+from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.quoted import quoted
-from iceberg_spark.spark.datasource.pinned import split_name
+from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
@@ -33,28 +37,40 @@ from iceberg_spark.spark.sql.references import (
     parse_query,
     table_references,
 )
+from iceberg_spark.spec.schema import Schema
+
+Settings: TypeAlias = Callable[[str], Mapping[str, str]]
+"""Properties that a session gives a catalog, by the catalog's name."""
 
 _BRANCH, _TAG = "branch_", "tag_"
 _SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataRows:
+    """A metadata table, pinned, and its columns."""
+
+    inspected: PinnedInspection
+    columns: Schema
+
+
+@dataclass(frozen=True, slots=True)
 class QueriedTable:
     """A table of ours in a query, and what its rows are pruned by.
 
-    `scan` is its plan; of a metadata table the name as the data source takes it.
+    `scan` is its plan; of a metadata table what it shows.
     """
 
     reference: TableReference
-    scan: ScanPlan | str
+    scan: ScanPlan | MetadataRows
     conditions: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the table's rows."""
         match self.scan:
-            case str() as name:
-                return spark.read.format(FORMAT_NAME).load(name)
+            case MetadataRows(inspected, columns):
+                return metadata_frame(inspected, columns, spark)
             case plan:
                 return plan_frame(plan, spark)
 
@@ -105,8 +121,7 @@ def _place(reference: TableReference, spark: SparkSession) -> str | None:
         return first if "/" in first else None
     if first.lower() == FORMAT_NAME and len(rest) == 1:
         return rest[0]
-    taken = spark.conf.get(f"spark.sql.catalog.{first}", None) is not None
-    return reference.name if len(rest) > 1 and not taken and configured(first) else None
+    return reference.name if len(rest) > 1 and is_ours(spark, first) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +136,8 @@ class _Planner:
 
     def table(self, place: str) -> QueriedTable:
         """Return the table's frame, pruned where the query allows."""
-        catalog, identifier, selector = _table_and_selector(place)
+        settings = partial(session_catalog, self.spark)
+        catalog, identifier, selector = _table_and_selector(place, settings)
         loaded = catalog.load(identifier)
         choice = {**_selected(selector), **self._as_of()}
         if selector and not choice:
@@ -129,7 +145,9 @@ class _Planner:
         return self._planned(loaded, choice)
 
     def _metadata_table(self, loaded: LoadedTable, name: str) -> QueriedTable:
-        return QueriedTable(self.reference, f"{loaded.metadata_location}#{name}")
+        place = f"{loaded.metadata_location}#{name}"
+        options = ReadOptions(path=place, storage=loaded.io.properties)
+        return QueriedTable(self.reference, MetadataRows(*pin_inspection(options, loaded, name)))
 
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
         request = ScanRequest(
@@ -196,10 +214,10 @@ class _Planner:
         return str(self.spark.conf.get(key, default)).lower() == "true"
 
 
-def _table_and_selector(place: str) -> tuple[Catalog, str, str | None]:
+def _table_and_selector(place: str, settings: Settings) -> tuple[Catalog, str, str | None]:
     """Return a table and what stands behind its name: a branch, a tag, a metadata table."""
     table, name = split_name(place)
-    catalog, identifier = resolve(table)
+    catalog, identifier = resolve(table, with_settings(table, {}, settings))
     if name is not None:
         return catalog, identifier, name
     above, dot, last = identifier.rpartition(".")

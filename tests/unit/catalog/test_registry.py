@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+import iceberg_spark as ice
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.memory import memory_catalog
-from iceberg_spark.catalog.registry import load_catalog, resolve
+from iceberg_spark.catalog.registry import catalog_of, load_catalog, overlaid, resolve
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 
 
@@ -107,3 +108,34 @@ def test_a_dotted_name_is_catalog_and_table(monkeypatch: pytest.MonkeyPatch):
 def test_names_with_empty_parts_are_refused(table: str):
     with pytest.raises(InvalidInputError):
         resolve(table, {"warehouse": "/w"})
+
+
+def test_a_catalog_gives_new_tables_its_properties(tmp_path: Path):
+    given = {"table-default.a": "catalog", "table-default.b": "catalog", "table-override.c": "x"}
+    catalog = ice.load_catalog("c", warehouse=str(tmp_path), **given)
+    table = catalog.create_table("db.t", "id bigint", properties={"a": "own", "c": "own"})
+    assert table.properties == {"a": "own", "b": "catalog", "c": "x"}
+
+
+def test_a_storage_class_of_others_is_not_used_and_that_is_said():
+    with pytest.warns(UserWarning, match=r"com\.example\.IO, which is not used"):
+        load_catalog("c", warehouse="/w", **{"io-impl": "com.example.IO"})
+    load_catalog("c", warehouse="/w", **{"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"})
+
+
+def test_settings_of_a_session_are_asked_for_undefined_names_only(monkeypatch: pytest.MonkeyPatch):
+    session = {"uri": "https://one", "credential": "id:key", "header.x": "1"}
+    assert overlaid("c", {}, lambda _: session) == {**session, "type": "rest"}
+    assert overlaid("c", {"uri": "https://two"}, lambda _: session) == {
+        "uri": "https://two",
+        "header.x": "1",
+        "type": "rest",
+    }
+    monkeypatch.setenv("PYICEBERG_CATALOG__C__WAREHOUSE", "/w")
+    assert overlaid("c", {}, lambda _: session) == {}
+
+
+def test_a_location_names_no_catalog():
+    for place in ("/a/b.c.d", "s3://b/a.b.c", "a/b.c", "t", "t.", "v1.metadata.json"):
+        assert catalog_of(place) is None
+    assert catalog_of("cat.db.t") == "cat"

@@ -9,8 +9,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import iceberg_spark as ice
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.pinned import load, split_name
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.datasource.pinned import load, split_name
 from iceberg_spark.spark.datasource.source import PyIcebergLiteSource
 
 

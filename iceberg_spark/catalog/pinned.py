@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.catalog.metadata_file import (
+    Codec,
+    decode_metadata,
+    encode_metadata,
+    read_metadata,
+)
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.errors import NoSuchFileError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
+
+MOST_CONTENT = 256 * 1024
+"""Bytes of packed metadata that may travel with a reader, which every task gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +26,21 @@ class PinnedTable:
     """Where the metadata of a load is, so that schema, plan and tasks see one version.
 
     Metadata files are immutable, so a worker reads the same one again; one that has been
-    removed since falls back to the newest, where the pinned snapshot is looked up by id. So does
-    metadata that the catalog gave itself (`is_given`): its file may not be readable to us. `io`
-    is the storage of the table's files, `options` are the storage options of the load.
+    removed since falls back to the newest, where the pinned snapshot is looked up by id. Metadata
+    that the catalog gave itself travels along (`content`) where it is small, since its file need
+    not be readable to us. `io` is the storage of the table's files, `options` those of the load.
     """
 
     path: str
     metadata_location: str
     io: FileIO = field(repr=False)
     options: Mapping[str, str] = field(repr=False)
-    is_given: bool = False
+    content: bytes | None = field(default=None, repr=False)
 
     def metadata(self) -> TableMetadata:
         """Read the pinned metadata. Raises NoSuchTableError when the table is gone."""
-        if self.is_given:
-            return load(self.path, self.options)[1].metadata
+        if self.content is not None:
+            return decode_metadata(self.metadata_location, self.content)
         try:
             return read_metadata(self.io, self.metadata_location)
         except NoSuchFileError:
@@ -56,7 +64,12 @@ def load(path: str, storage: Mapping[str, str]) -> tuple[PinnedTable, LoadedTabl
     table, _ = split_name(path)
     catalog, identifier = resolve(table, storage)
     loaded = catalog.load(identifier)
-    pinned = PinnedTable(
-        table, loaded.metadata_location, loaded.io, dict(storage), loaded.given_by_catalog
-    )
-    return pinned, loaded
+    return pinned(table, loaded, storage), loaded
+
+
+def pinned(path: str, loaded: LoadedTable, storage: Mapping[str, str]) -> PinnedTable:
+    """Return a table as it was loaded by `path` with these storage options."""
+    content = encode_metadata(loaded.metadata, Codec.GZIP) if loaded.given_by_catalog else b""
+    some = content if 0 < len(content) <= MOST_CONTENT else None
+    table, _ = split_name(path)
+    return PinnedTable(table, loaded.metadata_location, loaded.io, dict(storage), some)

@@ -1,0 +1,18 @@
+"""Table properties that a catalog gives its new tables (Java: CatalogProperties)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+DEFAULT = "table-default."
+OVERRIDE = "table-override."
+
+
+def created_with(catalog: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a new table: the catalog's defaults, those given, its overrides."""
+    return {**_under(DEFAULT, catalog), **given, **_under(OVERRIDE, catalog)}
+
+
+def _under(prefix: str, properties: Mapping[str, str]) -> dict[str, str]:
+    start = len(prefix)
+    return {key[start:]: value for key, value in properties.items() if key.startswith(prefix)}

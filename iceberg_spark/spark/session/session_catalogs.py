@@ -1,0 +1,58 @@
+"""Catalogs that a session's settings describe, in Java's spelling: `spark.sql.catalog.NAME.*`."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.catalog.registry import is_defined
+from iceberg_spark.spark.session.classic_session import settings_text
+
+_PREFIX = "spark.sql.catalog."
+_JAVAS = "org.apache.iceberg.spark.SparkCatalog"
+_METASTORE = "spark.hadoop.hive.metastore.uris"
+
+
+def session_catalog(session: SparkSession, name: str) -> dict[str, str]:
+    """Return the properties that a session's settings give a catalog, none where it has no such.
+
+    As Spark does it, the name's case counts. A catalog of Hive's takes the session's metastore
+    where it names none. A few round trips.
+    """
+    found = _settings(session, f"{_PREFIX}{name}.")
+    is_hives = found.get("type", "hive") == "hive" and "catalog-impl" not in found
+    if is_hives and "uri" not in found and (found or has_spark_catalog(session, name)):
+        metastore = session.conf.get(_METASTORE, None)
+        return found if metastore is None else {"type": "hive", **found, "uri": metastore}
+    return found
+
+
+def _settings(session: SparkSession, start: str) -> dict[str, str]:
+    text = settings_text(session)
+    if text is None:
+        every = {str(key): str(value) for key, value in dict(session.conf.getAll).items()}
+        return {key[len(start) :]: every[key] for key in every if key.startswith(start)}
+    # The text only names settings: values may hold what separates them.
+    found = {}
+    for key in sorted(set(re.findall(rf"(?:\{{|, )({re.escape(start)}[^=\s,]+)=", text))):
+        value = session.conf.get(key, None)
+        if value is not None:
+            found[key[len(start) :]] = str(value)
+    return found
+
+
+def has_spark_catalog(session: SparkSession, name: str) -> bool:
+    """Return whether Spark itself has a catalog of that name: the setting that gives its class."""
+    return session.conf.get(f"{_PREFIX}{name}", None) is not None
+
+
+def is_ours(session: SparkSession, name: str) -> bool:
+    """Return whether tables of a catalog that a text names are read by us, and not by Spark.
+
+    Spark keeps catalogs that it has a class for; where that is Java's Iceberg catalog, which needs
+    its JAR, the same tables are ours.
+    """
+    if session.conf.get(f"{_PREFIX}{name}", None) not in (None, _JAVAS):
+        return False
+    return is_defined(name) or bool(session_catalog(session, name))

@@ -1,0 +1,122 @@
+"""Catalogs that only a session's settings describe: `spark.sql.catalog.NAME.*`, as for Java."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.session_catalogs import session_catalog
+
+pytestmark = pytest.mark.connect_too
+FORMAT = "pyiceberg-lite"
+PREFIX = "spark.sql.catalog."
+
+
+@pytest.fixture
+def lake(any_spark: Any, tmp_path: Path) -> Iterator[Any]:
+    """Yield an enabled session that alone knows the catalog `lake`, spelt as for Java."""
+    settings = {
+        "lake": "org.apache.iceberg.spark.SparkCatalog",
+        "lake.type": "hadoop",
+        "lake.warehouse": str(tmp_path),
+        "lake.io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
+        "lake.header.x": "a=1, b={2}, spark.sql.catalog.lake.y=3",
+        "lake.table-default.owner": "session",
+    }
+    for key, value in settings.items():
+        any_spark.conf.set(PREFIX + key, value)
+    ice.enable(any_spark)
+    yield any_spark
+    ice.disable(any_spark)
+    for key in settings:
+        any_spark.conf.unset(PREFIX + key)
+
+
+@pytest.fixture
+def table(lake: Any) -> Any:
+    made = ice.create_table("lake.db.t", "id bigint, k string", partition_by=["k"])
+    made.append(pa.table({"id": [1, 2], "k": ["a", "b"]}))
+    return made
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+def test_values_keep_what_separates_settings(lake: Any, tmp_path: Path) -> None:
+    assert session_catalog(lake, "lake") == {
+        "type": "hadoop",
+        "warehouse": str(tmp_path),
+        "io-impl": "org.apache.iceberg.hadoop.HadoopFileIO",
+        "header.x": "a=1, b={2}, spark.sql.catalog.lake.y=3",
+        "table-default.owner": "session",
+    }
+
+
+def test_every_function_and_verb_knows_the_catalog(lake: Any, table: Any, tmp_path: Path) -> None:
+    assert table.location() == f"{tmp_path}/db/t"
+    assert table.properties == {"owner": "session"}
+    assert ice.load_catalog("lake").list_tables("db") == [("db", "t")]
+    ice.load_table("lake.db.t").delete("id = 1")
+    assert ids(ice.load_table("lake.db.t").scan().to_df(lake)) == [2]
+    assert ids(lake.read.format(FORMAT).load("lake.db.t")) == [2]
+    assert ids(lake.read.table("lake.db.t")) == [2]
+    assert ids(ice.sql(lake, "select * from lake.db.t where k = 'b'")) == [2]
+
+
+def test_metadata_tables_are_read_through_it(lake: Any, table: Any) -> None:
+    table.append(pa.table({"id": [3], "k": ["a"]}))
+    by_hook = lake.read.format(FORMAT).load("lake.db.t#files")
+    by_text = ice.sql(lake, "select * from lake.db.t.files")
+    for frame in (by_hook, by_text):
+        assert sorted(row.record_count for row in frame.collect()) == [1, 1, 1]
+    assert by_hook.schema == by_text.schema
+    first = table.snapshots()[0].snapshot_id
+    then = lake.read.format(FORMAT).option("snapshot-id", first).load("lake.db.t#files")
+    assert then.count() == 2
+    assert ice.sql(lake, "select * from lake.db.t.snapshots").count() == 2
+
+
+def test_frames_are_saved_to_it(lake: Any) -> None:
+    frame = lake.range(3)
+    frame.write.format(FORMAT).save("lake.db.made")
+    frame.write.format(FORMAT).mode("append").save("lake.db.made")
+    made = ice.load_table("lake.db.made")
+    assert made.properties == {"owner": "session"}
+    assert made.scan().count() == 6
+
+
+def test_what_is_configured_outside_the_session_comes_first(
+    lake: Any, table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", str(tmp_path / "other"))
+    other = ice.create_table("lake.db.t", "id bigint")
+    assert other.location() == f"{tmp_path}/other/db/t"
+
+
+def test_catalogs_of_others_stay_spark_s(lake: Any, table: Any) -> None:
+    lake.conf.set(f"{PREFIX}theirs", "org.example.Catalog")
+    lake.conf.set(f"{PREFIX}theirs.warehouse", "/nowhere")
+    try:
+        with pytest.raises((PySparkException, Py4JError), match=r"org\.example\.Catalog"):
+            ice.sql(lake, "select * from theirs.db.t").collect()
+    finally:
+        lake.conf.unset(f"{PREFIX}theirs")
+        lake.conf.unset(f"{PREFIX}theirs.warehouse")
+
+
+def test_the_plain_source_says_where_session_catalogs_are_seen(lake: Any, table: Any) -> None:
+    ice.disable(lake)
+    with pytest.raises(PySparkException, match=r"seen by ice\.load_table, ice\.sql"):
+        lake.read.format(FORMAT).load("lake.db.t").collect()
+
+
+def test_a_name_that_nobody_describes_is_an_error(lake: Any) -> None:
+    with pytest.raises(InvalidInputError, match="'sea' is not configured"):
+        ice.load_table("sea.db.t")
