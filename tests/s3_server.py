@@ -1,6 +1,6 @@
 """A small S3 in this process: objects, listings, the conditional PUT, and answers that go wrong.
 
-It speaks what s3fs asks for; `Answer` says what becomes of the PUT of a key.
+It speaks what obstore and s3fs ask for; `Answer` says what becomes of the PUT of a key.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Objects:
     port: int = 0
     stored: dict[str, bytes] = field(default_factory=dict)
     pattern: str = r"/v\d+\.metadata\.json$"
+    client: str = ""  # `py-io-impl`
     answers: list[Answer] = field(default_factory=list)
     puts: list[str] = field(default_factory=list)  # the keys that match, each time they were sent
     meanwhile: Callable[[], None] = lambda: None  # happens before the first answer that goes wrong
@@ -62,6 +63,7 @@ class Objects:
             "s3.secret-access-key": "secret",
             "s3.region": "us-east-1",
             "s3.path-style-access": "true",
+            "py-io-impl": self.client,
         }
 
     def next_answer(self, key: str) -> Answer:
@@ -73,8 +75,15 @@ class Objects:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # one packet an answer: the second of two waits for the client's delayed ACK
+    disable_nagle_algorithm = True
     objects: Objects
     lock: threading.Lock
+
+    def handle_expect_100(self) -> bool:
+        go_on = super().handle_expect_100()
+        self.wfile.flush()
+        return go_on
 
     def log_message(self, *_: object) -> None: ...
 
@@ -123,8 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         headers = {"ETag": _etag(data), "Last-Modified": _HTTP_DATE}
         status = 200
-        if asked := re.match(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
-            start, end = int(asked[1]), int(asked[2] or len(data) - 1)
+        if asked := re.match(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "")):
+            start, end = _bounds(asked[1], asked[2], len(data))
             headers["Content-Range"] = f"bytes {start}-{min(end, len(data) - 1)}/{len(data)}"
             data, status = data[start : end + 1], 206
         self._answer(status, data, headers, with_body=with_body)
@@ -174,6 +183,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body:
             self.wfile.write(data)
+
+
+def _bounds(first: str, last: str, size: int) -> tuple[int, int]:
+    """Return the first and the last byte of `first-last`, `first-` or `-count`."""
+    if not first:
+        return max(0, size - int(last)), size - 1
+    return int(first), int(last or size - 1)
 
 
 def _etag(data: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -11,11 +11,15 @@ import pyarrow.fs as pafs
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """A stored file: its location, bytes, and when it was last changed (ms since the epoch)."""
+    """A stored file: its location, bytes, and when it was last changed (ms since the epoch).
+
+    `tag` is what the store tells one content of a file from another by, "" where it has none.
+    """
 
     path: str
     size: int
     modified_ms: int
+    tag: str = ""
 
 
 class FileIO(Protocol):
@@ -60,6 +64,10 @@ class FileIO(Protocol):
 
     def exists(self, path: str) -> bool:
         """Return whether a file is there."""
+        ...
+
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        """Return those of the files of one folder that are there: by one request, if it can be."""
         ...
 
     def size(self, path: str) -> int:

@@ -21,9 +21,9 @@ from iceberg_spark.errors import (
 from iceberg_spark.io.secrets import blot
 
 _DRIVERS = {
-    "s3": "s3fs",
-    "gs": "gcsfs",
-    "abfs": "adlfs",
+    "s3": "'iceberg-spark[s3]'",
+    "gs": "'iceberg-spark[gcs]'",
+    "abfs": "'iceberg-spark[adls]'",
     "az": "adlfs",
     "oss": "ossfs",
     "hf": "huggingface_hub",
@@ -31,13 +31,18 @@ _DRIVERS = {
 }
 
 _NOT_FOUND = frozenset({"ResourceNotFoundError", "NotFound", "NoSuchKey", "NoSuchBucket"})
-_EXISTS = frozenset({"ResourceExistsError", "ResourceModifiedError", "PreconditionFailed"})
+_EXISTS = frozenset(
+    {"ResourceExistsError", "ResourceModifiedError", "PreconditionFailed", "AlreadyExistsError"}
+)
 _DENIED = frozenset({
     "NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError",
-    "TokenRetrievalError", "ClientAuthenticationError", "RefreshError", "DefaultCredentialsError",
-    "GoogleAuthError", "NoAuthTokenError", "Forbidden", "Unauthorized", "ProfileNotFound",
+    "TokenRetrievalError", "ClientAuthenticationError", "RefreshError",
+    "DefaultCredentialsError", "GoogleAuthError", "NoAuthTokenError", "PermissionDeniedError",
+    "UnauthenticatedError", "Forbidden", "Unauthorized", "ProfileNotFound",
 })  # fmt: skip
-_LIBRARIES = frozenset({"botocore", "aiobotocore", "aiohttp", "azure", "google", "gcsfs", "s3fs"})
+_LIBRARIES = frozenset(
+    {"botocore", "aiobotocore", "aiohttp", "azure", "google", "gcsfs", "obstore", "s3fs"}
+)
 """Packages whose errors are the store's; an unknown error of another package is left alone."""
 
 _LIBRARY_MISSING = frozenset({"libhdfs", "libjvm"})

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import BinaryIO, TypeVar, cast
 
 import pyarrow.fs as pafs
 from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
 
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.io import local_files, location, remote_files
+from iceberg_spark.io import local_files, location
+from iceberg_spark.io.conditional_put import create_if_absent
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
+from iceberg_spark.io.fsspec_store import FsspecStore
 from iceberg_spark.io.new_file import NewFile, Unfinished
+from iceberg_spark.io.numbers import number
+from iceberg_spark.io.object_clients import object_store
 from iceberg_spark.io.secrets import secrets_of
-from iceberg_spark.io.stores import driver_path, file_system, number
+from iceberg_spark.io.store import Store, exists, size
+from iceberg_spark.io.stores import file_system
+from iceberg_spark.io.within import within
 
 T = TypeVar("T")
 
@@ -73,7 +81,8 @@ class FsspecIO:
         if location.is_local(path):
             with self._errors("open", path):
                 return local_files.opened(location.strip_scheme(path))
-        return cast(BinaryIO, self._ask("open", path, lambda files, at: files.open(at, "rb")))
+        errors = self._errors("read", path)
+        return self._ask("open", path, lambda store, at: store.open(at, errors))
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
@@ -81,7 +90,7 @@ class FsspecIO:
             at = location.strip_scheme(path)
             with self._errors("read", path), local_files.opened(at) as file:
                 return file.read()
-        return self._ask("read", path, remote_files.read)
+        return self._ask("read", path, lambda store, at: store.read(at))
 
     def create(self, path: str) -> BinaryIO:
         """Open a new file for streaming writes; closing makes it durable."""
@@ -92,7 +101,8 @@ class FsspecIO:
     def _unfinished(self, path: str) -> Unfinished:
         if location.is_local(path):
             return local_files.DurableWriter(location.strip_scheme(path))
-        return remote_files.RemoteWriter(*self._files(path))
+        store = self._reached_store(path)
+        return store.writer(store.path_of(path))
 
     def create_if_absent(self, path: str, data: bytes) -> None:
         """Write a whole file atomically and durably, or raise FileAlreadyExistsError.
@@ -104,9 +114,8 @@ class FsspecIO:
             if location.is_local(path):
                 local_files.create_if_absent(location.strip_scheme(path), data)
                 return
-            _, at = self._files(path)
-            files = file_system(path, self._properties, self._timeout_s, once=True)
-            remote_files.create_if_absent(files, at, data, path, self._properties)
+            store = self._reached_store(path)
+            create_if_absent(store, store.path_of(path), data, path, self._properties)
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole small file, replacing what is there (hints only)."""
@@ -114,21 +123,31 @@ class FsspecIO:
             with self._errors("write", path):
                 local_files.replace(location.strip_scheme(path), data)
             return
-        self._ask("write", path, lambda files, at: remote_files.replace(files, at, data))
+        self._ask("write", path, lambda store, at: store.put(at, data))
 
     def exists(self, path: str) -> bool:
         """Return whether a file is there."""
         if location.is_local(path):
             with self._errors("look for", path):
                 return os.path.isfile(location.strip_scheme(path))
-        return self._ask("look for", path, remote_files.exists)
+        return self._ask("look for", path, exists)
+
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        """Return those of the files of one folder that are there, by the paths that were given."""
+        if not paths:
+            return {}
+        if location.is_local(paths[0]):
+            with self._errors("look for", paths[0]):
+                return local_files.find(paths)
+        found = self._ask("look for", paths[0], partial(_find, paths=paths))
+        return {path: replace(info, path=path) for path, info in found.items()}
 
     def size(self, path: str) -> int:
         """Return a file's size in bytes."""
         if location.is_local(path):
             with self._errors("look for", path):
                 return os.path.getsize(location.strip_scheme(path))
-        return self._ask("look for", path, remote_files.size)
+        return self._ask("look for", path, size)
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is gone already is fine."""
@@ -136,7 +155,7 @@ class FsspecIO:
             with self._errors("delete", path):
                 local_files.remove(location.strip_scheme(path))
             return
-        self._ask("delete", path, remote_files.remove)
+        self._ask("delete", path, lambda store, at: store.remove(at))
 
     def delete_many(self, paths: Iterable[str]) -> None:
         """Delete files; those that are gone already are fine."""
@@ -150,7 +169,7 @@ class FsspecIO:
             with self._errors("list", prefix):
                 found = list(local_files.walk(location.strip_scheme(prefix)))
         else:
-            found = self._ask("list", prefix, lambda files, at: list(remote_files.walk(files, at)))
+            found = self._ask("list", prefix, lambda store, at: list(store.walk(at)))
         for below, info in found:
             yield FileInfo(location.join(prefix, below), info.size, info.modified_ms)
 
@@ -160,7 +179,7 @@ class FsspecIO:
             with self._errors("list", prefix):
                 names = local_files.folders(location.strip_scheme(prefix))
         else:
-            names = self._ask("list", prefix, remote_files.folders)
+            names = self._ask("list", prefix, lambda store, at: store.folders(at))
         for name in names:
             yield location.join(prefix, name)
 
@@ -171,8 +190,9 @@ class FsspecIO:
                 at = location.strip_scheme(path)
                 local_files.refuse_device(at)
                 return pafs.LocalFileSystem(), at
-            files, at = self._files(path)
-            return pafs.PyFileSystem(pafs.FSSpecHandler(files)), at
+            store = self._reached_store(path)
+            at = store.path_of(path)
+            return store.arrow(at, self._errors("read", path)), at
 
     def _errors(self, doing: str, path: str) -> named_errors:
         self._check_scheme(doing, path)
@@ -189,30 +209,50 @@ class FsspecIO:
             f"property {ALLOWED_SCHEMES}"
         )
 
-    def _files(self, path: str, deadline: float | None = None) -> tuple[Any, str]:
-        """Return the file system of a location and its path there, having had one answer."""
-        left = self._timeout_s if deadline is None else deadline - time.monotonic()
-        store = location.normalise(path).split("/")[2:3]
-        key = f"{location.store_of(path)}:{store}"
-        if key in self._reached or location.store_of(path) == location.MEMORY:
-            files = file_system(path, self._properties, self._timeout_s)
-        else:
-            files = remote_files.within(max(left, _LEAST_WAIT_S), lambda: self._reach(path))
-            self._reached.add(key)
-        return files, driver_path(files, path)
+    def _store(self, path: str) -> Store:
+        """Return what speaks to a location's store; nothing is asked of it yet."""
+        found = object_store(path, self._properties, self._timeout_s)
+        if found is not None:
+            return found
+        given = path, self._properties, self._timeout_s
+        once = partial(file_system, *given, once=True)
+        return FsspecStore(location.store_of(path), file_system(*given), once)
 
-    def _reach(self, path: str) -> Any:
-        files = file_system(path, self._properties, self._timeout_s)
-        remote_files.exists(files, driver_path(files, path))
-        return files
+    def _reached_store(self, path: str) -> Store:
+        """Return a location's store, which has answered once."""
+        if not self._is_reached(path):
+            self._first(path, exists, self._timeout_s)
+        return self._store(path)
 
-    def _ask(self, doing: str, path: str, work: Callable[[Any, str], T]) -> T:
+    def _is_reached(self, path: str) -> bool:
+        kind = location.store_of(path)
+        return kind == location.MEMORY or bucket_of(path) in self._reached
+
+    def _first(self, path: str, work: Callable[[Store, str], T], seconds: float) -> T:
+        """Do the first thing that is asked of a store, which may never answer."""
+
+        def ask() -> T:
+            store = self._store(path)
+            return work(store, store.path_of(path))
+
+        try:
+            done = within(max(seconds, _LEAST_WAIT_S), ask)
+        except FileNotFoundError:
+            self._reached.add(bucket_of(path))
+            raise
+        self._reached.add(bucket_of(path))
+        return done
+
+    def _ask(self, doing: str, path: str, work: Callable[[Store, str], T]) -> T:
         """Do something that may be repeated, again while the store fails in passing."""
         deadline = time.monotonic() + self._timeout_s
 
         def once() -> T:
             with self._errors(doing, path):
-                return work(*self._files(path, deadline))
+                if not self._is_reached(path):
+                    return self._first(path, work, deadline - time.monotonic())
+                store = self._store(path)
+                return work(store, store.path_of(path))
 
         again = Retrying(
             retry=retry_if_exception(may_be_retried),
@@ -223,6 +263,11 @@ class FsspecIO:
         return again(once)
 
 
+def bucket_of(path: str) -> str:
+    """Return the store and the bucket of a location."""
+    return f"{location.store_of(path)}:{location.normalise(path).split('/')[2:3]}"
+
+
 def allowed_stores(properties: Mapping[str, str]) -> frozenset[str] | None:
     """Return the stores that storage of these properties may use, None for all."""
     own = properties.get(TABLE_SCHEMES)
@@ -231,3 +276,8 @@ def allowed_stores(properties: Mapping[str, str]) -> frozenset[str] | None:
     every = f"{own},{properties.get(ALLOWED_SCHEMES, '')}".split(",")
     names = (each.strip().removesuffix("://").removesuffix(":") for each in every)
     return frozenset(location.store_of(f"{name}:") for name in names if name)
+
+
+def _find(store: Store, _: str, paths: Sequence[str]) -> dict[str, FileInfo]:
+    spelt = {store.path_of(path): path for path in paths}
+    return {spelt[at]: info for at, info in store.find(list(spelt)).items()}

@@ -40,6 +40,27 @@ GROWTH = Growth()
 
 
 @dataclass(frozen=True, slots=True)
+class RangeLimits:
+    """How objects are read by ranges; a request costs what some megabytes cost."""
+
+    tail_bytes: int = 128 * 1024
+    """Bytes of a file's end that are asked for first: most footers, and small files whole."""
+    least_bytes: int = 64 * 1024
+    """Bytes of the smallest request."""
+    part_bytes: int = 8 * 1024 * 1024
+    """Bytes of the largest request; more is fetched by several at the same time."""
+    at_once: int = 8
+    """Requests of a process for parts at the same time."""
+    upload_bytes: int = 8 * 1024 * 1024
+    """Bytes of a part of an upload; less is put whole."""
+    uploads_at_once: int = 4
+    """Parts of a file that are sent at the same time."""
+
+
+RANGES = RangeLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What one file may ask for.
 

@@ -12,12 +12,13 @@ import io
 import os
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, BinaryIO
 
 from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.location import strip_scheme
 
 _MS_IN_NS = 1_000_000
 
@@ -232,3 +233,16 @@ def folders(folder: str) -> list[str]:
             return sorted(entry.name for entry in entries if entry.is_dir())
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def find(paths: Iterable[str]) -> dict[str, FileInfo]:
+    """Return those of some locations that are files."""
+    found = {}
+    for path in paths:
+        try:
+            described = os.stat(strip_scheme(path))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISREG(described.st_mode):
+            found[path] = FileInfo(path, described.st_size, described.st_mtime_ns // _MS_IN_NS)
+    return found

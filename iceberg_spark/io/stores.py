@@ -11,13 +11,12 @@ from typing import Any
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
-from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io.location import MEMORY, store_of
+from iceberg_spark.io.numbers import is_true, number
 
 MEMORY_LOCK = threading.RLock()
 """Held while a file appears in or leaves the memory store, which has no atomic operation."""
-
-_TRUE = ("true", "1", "yes", "on")
 
 
 class SharedMemoryFiles(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships no types
@@ -106,16 +105,16 @@ def _s3(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
     }
     if proxy := get("s3.proxy-uri"):
         config["proxies"] = {"http": proxy, "https": proxy}
-    if get("s3.force-virtual-addressing", "").lower() in _TRUE:
+    if is_true(properties, "s3.force-virtual-addressing"):
         config["s3"] = {"addressing_style": "virtual"}
-    elif get("s3.path-style-access", "").lower() in _TRUE:
+    elif is_true(properties, "s3.path-style-access"):
         config["s3"] = {"addressing_style": "path"}
     encryption = {
         "ServerSideEncryption": get("s3.server-side-encryption"),
         "SSEKMSKeyId": get("s3.sse-kms-key-id"),
     }
     return {
-        "anon": get("s3.anonymous", "").lower() in _TRUE,
+        "anon": is_true(properties, "s3.anonymous"),
         "profile": either("profile-name"),
         "endpoint_url": get("s3.endpoint"),
         "key": either("access-key-id"),
@@ -133,7 +132,7 @@ def _gs(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
         "project": get("gcs.project-id"),
         "access": get("gcs.access"),
         "token": get("gcs.oauth2.token"),
-        "requester_pays": get("gcs.requester-pays", "").lower() in _TRUE,
+        "requester_pays": is_true(properties, "gcs.requester-pays"),
         "endpoint_url": get("gcs.service.host"),
         "default_location": get("gcs.default-bucket-location"),
         "requests_timeout": max(timeout_s, 60.0),
@@ -146,7 +145,7 @@ def _abfs(properties: Mapping[str, str], timeout_s: float) -> dict[str, Any]:
         "tenant-id", "client-id", "client-secret", "account-host",
     )  # fmt: skip
     known = {name.replace("-", "_"): properties.get(f"adls.{name}") for name in names}
-    anonymous = properties.get("adls.anon", "").lower() in _TRUE
+    anonymous = is_true(properties, "adls.anon")
     return {**known, "anon": anonymous, "connection_timeout": max(1, int(timeout_s / 2))}
 
 
@@ -165,14 +164,3 @@ _ARGUMENTS: dict[str, Callable[[Mapping[str, str], float], dict[str, Any]]] = {
     "abfs": _abfs,
     "hdfs": _hdfs,
 }
-
-
-def number(properties: Mapping[str, str], key: str, default: float) -> float:
-    """Return a numeric storage property. Raises InvalidOptionError naming it."""
-    text = properties.get(key)
-    if text is None:
-        return default
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidOptionError(f"Storage property {key} must be a number, not '{text}'") from None

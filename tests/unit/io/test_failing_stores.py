@@ -14,7 +14,7 @@ from iceberg_spark.errors import (
     StoragePermissionError,
     UnsupportedError,
 )
-from iceberg_spark.io import remote_files, stores
+from iceberg_spark.io import conditional_put, stores
 from iceberg_spark.io.fsspec_io import FsspecIO
 
 
@@ -56,11 +56,12 @@ class ObjectStore(MemoryFileSystem):
 def store(monkeypatch: pytest.MonkeyPatch) -> type[ObjectStore]:
     kind = type("Store", (ObjectStore,), {"store": {}, "pseudo_dirs": [""], "failures": []})
     monkeypatch.setattr(stores.fsspec, "get_filesystem_class", lambda _: kind)
-    monkeypatch.setattr(remote_files, "_proven", set())
+    monkeypatch.setattr(conditional_put, "_proven", set())
     return kind
 
 
-IO = FsspecIO({"io.timeout-s": "0.5", "s3.secret-access-key": "hush"})
+FSSPEC = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}
+IO = FsspecIO({**FSSPEC, "io.timeout-s": "0.5", "s3.secret-access-key": "hush"})
 
 
 def test_a_failure_that_passes_is_retried(store: type[ObjectStore]):
@@ -95,9 +96,9 @@ def test_a_silent_store_is_an_error_in_time(
     store: type[ObjectStore], monkeypatch: pytest.MonkeyPatch
 ):
     silent = threading.Event()
-    monkeypatch.setattr(store, "info", lambda *_: silent.wait(60))
+    monkeypatch.setattr(store, "cat_file", lambda *_: silent.wait(60))
     with pytest.raises(StorageError, match="no answer within"):
-        FsspecIO({"io.timeout-s": "0.2"}).read_bytes("s3://b/k")
+        FsspecIO({**FSSPEC, "io.timeout-s": "0.2"}).read_bytes("s3://b/k")
     silent.set()
 
 
@@ -119,7 +120,7 @@ def test_listings_are_not_remembered_since_others_commit_too(
 def test_secrets_are_blotted_out_of_messages(store: type[ObjectStore]):
     store.failures += [PermissionError("key hush is unknown")]
     with pytest.raises(StoragePermissionError) as caught:
-        FsspecIO({"s3.secret-access-key": "hush"}).read_bytes("s3://b/k")
+        FsspecIO({**FSSPEC, "s3.secret-access-key": "hush"}).read_bytes("s3://b/k")
     assert "hush" not in str(caught.value)
     assert caught.value.__suppress_context__
 
@@ -143,7 +144,9 @@ def test_a_store_without_conditional_put_is_refused_and_the_way_out_named(
 def test_a_store_that_ignores_the_condition_is_found_out(store: type[ObjectStore]):
     store.conditional = False
     with pytest.raises(UnsupportedError, match=r"io\.lock-path"):
-        FsspecIO({"s3.endpoint": "http://elsewhere"}).create_if_absent("s3://b/t/v1", b"1")
+        FsspecIO({**FSSPEC, "s3.endpoint": "http://elsewhere"}).create_if_absent(
+            "s3://b/t/v1", b"1"
+        )
     assert store.store == {}
 
 
@@ -151,7 +154,7 @@ def test_a_lock_lets_a_store_without_conditional_put_commit(
     store: type[ObjectStore], tmp_path: Path
 ):
     store.conditional = False
-    io = FsspecIO({"io.lock-path": str(tmp_path)})
+    io = FsspecIO({**FSSPEC, "io.lock-path": str(tmp_path)})
     io.create_if_absent("s3://b/v1", b"1")
     with pytest.raises(FileAlreadyExistsError):
         io.create_if_absent("s3://b/v1", b"2")

@@ -14,6 +14,7 @@ from iceberg_spark.errors import (
     StoragePermissionError,
     UnsupportedError,
 )
+from iceberg_spark.io import object_clients
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.io.stores import SharedMemoryFiles
@@ -135,8 +136,9 @@ def test_repr_shows_no_values():
     assert "hush" not in repr(FsspecIO({"s3.secret-access-key": "hush"}))
 
 
-def test_a_driver_that_is_not_installed_is_named():
-    with pytest.raises(UnsupportedError, match="pip install gcsfs"):
+def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(object_clients, "find_spec", lambda _: None)
+    with pytest.raises(UnsupportedError, match=r"pip install 'iceberg-spark\[gcs\]'"):
         IO.read_bytes("gs://bucket/key")
 
 

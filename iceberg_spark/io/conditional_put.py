@@ -1,0 +1,100 @@
+"""An object put only where there is none: by the store's condition, once proved, or by a lock."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.io import location
+from iceberg_spark.io.store import Store, exists
+
+LOCK_PATH = "io.lock-path"
+
+
+def create_if_absent(
+    store: Store, at: str, data: bytes, where: str, properties: Mapping[str, str]
+) -> None:
+    """Put an object only where there is none, or raise FileExistsError.
+
+    `where` is the location as the user spells it. Raises UnsupportedError for a store that can't
+    do that in one step and has no lock either.
+    """
+    if folder := properties.get(LOCK_PATH):
+        with _locked(folder, where):
+            if exists(store, at):
+                raise FileExistsError(at)
+            store.put(at, data)
+    elif store.creates_atomically:
+        if location.store_of(where) in _PROMISED:
+            _prove_condition(store, at, where, properties)
+        _put_new(store, at, data, where)
+    else:
+        raise _no_conditional_put(where)
+
+
+_PROMISED = frozenset({"s3", "gs", "abfs"})
+"""Stores of which many servers claim to be one, some of them without regard to the condition."""
+
+
+def _put_new(store: Store, at: str, data: bytes, where: str) -> None:
+    """Put an object where there is none; "not implemented" is a refusal of the condition."""
+    try:
+        store.put_new(at, data)
+    except OSError as error:
+        if error.errno == errno.ENOSYS:  # S3's 501
+            raise _no_conditional_put(where) from error
+        raise
+
+
+def _no_conditional_put(where: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"Can't commit to {where}: this store (or the installed version of its driver) has no "
+        "put that fails where a file is there already, so two writers could both win; set the "
+        f"storage property {LOCK_PATH} to a folder on a file system that all writers share"
+    )
+
+
+_proven: set[tuple[str | None, str]] = set()
+"""Endpoints and buckets that were seen to obey the condition, in this process."""
+
+
+def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str, str]) -> None:
+    """Refuse a store that ignores the condition: two creations of one object, asked once.
+
+    Nothing is left of it, unless the writer may not delete: then an object of one byte.
+    """
+    bucket = location.strip_scheme(where).partition("/")[0]
+    endpoint = next(filter(None, map(properties.get, _ENDPOINTS)), None)
+    if (endpoint, bucket) in _proven:
+        return
+    probe = f"{location.parent(at)}/{uuid.uuid4()}.probe"
+    _put_new(store, probe, b"1", where)
+    try:
+        _put_new(store, probe, b"2", where)
+    except FileExistsError:
+        _proven.add((endpoint, bucket))
+    else:
+        raise _no_conditional_put(where)
+    finally:
+        with suppress(Exception):  # whatever the library raises: the first answer counts
+            store.remove(probe)
+
+
+_ENDPOINTS = ("s3.endpoint", "gcs.service.host", "adls.account-host", "adls.connection-string")
+
+
+@contextmanager
+def _locked(folder: str, where: str) -> Iterator[None]:
+    """Hold the lock of the folder of a location, a file below `folder`."""
+    os.makedirs(folder, exist_ok=True)
+    key = location.normalise(location.parent(where))
+    name = hashlib.sha256(key.encode()).hexdigest()
+    with open(os.path.join(folder, f"{name}.lock"), "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
+        yield

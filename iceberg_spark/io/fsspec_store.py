@@ -1,0 +1,177 @@
+"""Any store through the fsspec driver of its scheme (implements `Store`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO, cast
+
+import pyarrow.fs as pafs
+from fsspec.spec import AbstractBufferedFile
+
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.stores import MEMORY_LOCK, creates_atomically, driver_path
+
+
+class RemoteWriter:
+    """A new object that appears when closed, and never does if that fails or it is discarded."""
+
+    def __init__(self, store: FsspecStore, at: str) -> None:
+        self._store = store
+        self._at = at
+        store.make_parents(at)
+        self._file = store.files.open(at, "wb")
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return bool(self._file.closed)
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes."""
+        return int(self._file.write(data) or 0)
+
+    def flush(self) -> None:
+        """Hand on what is buffered; parts of an upload are not readable yet."""
+        self._file.flush()
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        """Finish the upload."""
+        if self._file.closed:
+            return
+        try:
+            self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Give the upload up, and remove the object where the store has it and allows that."""
+        if isinstance(self._file, AbstractBufferedFile):
+            with suppress(Exception):  # whatever the driver raises: the first error is told
+                self._file.discard()
+            self._file.closed = True  # or its destructor would finish the upload
+        with suppress(Exception):
+            self._store.remove(self._at)
+
+
+_FOLDERLESS = frozenset({"s3", "gs", "gcs", "abfs", "az", "memory"})
+
+
+@dataclass(frozen=True, slots=True)
+class FsspecStore:
+    """Files through an fsspec file system; `once()` is the same without its driver's retries."""
+
+    kind: str  # location.store_of
+    files: Any
+    once: Callable[[], Any]
+
+    @property
+    def creates_atomically(self) -> bool:
+        """Whether `put_new` is one step."""
+        return self.kind == location.MEMORY or creates_atomically(self.files, self.kind)
+
+    def path_of(self, where: str) -> str:
+        """Return a location as the driver spells it."""
+        return driver_path(self.files, where)
+
+    def read(self, at: str) -> bytes:
+        """Return a whole object."""
+        return bytes(self.files.cat_file(at))
+
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        """Return those of the objects that are there."""
+        found = {}
+        for at in paths:
+            with suppress(FileNotFoundError):
+                info = self.files.info(at)
+                if info["type"] != "directory":
+                    found[at] = FileInfo(at, int(info["size"]), _modified_ms(info))
+        return found
+
+    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:  # noqa: ARG002
+        """Open for seekable reading."""
+        return cast(BinaryIO, self.files.open(at, "rb"))
+
+    def writer(self, at: str) -> RemoteWriter:
+        """Return a new object that appears when it is closed."""
+        return RemoteWriter(self, at)
+
+    def put(self, at: str, data: bytes) -> None:
+        """Put a whole object over what is there."""
+        self.make_parents(at)
+        self.files.pipe_file(at, data)
+
+    def put_new(self, at: str, data: bytes) -> None:
+        """Put a whole object where there is none."""
+        if self.kind == location.MEMORY:
+            with MEMORY_LOCK:
+                self.files.pipe_file(at, data, mode="create")
+        else:
+            self.once().pipe_file(at, data, mode="create")
+
+    def remove(self, at: str) -> None:
+        """Delete an object; one that is gone already is fine."""
+        with suppress(FileNotFoundError):
+            self.files.rm_file(at)
+
+    def remove_many(self, paths: Iterable[str]) -> None:
+        """Delete objects; those that are gone already are fine."""
+        for at in paths:
+            self.remove(at)
+
+    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+        """Yield the path below a folder and the description of each object, recursively."""
+        root = at.rstrip("/")
+        try:
+            found = self.files.find(root, detail=True)
+        except FileNotFoundError:  # the bucket
+            return
+        for name, info in found.items():
+            if name.rstrip("/") == root:
+                continue
+            below = name[len(root) :].lstrip("/")
+            yield below, FileInfo(name, int(info["size"]), _modified_ms(info))
+
+    def folders(self, at: str) -> list[str]:
+        """Return the names of the folders right below a folder."""
+        root = at.rstrip("/")
+        try:
+            found = self.files.ls(root, detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        names = {info["name"].rstrip("/") for info in found if info["type"] == "directory"}
+        return sorted(location.name(name) for name in names if name != root)
+
+    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
+        """Return an Arrow file system."""
+        return pafs.PyFileSystem(pafs.FSSpecHandler(self.files))
+
+    def make_parents(self, at: str) -> None:
+        """Make the folders above an object where the store has real ones."""
+        protocol = self.files.protocol
+        names = (protocol,) if isinstance(protocol, str) else protocol
+        if _FOLDERLESS.isdisjoint(names):
+            self.files.makedirs(self.files._parent(at), exist_ok=True)
+
+
+def _modified_ms(info: Mapping[str, Any]) -> int:
+    """Return when an object was changed; drivers name that differently."""
+    for key in ("LastModified", "last_modified", "mtime", "updated", "created"):
+        match info.get(key):
+            case datetime() as moment:
+                return int(moment.timestamp() * 1000)
+            case int() | float() as seconds:
+                return int(seconds * 1000)
+            case str() as text:
+                return int(datetime.fromisoformat(text).timestamp() * 1000)
+            case _:
+                continue
+    return 0

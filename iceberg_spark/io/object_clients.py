@@ -1,0 +1,242 @@
+"""obstore's clients for S3, Google and Azure, made from PyIceberg's storage properties."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from typing import Any
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.io import location
+from iceberg_spark.io.aws_credentials import aws_profile
+from iceberg_spark.io.numbers import is_true, number
+from iceberg_spark.io.object_store import ObjectStore, is_odd
+from iceberg_spark.lazy import LazyModule
+
+stores = LazyModule("obstore.store")
+
+IO_IMPL = "py-io-impl"
+_KINDS = frozenset({"s3", "gs", "abfs"})
+_ONLY_FSSPEC = ("gcs.requester-pays", "gcs.session-kwargs", "gcs.access", "adls.credential")
+"""Properties that obstore has nothing for."""
+_USED = ("s3.", "gcs.", "adls.", "client.")
+_RETRIES = 4
+_LAST_RETRY = 0.7  # of the time that failures in passing are waited for
+_LONGEST = timedelta(hours=1)
+"""A whole request: a large part over a thin line is bounded by its silence, not by its length."""
+
+
+def object_store(where: str, properties: Mapping[str, str], timeout_s: float) -> ObjectStore | None:
+    """Return obstore's store for a location, None where fsspec has to take it.
+
+    Raises InvalidOptionError, UnsupportedError in a child of a process that used obstore.
+    """
+    kind = location.store_of(where)
+    if kind not in _KINDS or not _can_take(where, properties):
+        return None
+    used = tuple(sorted((k, v) for k, v in properties.items() if k.startswith(_USED)))
+    return _store(kind, _bucket(kind, where), used, timeout_s, _process())
+
+
+def _can_take(where: str, properties: Mapping[str, str]) -> bool:
+    if properties.get(IO_IMPL, "").endswith("FsspecFileIO") or is_odd(where):
+        return False
+    if any(properties.get(name, "").lower() not in ("", "false") for name in _ONLY_FSSPEC):
+        return False
+    return find_spec("obstore") is not None
+
+
+def _bucket(kind: str, where: str) -> str:
+    """Return the bucket; of Azure container and host, `container@account.dfs...`, if it has one."""
+    bucket = location.strip_scheme(where).partition("/")[0]
+    return bucket if kind == "abfs" else bucket.rpartition("@")[2]
+
+
+_process_of_threads: list[int] = []
+
+
+def _process() -> int:
+    """Return this process's id, and refuse a child of one whose threads a fork did not copy."""
+    if not _process_of_threads:
+        _process_of_threads.append(os.getpid())
+    if _process_of_threads[0] != os.getpid():
+        raise UnsupportedError(
+            "A process that read from a store of objects was forked, and its client's threads were "
+            "not copied: start the child by multiprocessing.get_context('spawn')"
+        )
+    return os.getpid()
+
+
+@lru_cache(maxsize=64)
+def _store(
+    kind: str, bucket: str, given: tuple[tuple[str, str], ...], timeout_s: float, _process: int
+) -> ObjectStore:
+    properties = dict(given)
+    arguments = _ARGUMENTS[kind](bucket, properties, timeout_s)
+    again = {"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=timeout_s * _LAST_RETRY)}
+    make = partial(getattr(stores, _CLASSES[kind]), arguments.bucket, **arguments.others)
+    once = lru_cache(maxsize=1)(partial(make, retry_config={"max_retries": 0}))
+    return ObjectStore(kind, bucket, make(retry_config=again), once)
+
+
+_CLASSES = {"s3": "S3Store", "gs": "GCSStore", "abfs": "AzureStore"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """What a client of obstore is made of."""
+
+    bucket: str
+    others: dict[str, Any]
+
+
+def _client_options(endpoint: str, connect_s: float, silent_s: float) -> dict[str, Any]:
+    return {
+        "allow_http": endpoint.startswith("http:"),
+        "connect_timeout": timedelta(seconds=connect_s),
+        "read_timeout": timedelta(seconds=silent_s),
+        "timeout": _LONGEST,
+    }
+
+
+def _s3(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Arguments:
+    def either(name: str) -> str | None:
+        return properties.get(f"s3.{name}") or properties.get(f"client.{name}")
+
+    environment = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    endpoint = properties.get("s3.endpoint") or environment or ""
+    options = _client_options(
+        endpoint,
+        number(properties, "s3.connect-timeout", timeout_s / 2),
+        number(properties, "s3.request-timeout", 60.0),
+    )
+    if proxy := properties.get("s3.proxy-uri"):
+        options["proxy_url"] = proxy
+    keys: dict[str, Any] = {
+        "access_key_id": either("access-key-id"),
+        "secret_access_key": either("secret-access-key"),
+        "session_token": either("session-token"),
+    }
+    region = either("region")
+    if is_true(properties, "s3.anonymous"):
+        keys = {"skip_signature": True}
+    elif keys["access_key_id"] is None:
+        profile = aws_profile(either("profile-name"), either("role-arn"), properties, region)
+        if profile is not None:
+            region = region or profile.region
+            keys = {"credential_provider": profile.credentials}
+    # Not every server that speaks S3 knows the deletion of many objects by one request.
+    keys["disable_bulk_delete"] = True
+    virtual = is_true(properties, "s3.force-virtual-addressing")
+    found = {
+        **keys,
+        **_encryption(properties),
+        "endpoint": _with_bucket(endpoint, bucket) if virtual and endpoint else endpoint,
+        "region": region or _region_of(bucket, endpoint),
+        "virtual_hosted_style_request": virtual,
+        "client_options": options,
+    }
+    return _Arguments(bucket, {key: value for key, value in found.items() if value})
+
+
+def _with_bucket(endpoint: str, bucket: str) -> str:
+    kind, colon, host = endpoint.partition("://")
+    return f"{kind}{colon}{bucket}.{host}"
+
+
+def _region_of(bucket: str, endpoint: str) -> str | None:
+    """Return a bucket's region, asked of AWS where nothing says it."""
+    if endpoint or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
+        return None
+    try:
+        return str(LazyModule("pyarrow.fs").resolve_s3_region(bucket))
+    except (OSError, NotImplementedError):
+        return None
+
+
+_SSE = {"s3": "AES256", "kms": "aws:kms", "dsse-kms": "aws:kms:dsse"}
+
+
+def _encryption(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return how objects are encrypted: PyIceberg's names of it, or Java's `s3.sse.type`."""
+    kind = properties.get("s3.sse.type", "none").lower()
+    if kind not in ("none", *_SSE):
+        raise UnsupportedError(f"s3.sse.type={kind} is not supported; it is one of none, s3, kms")
+    key = properties.get("s3.sse-kms-key-id") or properties.get("s3.sse.key")
+    return {
+        "server_side_encryption": properties.get("s3.server-side-encryption") or _SSE.get(kind),
+        "sse_kms_key_id": key,
+    }
+
+
+def _gs(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Arguments:
+    endpoint = properties.get("gcs.service.host", "")
+    found: dict[str, Any] = {"client_options": _client_options(endpoint, timeout_s / 2, 60.0)}
+    if endpoint:
+        found["base_url"] = endpoint.rstrip("/")
+    if token := properties.get("gcs.oauth2.token"):
+        found["credential_provider"] = _always({"token": token, "expires_at": None})
+    elif is_true(properties, "gcs.anonymous"):
+        found["skip_signature"] = True
+    return _Arguments(bucket, found)
+
+
+def _always(credential: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    return lambda: dict(credential)
+
+
+_AZURE_NAMES = {
+    "adls.account-name": "account_name",
+    "adls.account-key": "account_key",
+    "adls.sas-token": "sas_key",
+    "adls.tenant-id": "tenant_id",
+    "adls.client-id": "client_id",
+    "adls.client-secret": "client_secret",
+}
+_CONNECTION = {
+    "AccountName": "account_name",
+    "AccountKey": "account_key",
+    "SharedAccessSignature": "sas_key",
+    "BlobEndpoint": "endpoint",
+}
+_HOST = re.compile(r"^(?P<container>[^@]+)@(?P<account>[^.]+)\.")
+
+
+def _abfs(bucket: str, properties: Mapping[str, str], timeout_s: float) -> _Arguments:
+    found: dict[str, Any] = {
+        theirs: properties[ours] for ours, theirs in _AZURE_NAMES.items() if ours in properties
+    }
+    for part in properties.get("adls.connection-string", "").split(";"):
+        name, equals, value = part.partition("=")
+        if equals and name in _CONNECTION:
+            found.setdefault(_CONNECTION[name], value)
+    container, host = bucket, properties.get("adls.account-host")
+    if at := _HOST.match(bucket):
+        container, host = at["container"], host or bucket.partition("@")[2]
+        found.setdefault("account_name", at["account"])
+        own = properties.get(f"adls.sas-token.{at['account']}") or properties.get(
+            f"adls.sas-token.{bucket.partition('@')[2]}"
+        )
+        if own:
+            found["sas_key"] = own
+    if host and "endpoint" not in found:
+        found["endpoint"] = "https://" + host.replace(".dfs.", ".blob.", 1)
+    if token := properties.get("adls.token"):
+        found["credential_provider"] = _always({"token": token, "expires_at": None})
+    if is_true(properties, "adls.anon"):
+        found["skip_signature"] = True
+    endpoint = str(found.get("endpoint", ""))
+    found["client_options"] = _client_options(endpoint, timeout_s / 2, 60.0)
+    return _Arguments(container, found)
+
+
+_ARGUMENTS: dict[str, Callable[[str, Mapping[str, str], float], _Arguments]] = {
+    "s3": _s3,
+    "gs": _gs,
+    "abfs": _abfs,
+}

@@ -1,0 +1,277 @@
+"""A bucket of S3 or Google or a container of Azure, through obstore (implements `Store`)."""
+
+from __future__ import annotations
+
+import errno
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+import pyarrow.fs as pafs
+
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.limits import RANGES
+from iceberg_spark.io.object_files import ObjectFiles
+from iceberg_spark.io.range_file import Part, RangeFile
+from iceberg_spark.lazy import LazyModule
+
+obstore = LazyModule("obstore")
+exceptions = LazyModule("obstore.exceptions")
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_DENIED = (401, 403)
+_CONFLICT = 409
+_BEYOND_THE_END = 416
+_NOT_IMPLEMENTED = 501
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStore:
+    """Objects of one bucket; `client` may repeat what can be repeated, `once()` never does."""
+
+    kind: str  # location.store_of
+    bucket: str
+    client: Any
+    once: Callable[[], Any]
+
+    @property
+    def creates_atomically(self) -> bool:
+        """Whether `put_new` is one step."""
+        return True
+
+    def path_of(self, where: str) -> str:
+        """Return the key in a location."""
+        return key_of(where)
+
+    def read(self, at: str) -> bytes:
+        """Return a whole object."""
+        return bytes(obstore.get(self.client, at).bytes())
+
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        """Return those of the objects of one folder that are there, by one listing if it can."""
+        if len(paths) > 1 and self.kind in _LISTS_FROM:
+            found, unseen = self._listed(paths)
+        else:
+            found, unseen = {}, list(paths)
+        for at in unseen:
+            with suppress(FileNotFoundError):
+                found[at] = _info(at, obstore.head(self.client, at))
+        return found
+
+    def _listed(self, paths: Sequence[str]) -> tuple[dict[str, FileInfo], list[str]]:
+        """Return what a listing from the first name on shows, and the names beyond its end.
+
+        Stores list in the order of names, a thousand at a time: the first answer is enough,
+        unless others lie between the names.
+        """
+        first = min(paths)
+        folder = first.rpartition("/")[0]
+        listing = obstore.list(self.client, folder, offset=first[:-1], chunk_size=_PAGE)
+        chunk: Sequence[Any] = next(iter(listing), ())
+        found = {one["path"]: _info(one["path"], one) for one in chunk}
+        last = max(found, default="")
+        complete = len(chunk) < _PAGE
+        unseen = [] if complete else [at for at in paths if at > last]
+        return {at: found[at] for at in paths if at in found}, unseen
+
+    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:
+        """Open for seekable reading."""
+        file = RangeFile(_ObjectRanges(self, at), errors)
+        file.size()  # an object that isn't there is an error here, not at the first read
+        return cast(BinaryIO, io.BufferedReader(file, RANGES.least_bytes))
+
+    def writer(self, at: str) -> ObjectWriter:
+        """Return a new object that appears when it is closed."""
+        return ObjectWriter(self, at)
+
+    def put(self, at: str, data: bytes) -> None:
+        """Put a whole object over what is there."""
+        obstore.put(self.client, at, data, use_multipart=False)
+
+    def put_new(self, at: str, data: bytes) -> None:
+        """Put a whole object where there is none; sent once."""
+        try:
+            obstore.put(self.once(), at, data, mode="create", use_multipart=False)
+        except exceptions.AlreadyExistsError as error:
+            if self.kind == "s3" and _status(error) == _CONFLICT:  # another is at it: no winner yet
+                raise ConnectionError(_first_line(error)) from error
+            raise FileExistsError(at) from error
+        except exceptions.BaseError as error:
+            if _status(error) == _NOT_IMPLEMENTED:
+                raise OSError(errno.ENOSYS, _first_line(error)) from error
+            raise
+
+    def remove(self, at: str) -> None:
+        """Delete an object; one that is gone already is fine."""
+        with suppress(FileNotFoundError):
+            obstore.delete(self.client, at)
+
+    def remove_many(self, paths: Iterable[str]) -> None:
+        """Delete objects; those that are gone already are fine."""
+        for at in paths:
+            self.remove(at)
+
+    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+        """Yield the path below a folder and the description of each object, recursively."""
+        root = at.rstrip("/")
+        for chunk in obstore.list(self.client, root, chunk_size=_PAGE):
+            for one in chunk:
+                name = one["path"]
+                if name != root:
+                    yield name[len(root) :].lstrip("/"), _info(name, one)
+
+    def folders(self, at: str) -> list[str]:
+        """Return the names of the folders right below a folder."""
+        return sorted(location.name(name) for name in self._right_below(at)["common_prefixes"])
+
+    def files(self, at: str) -> list[tuple[str, FileInfo]]:
+        """Return the names and descriptions of the objects right below a folder."""
+        found = self._right_below(at)["objects"]
+        return [(location.name(one["path"]), _info(one["path"], one)) for one in found]
+
+    def _right_below(self, at: str) -> Any:
+        return obstore.list_with_delimiter(self.client, at.rstrip("/"))
+
+    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
+        """Return an Arrow file system; reading raises through `errors`."""
+        return pafs.PyFileSystem(ObjectFiles(self, errors))
+
+    def ranges(self, at: str) -> _ObjectRanges:
+        """Return what the object's bytes are asked of."""
+        return _ObjectRanges(self, at)
+
+
+_PAGE = 1_000
+"""Keys in an answer of a store's listing."""
+_LISTS_FROM = frozenset({"s3"})
+"""Stores whose listings start at a name; of the others the client would list all before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ObjectRanges:
+    """One object's ranges."""
+
+    store: ObjectStore
+    at: str
+
+    def tail(self, length: int) -> Part:
+        """Return the last bytes."""
+        if self.store.kind == "abfs":  # Azure has no ranges that count from the end
+            size = int(obstore.head(self.store.client, self.at)["size"])
+            return self._part((max(0, size - length), size)) if size else _nothing(0)
+        return self._part({"suffix": length})
+
+    def part(self, start: int, length: int) -> Part:
+        """Return bytes from a position on."""
+        return self._part((start, start + length))
+
+    def _part(self, asked: Any) -> Part:
+        try:
+            answer = obstore.get(self.store.client, self.at, options={"range": asked})
+        except exceptions.BaseError as error:
+            if _status(error) != _BEYOND_THE_END:
+                raise
+            return _nothing(int(obstore.head(self.store.client, self.at)["size"]))
+        start, size = answer.range[0], int(answer.meta["size"])
+        return Part(start, memoryview(answer.bytes()), size)
+
+
+def _nothing(size: int) -> Part:
+    return Part(size, memoryview(b""), size)
+
+
+class ObjectWriter:
+    """A new object that appears when closed, and never does if that fails or it is discarded."""
+
+    def __init__(self, store: ObjectStore, at: str) -> None:
+        self._store = store
+        self._at = at
+        self._written = 0
+        self._file = obstore.open_writer(
+            store.client,
+            at,
+            buffer_size=RANGES.upload_bytes,
+            max_concurrency=RANGES.uploads_at_once,
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return bool(self._file.closed())
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes."""
+        count = memoryview(data).nbytes
+        with _by_status():
+            self._file.write(data)
+        self._written += count
+        return count
+
+    def flush(self) -> None:
+        """Do nothing: parts of an upload are not readable before its end."""
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._written
+
+    def close(self) -> None:
+        """Finish the upload."""
+        if self.closed:
+            return
+        try:
+            with _by_status():
+                self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Give the upload up, and remove the object where the store has it and allows that."""
+        with suppress(Exception):  # whatever the client raises: the first error is told
+            if not self.closed:
+                self._file.__exit__(BrokenPipeError, BrokenPipeError(), None)  # aborts it
+        with suppress(Exception):
+            self._store.remove(self._at)
+
+
+@contextmanager
+def _by_status() -> Iterator[None]:
+    """Tell a refusal from a failure: an upload's errors are all of one class."""
+    try:
+        yield
+    except OSError as error:
+        if _status(error) in _DENIED:
+            raise PermissionError(_first_line(error)) from error
+        raise
+
+
+def key_of(where: str) -> str:
+    """Return the key in a location, without a slash at its ends."""
+    return location.strip_scheme(where).partition("/")[2].strip("/")
+
+
+_ODD = re.compile(r"//|(?:^|/)\.{1,2}(?:/|$)|[\x00-\x1f\x7f]")
+
+
+def is_odd(where: str) -> bool:
+    """Return whether a location's key has parts that obstore takes for a mistake, or changes."""
+    rest = location.strip_scheme(where)
+    return _ODD.search(rest.rstrip("/")) is not None
+
+
+def _info(at: str, meta: Any) -> FileInfo:
+    changed = int(meta["last_modified"].timestamp() * 1000)
+    return FileInfo(at, int(meta["size"]), changed, meta.get("e_tag") or "")
+
+
+def _status(error: BaseException) -> int | None:
+    found = _STATUS.search(str(error))
+    return int(found[1]) if found else None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

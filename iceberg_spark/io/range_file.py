@@ -1,0 +1,158 @@
+"""A file in a store of objects, read by few requests for ranges of its bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+from iceberg_spark.io.limits import RANGES
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes of an object from a position on, and the size of the whole object."""
+
+    start: int
+    data: memoryview
+    object_size: int
+
+
+class Ranges(Protocol):
+    """One object whose ranges can be asked for."""
+
+    def tail(self, length: int) -> Part:
+        """Return the last bytes; fewer of a short object."""
+        ...
+
+    def part(self, start: int, length: int) -> Part:
+        """Return bytes from a position on; fewer at the object's end."""
+        ...
+
+
+class RangeFile(io.RawIOBase):
+    """A seekable file over an object's ranges.
+
+    The first request tells the size too: it is for the end where that is what is asked for (a
+    footer), else for what is read. Small reads take more than they need, and large ones are
+    fetched in parts at the same time.
+    """
+
+    mode = "rb"
+
+    def __init__(self, ranges: Ranges, errors: AbstractContextManager[None]) -> None:
+        super().__init__()
+        self._ranges = ranges
+        self._errors = errors
+        self._at = 0
+        self._size: int | None = None
+        self._kept: tuple[Part, ...] = ()
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._at
+
+    def size(self) -> int:
+        """Return the object's size in bytes."""
+        if self._size is not None:
+            return self._size
+        return self._keep(self._asked(lambda: self._ranges.tail(RANGES.tail_bytes)))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Set the position."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: None}[whence]
+        at = (self.size() if start is None else start) + offset
+        if at < 0:
+            raise ValueError(f"Can't seek to {at}")
+        self._at = at
+        return at
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer."""
+        view = memoryview(buffer).cast("B")
+        data = self._read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def read(self, length: int | None = -1) -> Any:
+        """Return bytes from the position on, as many as there are of those asked for."""
+        wanted = self.size() - self._at if length is None or length < 0 else length
+        return bytes(self._read(wanted))
+
+    def read_buffer(self, length: int | None = -1) -> memoryview:
+        """Return the same as `read` without a copy (Arrow asks for it where a file has it)."""
+        wanted = self.size() - self._at if length is None or length < 0 else length
+        return self._read(wanted)
+
+    def readall(self) -> bytes:
+        """Return all from the position on."""
+        return bytes(self.read(-1))
+
+    def _read(self, length: int) -> memoryview:
+        if length <= 0 or (self._size is not None and self._at >= self._size):
+            return memoryview(b"")
+        found = self._from_kept(length)
+        if found is None:
+            found = self._fetch(length)
+        self._at += len(found)
+        return found
+
+    def _from_kept(self, length: int) -> memoryview | None:
+        end = self._at + length if self._size is None else min(self._at + length, self._size)
+        for part in self._kept:
+            if part.start <= self._at and end <= part.start + len(part.data):
+                return part.data[self._at - part.start : end - part.start]
+        return None
+
+    def _fetch(self, length: int) -> memoryview:
+        if self._size is not None:
+            length = min(length, self._size - self._at)
+        if length > RANGES.part_bytes:
+            return self._fetch_parts(length)
+        start, asked = self._at, max(length, RANGES.least_bytes)
+        self._keep(self._asked(lambda: self._ranges.part(start, asked)))
+        return self._kept[-1].data[:length]
+
+    def _fetch_parts(self, length: int) -> memoryview:
+        """Return many bytes, fetched in parts at the same time; they are not kept."""
+        length = min(length, self.size() - self._at)
+        joined = memoryview(bytearray(length))
+        starts = range(0, length, RANGES.part_bytes)
+
+        def fetch(start: int) -> None:
+            wanted = min(RANGES.part_bytes, length - start)
+            part = self._ranges.part(self._at + start, wanted)
+            if len(part.data) != wanted:
+                raise EOFError(f"the object ends at {part.object_size}: it was changed meanwhile")
+            joined[start : start + wanted] = part.data
+
+        self._asked(lambda: list(_threads(os.getpid()).map(fetch, starts)))
+        return joined.toreadonly()
+
+    def _keep(self, part: Part) -> int:
+        """Keep the first answer (a footer, a header) and the last; return the object's size."""
+        self._size = part.object_size
+        self._kept = (*self._kept[:1], part)
+        return part.object_size
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        with self._errors:
+            return ask()
+
+
+@cache
+def _threads(_process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(RANGES.at_once, thread_name_prefix="ranges")

@@ -1,0 +1,85 @@
+"""What one store can do, whichever library speaks to it; raises that library's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import BinaryIO, Protocol
+
+import pyarrow.fs as pafs
+
+from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.new_file import Unfinished
+
+
+class Store(Protocol):
+    """Objects of one bucket, container or file system; `at` is a path as its library spells it."""
+
+    @property
+    def creates_atomically(self) -> bool:
+        """Whether `put_new` is one step: of two writers one wins."""
+        ...
+
+    def path_of(self, where: str) -> str:
+        """Return a location as the library spells it."""
+        ...
+
+    def read(self, at: str) -> bytes:
+        """Return a whole object."""
+        ...
+
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        """Return those of the objects of one folder that are there."""
+        ...
+
+    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:
+        """Open for seekable reading; reading raises through `errors`."""
+        ...
+
+    def writer(self, at: str) -> Unfinished:
+        """Return a new object that appears when it is closed."""
+        ...
+
+    def put(self, at: str, data: bytes) -> None:
+        """Put a whole object over what is there."""
+        ...
+
+    def put_new(self, at: str, data: bytes) -> None:
+        """Put a whole object where there is none; sent once, never again by the library.
+
+        Raises FileExistsError, or OSError with ENOSYS where the store has no such operation.
+        """
+        ...
+
+    def remove(self, at: str) -> None:
+        """Delete an object; one that is gone already is fine."""
+        ...
+
+    def remove_many(self, paths: Iterable[str]) -> None:
+        """Delete objects; those that are gone already are fine."""
+        ...
+
+    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+        """Yield the path below a folder and the description of each object, recursively."""
+        ...
+
+    def folders(self, at: str) -> list[str]:
+        """Return the names of the folders right below a folder."""
+        ...
+
+    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:
+        """Return an Arrow file system; reading raises through `errors`."""
+        ...
+
+
+def exists(store: Store, at: str) -> bool:
+    """Return whether an object is there; a store that can't be asked is an error."""
+    return at in store.find([at])
+
+
+def size(store: Store, at: str) -> int:
+    """Return the size of an object in bytes. Raises FileNotFoundError."""
+    found = store.find([at])
+    if at not in found:
+        raise FileNotFoundError(at)
+    return found[at].size
