@@ -5,7 +5,17 @@ import sys
 
 from tests.architecture.source import ROOT
 
-SLOW = ("pandas", "polars", "sqlglot", "strictyaml", "pyarrow.dataset", "obstore", "botocore", "fsspec.asyn", "s3fs")
+SLOW = (
+    "pandas",
+    "polars",
+    "sqlglot",
+    "strictyaml",
+    "pyarrow.dataset",
+    "obstore",
+    "botocore",
+    "fsspec.asyn",
+    "s3fs",
+)
 
 
 def test_the_data_source_loads_no_slow_module_before_it_needs_one():

@@ -37,14 +37,20 @@ KEYS = {"s3.access-key-id": "id", "s3.secret-access-key": "hush"}
     [
         (KEYS, {"access_key_id": "id", "secret_access_key": "hush"}),
         ({**KEYS, "s3.session-token": "t"}, {"session_token": "t"}),
-        ({"client.access-key-id": "id", "client.region": "r"}, {"access_key_id": "id", "region": "r"}),
+        (
+            {"client.access-key-id": "id", "client.region": "r"},
+            {"access_key_id": "id", "region": "r"},
+        ),
         ({"s3.anonymous": "true"}, {"skip_signature": True}),
         ({"s3.endpoint": "http://h:1"}, {"endpoint": "http://h:1"}),
         (
             {"s3.endpoint": "https://h:1", "s3.force-virtual-addressing": "true"},
             {"endpoint": "https://b.h:1", "virtual_hosted_style_request": True},
         ),
-        ({"s3.server-side-encryption": "aws:kms", "s3.sse-kms-key-id": "k"}, {"sse_kms_key_id": "k"}),
+        (
+            {"s3.server-side-encryption": "aws:kms", "s3.sse-kms-key-id": "k"},
+            {"sse_kms_key_id": "k"},
+        ),
         ({"s3.sse.type": "kms"}, {"server_side_encryption": "aws:kms"}),
     ],
 )
@@ -68,9 +74,7 @@ def test_an_endpoint_of_the_environment_may_be_plain_http(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("how", ["property", "environment", "default"])
-def test_a_profile_gives_keys_and_region(
-    how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-):
+def test_a_profile_gives_keys_and_region(how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delenv("AWS_REGION")
     name = "default" if how == "default" else "work"
     (tmp_path / ".aws").mkdir()
