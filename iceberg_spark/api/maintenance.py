@@ -8,6 +8,8 @@ from datetime import datetime
 
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.expire_snapshots import Expiry
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, is_imported
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
@@ -24,8 +26,6 @@ from iceberg_spark.maintenance.rewritten_deletes import (
 from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.spec.arguments import moment_ms, whole
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.commit import commit, removed_unless_committed
-from iceberg_spark.transaction.expire_snapshots import Expiry
 
 
 class Maintenance:

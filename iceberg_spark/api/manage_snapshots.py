@@ -7,13 +7,13 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from iceberg_spark.commits import manage_snapshots as change
+from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.cherry_pick import CherryPick
+from iceberg_spark.commits.new_branch import NewBranch
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.spec.arguments import moment_ms, shown, whole
 from iceberg_spark.spec.snapshot import SnapshotRefType
-from iceberg_spark.transaction import manage_snapshots as change
-from iceberg_spark.transaction.action import Action
-from iceberg_spark.transaction.cherry_pick import CherryPick
-from iceberg_spark.transaction.new_branch import NewBranch
 
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 

@@ -12,10 +12,10 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
+from iceberg_spark.commits.create_table import create_table
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.known_properties import misspelt
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
-from iceberg_spark.transaction.create_table import create_table
 
 
 def create(

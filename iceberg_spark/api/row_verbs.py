@@ -7,6 +7,10 @@ from contextlib import AbstractContextManager
 
 from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.staged_changes import StagedChanges
+from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.conflict_scope import Planned
+from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import is_frame, read_by_session, session_time_zone
 from iceberg_spark.engines.delete_change import delete_change
@@ -21,10 +25,6 @@ from iceberg_spark.save.added_files import check_not_there, files_to_add
 from iceberg_spark.save.save_plan import UpsertPlan
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.append import AppendFiles
-from iceberg_spark.transaction.conflict_scope import Planned
-from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.update_properties import set_name_mapping
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
 from iceberg_spark.write.upsert_result import UpsertResult

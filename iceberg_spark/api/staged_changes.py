@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.commit import clean_up, commit, removed_unless_committed, stage
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.write_rows import RowSource, write_rows
@@ -25,8 +27,6 @@ from iceberg_spark.save.save_plan import Replaces, SavePlan
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.action import Action
-from iceberg_spark.transaction.commit import clean_up, commit, removed_unless_committed, stage
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context

@@ -23,6 +23,8 @@ from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.api.verb import newest, verb
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.commit import Handover, commit
 from iceberg_spark.engines.write_rows import write_plan
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -35,8 +37,6 @@ from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
-from iceberg_spark.transaction.action import Action
-from iceberg_spark.transaction.commit import Handover, commit
 
 
 class Table(RowVerbs):

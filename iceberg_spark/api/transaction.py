@@ -16,16 +16,16 @@ from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.set_schema import SetSchema
+from iceberg_spark.commits.set_sort_order import SetSortOrder
+from iceberg_spark.commits.set_spec import SetSpec
+from iceberg_spark.commits.update_properties import UpdateProperties
 from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.transaction.action import Action
-from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.set_schema import SetSchema
-from iceberg_spark.transaction.set_sort_order import SetSortOrder
-from iceberg_spark.transaction.set_spec import SetSpec
-from iceberg_spark.transaction.update_properties import UpdateProperties
 
 
 class TableTransaction(RowVerbs):

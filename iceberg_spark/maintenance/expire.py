@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.expire_snapshots import ExpireSnapshots, Expiry, check_known
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import EXPIRING
@@ -19,8 +21,6 @@ from iceberg_spark.maintenance.reachable import Manifests, unreachable_files
 from iceberg_spark.maintenance.unreachable import NONE, FileKind, FindFiles, Found, left_behind
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.commit import commit, removed_unless_committed
-from iceberg_spark.transaction.expire_snapshots import ExpireSnapshots, Expiry, check_known
 
 Table: TypeAlias = Any  # pyarrow ships no types
 

@@ -13,6 +13,8 @@ from typing import TypeAlias
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.position_set import PositionSet
+from iceberg_spark.commits.new_manifests import read_entries, tuple_type
+from iceberg_spark.commits.replace_deletes import ReplaceDeletes
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
@@ -32,8 +34,6 @@ from iceberg_spark.spec.data_file import (
 )
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.new_manifests import read_entries, tuple_type
-from iceberg_spark.transaction.replace_deletes import ReplaceDeletes
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.position_delete_writer import write_positions

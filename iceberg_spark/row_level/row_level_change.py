@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from iceberg_spark.commits.conflict_scope import Planned
+from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.nodes import Unbound
@@ -25,9 +28,6 @@ from iceberg_spark.spec.properties import (
     UPDATE_MODE,
     text_property,
 )
-from iceberg_spark.transaction.conflict_scope import Planned
-from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.row_delta import RowDelta
 
 _KEYS = {
     "delete": (DELETE_MODE, DELETE_ISOLATION_LEVEL),

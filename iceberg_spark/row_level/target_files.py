@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.commits.new_manifests import read_entries
+from iceberg_spark.commits.removed_entries import MatchingRows, row_matches
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound, Unbound
 from iceberg_spark.io.file_io import FileIO
@@ -21,8 +23,6 @@ from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.transaction.new_manifests import read_entries
-from iceberg_spark.transaction.removed_entries import MatchingRows, row_matches
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
@@ -12,8 +14,6 @@ from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.updates import AddPartitionSpec
-from iceberg_spark.transaction.action import ActionCommit
-from iceberg_spark.transaction.row_delta import RowDelta
 from iceberg_spark.write.upsert_context import UpsertContext, live_spec_ids
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.commit import commit, removed_unless_committed
 from iceberg_spark.write.cdc_writer import UpsertedFiles
 
 

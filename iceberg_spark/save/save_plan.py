@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.replace_partitions import ReplacePartitions
+from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.upsert_rows import UpsertRows
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.updates import TableUpdate
-from iceberg_spark.transaction.action import Action
-from iceberg_spark.transaction.append import AppendFiles
-from iceberg_spark.transaction.overwrite_files import OverwriteFiles
-from iceberg_spark.transaction.replace_partitions import ReplacePartitions
-from iceberg_spark.transaction.set_schema import SetSchema
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.cdc_writer import UpsertedFiles
 from iceberg_spark.write.context import WriteContext

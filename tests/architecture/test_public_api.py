@@ -1,6 +1,8 @@
 """A change of the public surface shows in a review."""
 
+import iceberg_spark
 from scripts.public_api import FILE, described, surface
+from tests.architecture.source import ROOT
 
 
 def test_public_api_txt_is_up_to_date():
@@ -26,3 +28,11 @@ def test_a_class_shows_its_public_methods_and_properties(monkeypatch):
         "Sample.run(self, limit=None, *, force=False)",
         "Sample.size: property",
     ]
+
+
+def test_no_public_name_is_a_room_s() -> None:
+    # Python sets a package's attribute to a room when that is imported: it would hide the name.
+    package = ROOT / "iceberg_spark"
+    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
+    modules = {path.stem for path in package.glob("*.py")}
+    assert not (rooms | modules) & set(iceberg_spark.__all__)

@@ -35,8 +35,8 @@ LAST = {
     ("api/staged_changes.py", "land", "with removed_unless_committed(io, files) as handover:"),
     ("maintenance/expire.py", "expire_snapshots", "with removed_unless_committed(io, ()) as"),
     ("api/maintenance.py", "_rewrite_deletes", "with removed_unless_committed(io, [file."),
-    ("transaction/commit.py", "__exit__", "if error is None or isinstance(error, Commit"),
-    ("transaction/commit.py", "__exit__", "return"),
+    ("commits/commit.py", "__exit__", "if error is None or isinstance(error, Commit"),
+    ("commits/commit.py", "__exit__", "return"),
     ("api/verb.py", "verb", "take(outcome)"),
     ("api/table.py", "_take", "self._loaded = loaded"),
     ("contextlib.py", "__exit__", ""),
@@ -200,5 +200,5 @@ def ended(error: BaseException | None, line: Line, *, landed: bool, refused: boo
 
 def window(lines: list[Line]) -> list[Line]:
     """Those of the files where the swap is made and followed up."""
-    files = ("transaction/commit.py", "api/staged_changes.py")
+    files = ("commits/commit.py", "api/staged_changes.py")
     return [line for line in lines if short(line.file).startswith(files)]

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.errors import NoSuchTableError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.transaction.new_manifests import read_entries
 
 FIRST = "metadata/v1.metadata.json"
 Verb = Callable[[str], object]

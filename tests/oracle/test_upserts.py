@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.row_delta import RowDelta
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context

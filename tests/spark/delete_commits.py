@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.row_delta import RowDelta
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.equality_delete_writer import equality_schema, write_equality_deletes
 from iceberg_spark.write.new_write import write_context

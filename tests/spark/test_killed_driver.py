@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.transaction.new_manifests import read_entries
 from tests.spark.killed_driver import FIRST_NEW, MOMENTS, ROWS, VERBS, make
 from tests.spark.processes import ROOT
 

@@ -12,12 +12,12 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from iceberg_spark.commits.commit import removed_unless_committed
 from iceberg_spark.save.commit_save import commit_upsert
 from iceberg_spark.save.save_plan import TablePlace, UpsertPlan
 from iceberg_spark.spark.datasource.messages import ChangesWritten
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.spark.session.task import task_id
-from iceberg_spark.transaction.commit import removed_unless_committed
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
 from iceberg_spark.write.task_keys import KeyCollector, key_files, refuse_shared_keys
 from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays

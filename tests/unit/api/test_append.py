@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.errors import (
     InvalidInputError,
     InvalidSchemaError,
@@ -16,7 +17,6 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spec.snapshot import SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.updates import SetSnapshotRef
-from iceberg_spark.transaction.action import ActionCommit
 from tests.unit.api.tables import data_files, files_below, ids, make, rows
 
 

@@ -13,6 +13,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import (
     CorruptFileError,
     IcebergError,
@@ -25,8 +27,6 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io.fsspec_io import DEFAULT_TIMEOUT_S
 from iceberg_spark.manifest.cache import MANIFEST_CACHE
-from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.row_delta import RowDelta
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.position_delete_writer import write_position_deletes

@@ -10,6 +10,10 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.new_manifests import read_entries, tuple_type
+from iceberg_spark.commits.rewrite_files import RewriteFiles
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import (
     IcebergError,
     InvalidInputError,
@@ -20,10 +24,6 @@ from iceberg_spark.errors import (
 from iceberg_spark.manifest.entries import data_files
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.new_manifests import read_entries, tuple_type
-from iceberg_spark.transaction.rewrite_files import RewriteFiles
-from iceberg_spark.transaction.row_delta import RowDelta
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.equality_delete_writer import equality_schema, write_equality_deletes

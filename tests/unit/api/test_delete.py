@@ -10,6 +10,9 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.new_manifests import data_files_of, read_entries
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import (
     InvalidExpressionError,
     InvalidInputError,
@@ -22,9 +25,6 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.reserved import DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID
-from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.new_manifests import data_files_of, read_entries
-from iceberg_spark.transaction.row_delta import RowDelta
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.position_delete_writer import write_position_deletes

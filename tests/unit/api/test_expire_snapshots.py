@@ -11,6 +11,9 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.errors import (
     CommitStateUnknownException,
     InvalidInputError,
@@ -23,9 +26,6 @@ from iceberg_spark.maintenance.reachable import statistics_paths
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.updates import SetPartitionStatistics, SetStatistics, TableUpdate
-from iceberg_spark.transaction.action import ActionCommit
-from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.new_manifests import read_entries
 from tests.unit.api.tables import data_files, ids, make, rows
 
 LATER = 1 << 60  # ms: everything is older

@@ -8,6 +8,8 @@ import pytest
 
 from iceberg_spark import Table
 from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.commit import commit
 from iceberg_spark.errors import (
     IcebergError,
     InvalidInputError,
@@ -17,8 +19,6 @@ from iceberg_spark.errors import (
 from iceberg_spark.spec.data_file import DataFileContent
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.updates import AddPartitionSpec, SetDefaultSpec
-from iceberg_spark.transaction.action import ActionCommit
-from iceberg_spark.transaction.commit import commit
 from iceberg_spark.write.upsert_result import UpsertResult
 from tests.unit.api.tables import data_files, make, rows
 

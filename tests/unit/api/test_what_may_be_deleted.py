@@ -13,9 +13,9 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.commit import commit
 from iceberg_spark.spec.updates import SetLocation, SetStatistics, TableUpdate
-from iceberg_spark.transaction.action import ActionCommit
-from iceberg_spark.transaction.commit import commit
 from tests.unit.api.tables import ids, make, make_anywhere, rows
 
 LATER = 1 << 60  # ms: everything is older

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark import Table
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.rewrite_files import RewriteFiles
+from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.maintenance.rewritten_deletes import DeleteRewrite, Runner, run_here
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
-from iceberg_spark.transaction.commit import commit
-from iceberg_spark.transaction.rewrite_files import RewriteFiles
-from iceberg_spark.transaction.row_delta import RowDelta
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.new_write import write_context

@@ -1,0 +1,228 @@
+"""Validation: does a change conflict with what was committed since it was planned?
+
+A requirement is checked by the catalog against the metadata that it replaces; a conflict is found
+here, in the history between a starting snapshot and the branch's head (Java:
+MergingSnapshotProducer.validate*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.commits.new_manifests import data_files_of, read_entries
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
+from iceberg_spark.spec.snapshot import Operation, Snapshot
+
+_ADD_DATA = frozenset({Operation.APPEND, Operation.OVERWRITE})
+_ADD_DELETES = frozenset({Operation.OVERWRITE, Operation.DELETE})
+_REMOVE_DATA = frozenset({Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE})
+_REPLACE_DATA = frozenset({Operation.OVERWRITE, Operation.REPLACE})
+
+_Place: TypeAlias = tuple[int, tuple[object, ...]]
+"""A partition of a spec, as a key."""
+MayMatch = Callable[[ManifestFile, pa.Table], Any]
+"""From a manifest and some of its entries to a mask (numpy) of those that may conflict."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The snapshots of a branch after a starting one, newest first."""
+
+    base: TableMetadata
+    io: FileIO
+    snapshots: tuple[Snapshot, ...]
+
+    def changed_entries(
+        self, content: ManifestContent, status: ManifestEntryStatus, operations: Iterable[str]
+    ) -> Iterator[tuple[ManifestFile, pa.Table]]:
+        """Yield what snapshots of these operations added or deleted, manifest by manifest."""
+        wanted = frozenset(operations)
+        for snapshot in self.snapshots:
+            if snapshot.operation not in wanted:
+                continue
+            for manifest in read_manifest_list(self.io, snapshot, self.base):
+                if (
+                    manifest.content is not content
+                    or manifest.added_snapshot_id != snapshot.snapshot_id
+                ):
+                    continue
+                entries = read_entries(self.io, self.base, manifest)
+                hit = pc.and_(
+                    pc.equal(entries.column("status"), int(status)),
+                    pc.equal(entries.column("snapshot_id"), snapshot.snapshot_id),
+                )
+                found = entries.filter(hit)
+                if found.num_rows:
+                    yield manifest, found
+
+
+def history_since(
+    base: TableMetadata, io: FileIO, head: Snapshot | None, start: int | None
+) -> History:
+    """Return the history of a branch after the snapshot `start`, all of it for None.
+
+    Raises ValidationException when `start` isn't among the head's ancestors.
+    """
+    found = []
+    current = head
+    while current is not None and current.snapshot_id != start:
+        found.append(current)
+        parent = current.parent_snapshot_id
+        if parent is None or parent not in base.snapshots:
+            if start is not None:
+                raise ValidationException(
+                    f"Can't tell what was committed to {base.location} since snapshot {start}: it "
+                    "is not an ancestor of the branch any more (rolled back or expired); plan the "
+                    "change anew"
+                )
+            current = None
+        else:
+            current = base.snapshots[parent]
+    return History(base, io, tuple(found))
+
+
+def refuse_added_data_files(history: History, may_match: MayMatch) -> None:
+    """Refuse data files that were added since and may hold rows that the change is about."""
+    added = history.changed_entries(ManifestContent.DATA, ManifestEntryStatus.ADDED, _ADD_DATA)
+    for manifest, entries in added:
+        _refuse_any(manifest, entries, may_match, "data file", "may hold rows that")
+
+
+def refuse_added_delete_files(history: History, may_match: MayMatch) -> None:
+    """Refuse delete files that were added since and may concern the rows of the change."""
+    for manifest, entries in _added_deletes(history):
+        _refuse_any(manifest, entries, may_match, "delete file", "may delete rows that")
+
+
+def refuse_removed_data_files(history: History, may_match: MayMatch) -> None:
+    """Refuse data files that were removed since and may have held rows of the change."""
+    removed = history.changed_entries(
+        ManifestContent.DATA, ManifestEntryStatus.DELETED, _REMOVE_DATA
+    )
+    for manifest, entries in removed:
+        _refuse_any(manifest, entries, may_match, "removal of data file", "may concern rows that")
+
+
+def _refuse_any(
+    manifest: ManifestFile, entries: pa.Table, may_match: MayMatch, what: str, why: str
+) -> None:
+    mask = np.asarray(may_match(manifest, entries))
+    if mask.any():
+        row = int(np.flatnonzero(mask)[0])
+        path = entries.column("file_path")[row].as_py()
+        snapshot_id = entries.column("snapshot_id")[row].as_py()
+        raise ValidationException(
+            f"Conflict with snapshot {snapshot_id}: {what} {path} {why} this change was "
+            "planned without; plan the change anew"
+        )
+
+
+def _added_deletes(history: History) -> Iterator[tuple[ManifestFile, pa.Table]]:
+    return history.changed_entries(ManifestContent.DELETES, ManifestEntryStatus.ADDED, _ADD_DELETES)
+
+
+def _new_deletes(history: History) -> Iterator[tuple[ManifestFile, pa.Table]]:
+    """Yield deletes that the starting snapshot did not have in any form.
+
+    Converted equality deletes are new in the file they are for; position deletes that were only
+    rewritten keep the data sequence number of those they replace.
+    """
+    if not history.snapshots:
+        return
+    first = history.snapshots[-1].sequence_number or 0
+    added = history.changed_entries(
+        ManifestContent.DELETES, ManifestEntryStatus.ADDED, _ADD_DELETES | {Operation.REPLACE}
+    )
+    for manifest, entries in added:
+        new = pc.greater_equal(pc.fill_null(entries.column("data_sequence_number"), first), first)
+        found = entries.filter(new)
+        if found.num_rows:
+            yield manifest, found
+
+
+def refuse_new_deletes_for(
+    history: History, files: Sequence[DataFile], *, ignore_equality: bool = False
+) -> None:
+    """Refuse deletes added since that apply to data files which the change replaces."""
+    if not files:
+        return
+    by_partition: dict[_Place, set[str]] = {}
+    for file in files:
+        by_partition.setdefault(_place(file), set()).add(file.file_path)
+    paths = {file.file_path for file in files}
+    for manifest, entries in _new_deletes(history):
+        # One pass over the delete files of a few commits: they are few.
+        for delete in data_files_of(history.base, manifest, entries):
+            if delete.content is DataFileContent.EQUALITY_DELETES and ignore_equality:
+                continue
+            hit = _deleted_from(history.base, delete, by_partition, paths)
+            if hit is not None:
+                raise ValidationException(
+                    f"Conflict with delete file {delete.file_path}: it was committed since this "
+                    f"change was planned and applies to {hit}, which the change replaces; plan "
+                    "the change anew"
+                )
+
+
+def _deleted_from(
+    base: TableMetadata,
+    delete: DataFile,
+    by_partition: Mapping[_Place, set[str]],
+    paths: set[str],
+) -> str | None:
+    """Return a data file that a delete file applies to (specification: "Scan Planning")."""
+    aimed_at = delete.referenced_data_file or _one_path(delete)
+    if aimed_at is not None:
+        return aimed_at if aimed_at in paths else None
+    is_equality = delete.content is DataFileContent.EQUALITY_DELETES
+    if is_equality and base.partition_specs[delete.partition_spec_id].is_unpartitioned:
+        return min(paths)
+    there = by_partition.get(_place(delete))
+    return min(there) if there else None
+
+
+def _place(file: DataFile) -> _Place:
+    return file.partition_spec_id, partition_key(file.partition)
+
+
+_FILE_PATH_ID = 2147483546
+
+
+def _one_path(delete: DataFile) -> str | None:
+    """Return the one data file that a position delete is about, if its bounds say so."""
+    lower = (delete.lower_bounds or {}).get(_FILE_PATH_ID)
+    upper = (delete.upper_bounds or {}).get(_FILE_PATH_ID)
+    same = lower is not None and lower == upper
+    return lower.decode() if same and lower is not None else None
+
+
+def require_data_files(history: History, paths: Iterable[str], *, allow_deletes: bool) -> None:
+    """Refuse when data files that new deletes point to were removed since.
+
+    With `allow_deletes` a file that a delete operation removed is fine: its rows are gone anyway.
+    """
+    wanted = pa.array(sorted(set(paths)), pa.string())
+    if not len(wanted):
+        return
+    operations = _REPLACE_DATA if allow_deletes else _REMOVE_DATA
+    removed = history.changed_entries(ManifestContent.DATA, ManifestEntryStatus.DELETED, operations)
+    for _, entries in removed:
+        gone = entries.filter(pc.is_in(entries.column("file_path"), value_set=wanted))
+        if gone.num_rows:
+            raise ValidationException(
+                f"Data file {gone.column('file_path')[0].as_py()} was removed by snapshot "
+                f"{gone.column('snapshot_id')[0].as_py()}, and this change points to it; plan the "
+                "change anew"
+            )

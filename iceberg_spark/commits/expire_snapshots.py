@@ -1,0 +1,178 @@
+"""Remove snapshots and references by age, count and id.
+
+Source: specification, "Snapshot Retention Policy"; Java's RemoveSnapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError, ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.ancestry import ancestors
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import (
+    GC_ENABLED,
+    MAX_REF_AGE_MS,
+    MAX_SNAPSHOT_AGE_MS,
+    MIN_SNAPSHOTS_TO_KEEP,
+    bool_property,
+    int_property,
+)
+from iceberg_spark.spec.snapshot import MAIN_BRANCH, SnapshotRef
+from iceberg_spark.spec.updates import RemoveSnapshotRef, RemoveSnapshots, TableUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What may go: older than a time (ms since the epoch), all but the last few, and by id.
+
+    None takes the table's `history.expire.*` properties.
+    """
+
+    now_ms: int
+    older_than_ms: int | None = None
+    retain_last: int | None = None
+    snapshot_ids: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What goes: names of references and ids of snapshots, as the metadata orders them."""
+
+    refs: tuple[str, ...]
+    snapshot_ids: tuple[int, ...]
+
+
+class ExpireSnapshots:
+    """Remove what an expiry takes from the metadata; files are `maintenance.expire`'s part.
+
+    `base` is the metadata that it was last prepared on: once committed, what the commit replaced.
+    """
+
+    def __init__(self, expiry: Expiry) -> None:
+        self._expiry = expiry
+        self.base: TableMetadata | None = None
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Nothing to add: `prepare` applies the policy to the newest metadata."""
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
+        """Return the updates that remove references and snapshots; raises as `expired`."""
+        self.base = base
+        found = expired(base, self._expiry)
+        refs: tuple[TableUpdate, ...] = tuple(RemoveSnapshotRef(name) for name in found.refs)
+        numbers = found.snapshot_ids
+        return ActionCommit((*refs, RemoveSnapshots(numbers)) if numbers else refs)
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Nothing was written."""
+
+
+def expired(metadata: TableMetadata, expiry: Expiry) -> Expired:
+    """Return what the policy removes from a table.
+
+    A branch keeps its last snapshots and those young enough, the chain ends at the first that is
+    neither; a tag keeps its snapshot; a reference that is too old goes, save main; snapshots of
+    no branch go by age. Ids that are given go as well, unless a reference is kept on them.
+
+    Raises ValidationException where `gc.enabled` is false, InvalidInputError for an id that a
+    reference keeps.
+    """
+    check_gc_enabled(metadata)
+    kept_refs = {
+        name: ref for name, ref in metadata.refs.items() if _ref_stays(metadata, expiry, name, ref)
+    }
+    _check_not_referenced(expiry.snapshot_ids, kept_refs)
+    kept = {ref.snapshot_id for ref in kept_refs.values()}
+    for ref in kept_refs.values():
+        if ref.is_branch:
+            kept.update(_kept_of_branch(metadata, expiry, ref))
+    kept.update(_kept_without_reference(metadata, expiry, kept_refs.values()))
+    kept -= expiry.snapshot_ids
+    return Expired(
+        tuple(name for name in metadata.refs if name not in kept_refs),
+        tuple(number for number in metadata.snapshots if number not in kept),
+    )
+
+
+def check_gc_enabled(metadata: TableMetadata) -> None:
+    """Refuse to delete files of a table that shares them. Raises ValidationException."""
+    if not bool_property(metadata.properties, GC_ENABLED):
+        raise ValidationException(
+            f"Can't expire snapshots of {metadata.location}: '{GC_ENABLED}' is false, other tables "
+            f"may use its files; set '{GC_ENABLED}' to true if none does"
+        )
+
+
+def check_known(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> None:
+    """Refuse ids of no snapshot. Raises NoSuchSnapshotError."""
+    for number in snapshot_ids:
+        if number not in metadata.snapshots:
+            raise NoSuchSnapshotError(
+                f"Can't expire snapshot {number}: {metadata.location} has no such snapshot (any "
+                "more)"
+            )
+
+
+def _ref_stays(metadata: TableMetadata, expiry: Expiry, name: str, ref: SnapshotRef) -> bool:
+    if name == MAIN_BRANCH:
+        return True
+    snapshot = metadata.snapshots.get(ref.snapshot_id)
+    if snapshot is None:
+        return False
+    longest = ref.max_ref_age_ms
+    if longest is None:
+        longest = int_property(metadata.properties, MAX_REF_AGE_MS)
+    return expiry.now_ms - snapshot.timestamp_ms <= longest
+
+
+def _check_not_referenced(snapshot_ids: Iterable[int], refs: dict[str, SnapshotRef]) -> None:
+    for number in snapshot_ids:
+        names = [name for name, ref in refs.items() if ref.snapshot_id == number]
+        if names:
+            raise InvalidInputError(
+                f"Can't expire snapshot {number}: {', '.join(names)} points to it; remove or move "
+                "the branch or tag first"
+            )
+
+
+def _older_than(metadata: TableMetadata, expiry: Expiry) -> int:
+    if expiry.older_than_ms is not None:
+        return expiry.older_than_ms
+    return expiry.now_ms - int_property(metadata.properties, MAX_SNAPSHOT_AGE_MS)
+
+
+def _kept_of_branch(metadata: TableMetadata, expiry: Expiry, ref: SnapshotRef) -> Iterator[int]:
+    older_than = (
+        _older_than(metadata, expiry)
+        if ref.max_snapshot_age_ms is None
+        else expiry.now_ms - ref.max_snapshot_age_ms
+    )
+    fewest = ref.min_snapshots_to_keep
+    if fewest is None:
+        fewest = expiry.retain_last
+    if fewest is None:
+        fewest = int_property(metadata.properties, MIN_SNAPSHOTS_TO_KEEP)
+    for count, each in enumerate(ancestors(metadata, ref.snapshot_id)):
+        if count >= fewest and each.timestamp_ms < older_than:
+            return
+        yield each.snapshot_id
+
+
+def _kept_without_reference(
+    metadata: TableMetadata, expiry: Expiry, refs: Iterable[SnapshotRef]
+) -> Iterator[int]:
+    """Yield the snapshots that no branch leads to and that are too young to go."""
+    referenced: set[int] = set()
+    for ref in refs:
+        if not ref.is_branch:
+            referenced.add(ref.snapshot_id)
+            continue
+        referenced.update(each.snapshot_id for each in ancestors(metadata, ref.snapshot_id))
+    older_than = _older_than(metadata, expiry)
+    for number, snapshot in metadata.snapshots.items():
+        if number not in referenced and snapshot.timestamp_ms >= older_than:
+            yield number

@@ -1,0 +1,120 @@
+"""Files taken out of manifests: those that hold none of them stay as they are.
+
+A rewritten manifest has every live entry again, with its sequence numbers and all its columns of
+statistics, those of columns that the table no longer has included (Java: ManifestFilterManager).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.commits.new_manifests import (
+    data_files_of,
+    read_entries,
+    with_status,
+    write_entries,
+)
+from iceberg_spark.commits.removed_entries import Paths, Selection
+from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredManifest:
+    """A manifest that was written anew, and the files that it marks as deleted."""
+
+    manifest: ManifestFile
+    removed: tuple[DataFile, ...]
+
+
+@dataclass(slots=True)
+class FilteredManifests:
+    """What was rewritten at earlier tries, by the path of the original."""
+
+    by_path: dict[str, FilteredManifest] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The manifests after filtering, in their order, and every file that was removed."""
+
+    manifests: tuple[ManifestFile, ...]
+    removed: tuple[DataFile, ...]
+
+
+def remove_files(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    manifests: Iterable[ManifestFile],
+    selections: Sequence[Selection],
+    done: FilteredManifests,
+) -> Kept:
+    """Return the manifests without the files that any selection takes.
+
+    A retry takes what it rewrote before again; the selections must be the same.
+    """
+    kept: list[ManifestFile] = []
+    removed: list[DataFile] = []
+    for manifest in manifests:
+        found = done.by_path.get(manifest.manifest_path)
+        if found is None:
+            found = _without(producer, base, io, manifest, selections)
+        if found is None:
+            kept.append(manifest)
+            continue
+        done.by_path[manifest.manifest_path] = found
+        kept.append(found.manifest)
+        removed.extend(found.removed)
+    return Kept(tuple(kept), tuple(removed))
+
+
+def _without(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    manifest: ManifestFile,
+    selections: Sequence[Selection],
+) -> FilteredManifest | None:
+    asked = [each for each in selections if each.may_hold(manifest)]
+    if not asked or not manifest.may_have_live_files:
+        return None
+    entries = read_entries(io, base, manifest)
+    live = entries.filter(pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED)))
+    if not live.num_rows:
+        return None
+    hit = np.logical_or.reduce([each.hits(manifest, live) for each in asked])
+    if not hit.any():
+        return None
+    removed = data_files_of(base, manifest, live.filter(pa.array(hit)))
+    status = np.where(hit, int(ManifestEntryStatus.DELETED), int(ManifestEntryStatus.EXISTING))
+    table = with_status(live, status)
+    ours = np.where(hit, producer.snapshot_id(base), table.column("snapshot_id").to_numpy())
+    place = table.schema.get_field_index("snapshot_id")
+    table = table.set_column(place, table.schema.field(place), pa.array(ours, pa.int64()))
+    written = write_entries(producer, base, io, table, manifest.partition_spec_id, manifest.content)
+    return FilteredManifest(written, tuple(removed))
+
+
+def check_all_removed(selection: Paths, removed: Iterable[DataFile]) -> None:
+    """Refuse when a file that was to be removed is no longer in the table.
+
+    Source: specification, "Commit Conflict Resolution": replace and delete operations must verify
+    that the files they delete are still there.
+    """
+    missing = selection.paths - {file.file_path for file in removed}
+    if missing:
+        raise ValidationException(
+            f"File {min(missing)} is not in the table any more"
+            + (f", nor are {len(missing) - 1} others" if len(missing) > 1 else "")
+            + "; it was to be removed. Another commit removed it: plan the change anew"
+        )

@@ -1,0 +1,112 @@
+"""Small manifests made into fewer, without reordering them (Java: ManifestMergeManager)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.commits.new_manifests import read_entries, with_status, write_entries
+from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import (
+    MANIFEST_MERGE_ENABLED,
+    MANIFEST_MIN_MERGE_COUNT,
+    MANIFEST_TARGET_SIZE_BYTES,
+    bool_property,
+    int_property,
+)
+
+
+@dataclass(slots=True)
+class MergedManifests:
+    """What was merged at earlier tries: a retry that finds the same manifests takes it again."""
+
+    by_paths: dict[tuple[str, ...], ManifestFile] = field(default_factory=dict)
+
+
+def merge_manifests(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    manifests: Sequence[ManifestFile],
+    merged: MergedManifests,
+) -> tuple[ManifestFile, ...]:
+    """Return the manifests of one content, newest first, with full bins of them merged.
+
+    Bins hold manifests of one spec, up to `commit.manifest.target-size-bytes`. The bin with the
+    newest manifest waits until it has `commit.manifest.min-count-to-merge` of them.
+    """
+    if not manifests or not bool_property(base.properties, MANIFEST_MERGE_ENABLED):
+        return tuple(manifests)
+    target = int_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
+    min_count = int_property(base.properties, MANIFEST_MIN_MERGE_COUNT)
+    by_spec: dict[int, list[ManifestFile]] = defaultdict(list)
+    for manifest in manifests:
+        by_spec[manifest.partition_spec_id].append(manifest)
+    result: list[ManifestFile] = []
+    for spec_id in sorted(by_spec, reverse=True):
+        for bin_ in pack_from_end(by_spec[spec_id], target):
+            if len(bin_) == 1 or (manifests[0] in bin_ and len(bin_) < min_count):
+                result.extend(bin_)
+            else:
+                result.append(_merge(producer, base, io, bin_, merged))
+    return tuple(result)
+
+
+def pack_from_end(
+    manifests: Sequence[ManifestFile], target_bytes: int
+) -> tuple[tuple[ManifestFile, ...], ...]:
+    """Return runs of neighbours whose lengths sum to at most the target, in the given order.
+
+    Packed from the end, so that the run that is not full is the first one, with the newest
+    manifests: it is merged another time.
+    """
+    bins: list[list[ManifestFile]] = []
+    size = 0
+    for manifest in reversed(manifests):
+        if bins and size + manifest.manifest_length <= target_bytes:
+            bins[-1].append(manifest)
+            size += manifest.manifest_length
+        else:
+            bins.append([manifest])
+            size = manifest.manifest_length
+    return tuple(tuple(reversed(bin_)) for bin_ in reversed(bins))
+
+
+def _merge(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    bin_: Sequence[ManifestFile],
+    merged: MergedManifests,
+) -> ManifestFile:
+    key = tuple(manifest.manifest_path for manifest in bin_)
+    if key not in merged.by_paths:
+        entries = [read_entries(io, base, manifest) for manifest in bin_]
+        first = bin_[0]
+        table = carried_over(pa.concat_tables(entries), producer.snapshot_id(base))
+        merged.by_paths[key] = write_entries(
+            producer, base, io, table, first.partition_spec_id, first.content
+        )
+    return merged.by_paths[key]
+
+
+def carried_over(entries: pa.Table, snapshot_id: int) -> pa.Table:
+    """Return entries as a new manifest of a snapshot has them.
+
+    Files that this snapshot adds or deletes stay so; other live ones are existing; what earlier
+    snapshots deleted is left out.
+    """
+    status = entries.column("status").to_numpy()
+    ours = pc.fill_null(pc.equal(entries.column("snapshot_id"), snapshot_id), False).to_numpy()
+    deleted = status == ManifestEntryStatus.DELETED
+    status = np.where((status == ManifestEntryStatus.ADDED) & ~ours, 0, status)
+    return with_status(entries, status).filter(pa.array(~deleted | ours))

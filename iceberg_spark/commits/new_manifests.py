@@ -1,0 +1,184 @@
+"""Manifests that a commit writes: for new files, and for entries taken from other manifests."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.entries import data_files
+from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.manifest.writer import ManifestParts, manifest_bytes, write_manifest
+from iceberg_spark.spec.data_file import (
+    DataFile,
+    DataFileContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+)
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition_type import partition_type
+from iceberg_spark.spec.properties import (
+    MANIFEST_COMPRESSION,
+    MANIFEST_TARGET_SIZE_BYTES,
+    int_property,
+    text_property,
+)
+from iceberg_spark.spec.types import StructType
+
+FEWEST_FILES_OF_A_FULL_MANIFEST = 250
+"""A manifest is rolled after a multiple of so many files (Java: RollingManifestWriter)."""
+
+
+def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
+    """Refuse files that can't be added: a path given twice, an unknown spec, a wrong tuple.
+
+    Raises InvalidInputError naming the file, UnsupportedError for delete files in a v1 table.
+    """
+    seen: set[str] = set()
+    for file in files:
+        if file.file_path in seen:
+            raise InvalidInputError(f"File {file.file_path} is given twice in one commit")
+        seen.add(file.file_path)
+        spec = base.partition_specs.get(file.partition_spec_id)
+        if spec is None:
+            known = ", ".join(str(each) for each in base.partition_specs)
+            raise InvalidInputError(
+                f"File {file.file_path} has partition spec {file.partition_spec_id}; the table "
+                f"has: {known}"
+            )
+        if len(file.partition) != len(spec.fields):
+            raise InvalidInputError(
+                f"File {file.file_path} has {len(file.partition)} partition values; spec "
+                f"{spec.spec_id} has {len(spec.fields)} fields"
+            )
+        if file.content is not DataFileContent.DATA and not base.rules.has_delete_files:
+            raise UnsupportedError(
+                f"Delete file {file.file_path} can't be added: row-level deletes need the table's "
+                "format-version to be 2; this table has 1"
+            )
+
+
+def write_added(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    files: Iterable[DataFile],
+    *,
+    data_sequence_number: int | None = None,
+    delete_sequence_numbers: Mapping[str, int] | None = None,
+) -> tuple[ManifestFile, ...]:
+    """Write manifests of new files, one or more for each spec and content.
+
+    Their sequence numbers are inherited, save a data sequence number that is given because the
+    rows are older than the file (a compacted file), or by path for delete files that replace
+    others. A manifest is full at about `commit.manifest.target-size-bytes`.
+    """
+    groups: dict[tuple[ManifestContent, int], list[DataFile]] = defaultdict(list)
+    for file in files:
+        is_data = file.content is DataFileContent.DATA
+        content = ManifestContent.DATA if is_data else ManifestContent.DELETES
+        groups[content, file.partition_spec_id].append(file)
+    written: list[ManifestFile] = []
+    for (content, spec_id), group in sorted(groups.items()):
+        numbers = delete_sequence_numbers or {}
+        number = data_sequence_number if content is ManifestContent.DATA else None
+        # A turn for each new file: they come as values, some thousands of them.
+        entries = [
+            ManifestEntry(
+                ManifestEntryStatus.ADDED,
+                file,
+                producer.snapshot_id(base),
+                numbers.get(file.file_path, number),
+            )
+            for file in group
+        ]
+        written += _rolled(producer, base, io, entries, spec_id, content)
+    return tuple(written)
+
+
+def _rolled(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    entries: Sequence[ManifestEntry],
+    spec_id: int,
+    content: ManifestContent,
+) -> Iterator[ManifestFile]:
+    """Write manifests, each as many files as fill it by what those before took, some at first."""
+    target = int_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
+    step = FEWEST_FILES_OF_A_FULL_MANIFEST
+    start, count = 0, len(entries)
+    if count > step:
+        some = manifest_bytes(**_manifest(base, entries[:step], spec_id, content, producer))
+        count = _full(target, some / step)
+    while start < len(entries):
+        part = entries[start : start + count]
+        manifest = write_entries(producer, base, io, part, spec_id, content)
+        yield manifest
+        start += len(part)
+        count = _full(target, manifest.manifest_length / len(part))
+
+
+def _full(target_bytes: int, bytes_of_a_file: float) -> int:
+    step = FEWEST_FILES_OF_A_FULL_MANIFEST
+    return max(1, int(target_bytes / bytes_of_a_file) // step) * step
+
+
+def write_entries(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    io: FileIO,
+    entries: Iterable[ManifestEntry] | pa.Table,
+    spec_id: int,
+    content: ManifestContent,
+) -> ManifestFile:
+    """Write one manifest of this commit from values or from an entry table."""
+    path = producer.new_manifest_path(base)
+    return write_manifest(io, path, **_manifest(base, entries, spec_id, content, producer))
+
+
+def _manifest(
+    base: TableMetadata,
+    entries: Iterable[ManifestEntry] | pa.Table,
+    spec_id: int,
+    content: ManifestContent,
+    producer: SnapshotProducer,
+) -> ManifestParts:
+    return {
+        "format_version": base.format_version,
+        "spec": base.partition_specs[spec_id],
+        "schema": base.schema,
+        "content": content,
+        "snapshot_id": producer.snapshot_id(base),
+        "entries": entries,
+        "codec": text_property(base.properties, MANIFEST_COMPRESSION),
+        "tuple_type": tuple_type(base, spec_id),
+    }
+
+
+def read_entries(io: FileIO, base: TableMetadata, manifest: ManifestFile) -> pa.Table:
+    """Return all entries of a manifest with all their columns."""
+    return read_manifest(io, manifest, tuple_type(base, manifest.partition_spec_id))
+
+
+def data_files_of(base: TableMetadata, manifest: ManifestFile, entries: pa.Table) -> list[DataFile]:
+    """Return some entries of a manifest as files."""
+    spec_id = manifest.partition_spec_id
+    return data_files(entries, spec_id, tuple_type(base, spec_id))
+
+
+def tuple_type(base: TableMetadata, spec_id: int) -> StructType:
+    """Return the type of a spec's partition tuples; dropped source columns keep theirs."""
+    return partition_type(base.partition_specs[spec_id], base.schema, base.schemas.values())
+
+
+def with_status(entries: pa.Table, status: Any) -> pa.Table:
+    """Return entries with another status each, given as integers."""
+    place = entries.schema.get_field_index("status")
+    return entries.set_column(place, entries.schema.field(place), pa.array(status, pa.int32()))

@@ -1,0 +1,116 @@
+"""Replace files by others, or all rows that match a predicate (Java: OverwriteFiles)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.conflict_scope import Planned, bind_again, may_match_filter
+from iceberg_spark.commits.conflicts import (
+    history_since,
+    refuse_added_data_files,
+    refuse_added_delete_files,
+    refuse_new_deletes_for,
+    refuse_removed_data_files,
+)
+from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.removed_entries import MatchingRows, Paths, Selection
+from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.nodes import Bound, Unbound
+from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Operation
+
+
+class OverwriteFiles:
+    """Remove data files, by value or by a predicate that whole files match, and add others.
+
+    A file of `delete` that another commit removed is a ValidationException, and so is a data file
+    that `row_filter` matches in part: it is named. `planned` says since when and how strictly
+    conflicts with other commits are looked for; a file that is replaced must not have got new
+    deletes since then. `schema` is what the names in filters meant when they were written.
+    """
+
+    def __init__(  # noqa: PLR0913 - what is replaced, what it was planned on, and how names are read
+        self,
+        add: Sequence[DataFile] = (),
+        delete: Sequence[DataFile] = (),
+        *,
+        row_filter: Unbound | None = None,
+        planned: Planned | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+        time_zone: str | None = None,
+        schema: Schema | None = None,
+    ) -> None:
+        for file in (*add, *delete):
+            if file.content is not DataFileContent.DATA:
+                raise InvalidInputError(
+                    f"An overwrite takes data files; {file.file_path} holds deletes"
+                )
+        self._add = tuple(add)
+        self._delete = tuple(delete)
+        self._row_filter = row_filter
+        self._planned = planned
+        self._case_sensitive = case_sensitive
+        self._time_zone = time_zone
+        self._schema = schema
+        self._change = FileChange(branch, snapshot_properties)
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Refuse rows and deletes that came since the change was planned and that it is about."""
+        planned = self._planned
+        if planned is None:
+            return
+        head = self._change.producer.parent(base)
+        history = history_since(base, io, head, planned.snapshot_id)
+        about = self._row_filter if planned.row_filter is None else planned.row_filter
+        may_match = may_match_filter(base, None if about is None else self._bind(base, about))
+        if planned.refuse_new_data:
+            refuse_added_data_files(history, may_match)
+        if planned.refuse_new_deletes:
+            refuse_added_delete_files(history, may_match)
+            refuse_removed_data_files(history, may_match)
+        refuse_new_deletes_for(history, self._delete)
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that replace the files on this base."""
+        bound = None if self._row_filter is None else self._bind(base, self._row_filter)
+        paths = Paths.of(self._delete)
+        data: list[Selection] = [paths] if self._delete else []
+        deletes: list[Selection] = []
+        if bound is not None:
+            rows = MatchingRows(base, bound, to_text(bound))
+            data.append(rows)
+            deletes.append(rows)
+        wanted = Wanted(
+            added=self._add,
+            data=data,
+            deletes=deletes,
+            operation=self._operation,
+            check=lambda removed: check_all_removed(paths, removed),
+        )
+        return self._change.prepare(base, io, wanted)
+
+    def _operation(self, removed: Removed) -> Operation:
+        if not removed:
+            return Operation.APPEND
+        return Operation.OVERWRITE if self._add else Operation.DELETE
+
+    def _bind(self, base: TableMetadata, unbound: Unbound) -> Bound:
+        return bind_again(
+            base,
+            unbound,
+            self._schema,
+            case_sensitive=self._case_sensitive,
+            time_zone=self._time_zone,
+        )
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove manifests and lists that the committed snapshot does not use."""
+        self._change.clean_up(io, committed)

@@ -1,0 +1,190 @@
+"""Which entries of a manifest a change removes, decided on columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.values import to_array
+from iceberg_spark.commits.new_manifests import tuple_type
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.expr import stats
+from iceberg_spark.expr.may_match import may_match
+from iceberg_spark.expr.must_match import must_match
+from iceberg_spark.expr.nodes import Bound, Constant
+from iceberg_spark.scan.column_stats import stats_table
+from iceberg_spark.scan.partition_codes import NOT_THERE, partition_codes
+from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Selection(Protocol):
+    """Files to be removed."""
+
+    def may_hold(self, manifest: ManifestFile) -> bool:
+        """Return False when no entry of a manifest can be selected: it is not opened then."""
+        ...
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
+        """Return which of a manifest's live entries are selected."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Files by path, as metadata spells it, of these specs (None: of any)."""
+
+    paths: frozenset[str]
+    spec_ids: frozenset[int] | None = None
+
+    @classmethod
+    def of(cls, files: Iterable[DataFile]) -> Paths:
+        """Select these files."""
+        known = tuple(files)
+        return cls(
+            frozenset(file.file_path for file in known),
+            frozenset(file.partition_spec_id for file in known),
+        )
+
+    def may_hold(self, manifest: ManifestFile) -> bool:
+        """Return whether a manifest has a spec of the files."""
+        specs = self.spec_ids
+        return bool(self.paths) and (specs is None or manifest.partition_spec_id in specs)
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002 (paths say all)
+        """Return which entries have one of the paths."""
+        wanted = pa.array(sorted(self.paths), pa.string())
+        return _mask(pc.is_in(entries.column("file_path"), value_set=wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """Files of whole partitions: tuples of canonical values, by spec id."""
+
+    base: TableMetadata
+    by_spec: Mapping[int, Sequence[tuple[Any, ...]]]
+
+    @classmethod
+    def of(cls, base: TableMetadata, files: Iterable[DataFile]) -> Partitions:
+        """Select the partitions that these files lie in."""
+        found: dict[int, dict[tuple[object, ...], tuple[Any, ...]]] = {}
+        for file in files:
+            found.setdefault(file.partition_spec_id, {})[partition_key(file.partition)] = (
+                file.partition
+            )
+        return cls(base, {spec_id: tuple(each.values()) for spec_id, each in found.items()})
+
+    def may_hold(self, manifest: ManifestFile) -> bool:
+        """Return whether a manifest has the spec of one of the partitions."""
+        return manifest.partition_spec_id in self.by_spec
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
+        """Return which entries are of one of the partitions."""
+        spec_id = manifest.partition_spec_id
+        tuples = self.by_spec[spec_id]
+        fields = tuple_type(self.base, spec_id).fields
+        if not fields:
+            return np.ones(entries.num_rows, np.bool_)
+        columns = [
+            to_array(field.field_type, [values[place] for values in tuples])
+            for place, field in enumerate(fields)
+        ]
+        wanted = pa.StructArray.from_arrays(columns, [str(field.field_id) for field in fields])
+        numbering, _ = partition_codes(wanted)
+        codes = numbering.codes(whole(entries.column("partition")))
+        return np.asarray(codes != NOT_THERE, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All files, of every spec."""
+
+    def may_hold(self, manifest: ManifestFile) -> bool:  # noqa: ARG002
+        """Return True."""
+        return True
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002
+        """Return True for all entries."""
+        return np.ones(entries.num_rows, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingRows:
+    """Files whose rows all match a predicate.
+
+    Decided by the partition, then by statistics (Java: ManifestFilterManager). A data file of
+    which only some rows may match is a ValidationException naming it; a delete file of that kind
+    is kept, since the rows that it deletes need not be gone.
+    """
+
+    base: TableMetadata
+    bound: Bound
+    text: str
+
+    def may_hold(self, manifest: ManifestFile) -> bool:
+        """Return whether a manifest's partitions may hold matching rows."""
+        pruning = _pruning(self.base, manifest.partition_spec_id, self.bound)
+        return pruning.manifests([manifest])[0]
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:
+        """Return which entries' rows all match. Raises ValidationException."""
+        may, must = row_matches(self.base, manifest, entries, self.bound)
+        partly = may & ~must
+        if manifest.content is ManifestContent.DATA and partly.any():
+            path = entries.column("file_path")[int(np.flatnonzero(partly)[0])].as_py()
+            raise ValidationException(
+                f"File {path} may hold rows that match {self.text} and others that don't, so it "
+                "can't be removed as a whole; allow it to be rewritten or choose a predicate along "
+                "the partitions"
+            )
+        return must
+
+
+def row_matches(
+    base: TableMetadata, manifest: ManifestFile, entries: pa.Table, bound: Bound
+) -> tuple[Mask, Mask]:
+    """Return which entries may hold matching rows, and which hold nothing else."""
+    rows = entries.num_rows
+    may, must = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+    if not rows:
+        return may, must
+    pruning = _pruning(base, manifest.partition_spec_id, bound)
+    rests, number = pruning.residuals(whole(entries.column("partition")))
+    statistics = None
+    for place, rest in enumerate(rests):
+        members = number == place
+        if isinstance(rest, Constant):
+            may[members] = must[members] = rest.value
+            continue
+        if statistics is None:
+            statistics = stats_table(entries, stats.needed(bound))
+        part = statistics.filter(pa.array(members))
+        may[members] = _mask(stats.evaluate(may_match(rest), part))
+        must[members] = _mask(stats.evaluate(must_match(rest), part))
+    return may, must
+
+
+def _pruning(base: TableMetadata, spec_id: int, bound: Bound) -> SpecPruning:
+    spec = base.partition_specs[spec_id]
+    return spec_pruning(bound, spec, tuple_type(base, spec_id), base.schema)
+
+
+def whole(column: Any) -> Any:
+    """Return a column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _mask(column: Any) -> Mask:
+    mask: Mask = whole(column).to_numpy(zero_copy_only=False).astype(np.bool_)
+    return mask

@@ -1,0 +1,111 @@
+"""Add data files and delete files together: row-level changes (Java: RowDelta)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.conflict_scope import Planned, bound_filter, may_match_filter
+from iceberg_spark.commits.conflicts import (
+    history_since,
+    refuse_added_data_files,
+    refuse_added_delete_files,
+    refuse_new_deletes_for,
+    require_data_files,
+)
+from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.removed_entries import Paths, Selection
+from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Operation
+
+
+class RowDelta:
+    """Add rows and deletes in one snapshot; needs format-version 2.
+
+    `referenced` are the data files that new position deletes point to: they must still be there
+    (a delete operation may have removed them where `allow_deleted` says so). `remove_data` and
+    `remove_deletes` are files that the added ones replace. `planned` says since when and how
+    strictly conflicts with other commits are looked for.
+    """
+
+    def __init__(  # noqa: PLR0913 (a change has that many parts)
+        self,
+        data: Sequence[DataFile] = (),
+        deletes: Sequence[DataFile] = (),
+        *,
+        remove_data: Sequence[DataFile] = (),
+        remove_deletes: Sequence[DataFile] = (),
+        referenced: Iterable[str] = (),
+        allow_deleted: bool = False,
+        planned: Planned | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        for file in data:
+            if file.content is not DataFileContent.DATA:
+                raise InvalidInputError(f"{file.file_path} is given as data and holds deletes")
+        for file in deletes:
+            if file.content is DataFileContent.DATA:
+                raise InvalidInputError(f"{file.file_path} is given as deletes and holds data")
+        self._data = tuple(data)
+        self._deletes = tuple(deletes)
+        self._remove_data = tuple(remove_data)
+        self._remove_deletes = tuple(remove_deletes)
+        self._referenced = tuple(referenced)
+        self._allow_deleted = allow_deleted
+        self._planned = planned
+        self._change = FileChange(branch, snapshot_properties)
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Refuse what was committed since and concerns the rows that the change read."""
+        planned = self._planned
+        if planned is None:
+            return
+        head = self._change.producer.parent(base)
+        history = history_since(base, io, head, planned.snapshot_id)
+        bound = bound_filter(base, planned)
+        may_match = may_match_filter(base, bound)
+        require_data_files(history, self._referenced, allow_deletes=self._allow_deleted)
+        if planned.refuse_new_data:
+            refuse_added_data_files(history, may_match)
+        if planned.refuse_new_deletes:
+            refuse_added_delete_files(history, may_match)
+        refuse_new_deletes_for(history, self._remove_data)
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that make the change on this base."""
+        if not base.rules.has_delete_files:
+            raise UnsupportedError(
+                f"Row-level changes of {base.location} need its format-version to be 2; it has 1. "
+                "Set the table property format-version to 2 first"
+            )
+        gone_data, gone_deletes = Paths.of(self._remove_data), Paths.of(self._remove_deletes)
+
+        def check(removed: Removed) -> None:
+            check_all_removed(gone_data, removed)
+            check_all_removed(gone_deletes, removed)
+
+        data: list[Selection] = [gone_data] if self._remove_data else []
+        deletes: list[Selection] = [gone_deletes] if self._remove_deletes else []
+        wanted = Wanted(
+            added=(*self._data, *self._deletes),
+            data=data,
+            deletes=deletes,
+            operation=self._operation,
+            check=check,
+        )
+        return self._change.prepare(base, io, wanted)
+
+    def _operation(self, removed: Removed) -> Operation:
+        if not self._deletes and not removed:
+            return Operation.APPEND
+        only_deletes = bool(self._deletes) and not self._data
+        return Operation.DELETE if only_deletes else Operation.OVERWRITE
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove manifests and lists that the committed snapshot does not use."""
+        self._change.clean_up(io, committed)

@@ -1,0 +1,124 @@
+"""Give a table another current schema (Java: SchemaUpdate)."""
+
+from __future__ import annotations
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.errors import InvalidSchemaError, ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.schema_properties import properties_after
+from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform, VoidTransform
+from iceberg_spark.spec.types import DateType
+from iceberg_spark.spec.updates import (
+    AddSchema,
+    RemoveProperties,
+    SetCurrentSchema,
+    SetProperties,
+    TableUpdate,
+)
+
+
+class SetSchema:
+    """Make a schema current that was derived from the one of `planned_on`.
+
+    Another commit that changed the schema or gave column ids since then is a ValidationException:
+    ids might be given twice (specification: "Commit Conflict Resolution and Retry"). A schema
+    that is current already changes nothing. The name mapping and properties of single columns
+    follow the columns. `before` is what the schema was derived from, where that is not the one of
+    `planned_on` but what earlier changes of the same transaction made of it.
+    """
+
+    def __init__(
+        self, schema: Schema, planned_on: TableMetadata, *, before: Schema | None = None
+    ) -> None:
+        self._schema = schema
+        self._before = before
+        self._schema_id = planned_on.current_schema_id
+        self._last_column_id = planned_on.last_column_id
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
+        """Refuse a table whose schema has changed since."""
+        found = (base.current_schema_id, base.last_column_id)
+        if found != (self._schema_id, self._last_column_id):
+            raise ValidationException(
+                f"The schema of {base.location} was changed by another commit: it is schema "
+                f"{found[0]} now, this change was made for {self._schema_id}; plan the change anew"
+            )
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
+        """Return the updates that set the schema.
+
+        Raises InvalidSchemaError for a deleted column that partitions or orders the table, and for
+        a date that is to become a timestamp where a partition field would get other values.
+        """
+        schema, before = self._schema, base.schema
+        same = schema.fields == before.fields
+        if same and schema.identifier_field_ids == before.identifier_field_ids:
+            return ActionCommit(())
+        if self._before is not None and self._before != before:
+            raise ValidationException(
+                "The transaction changed the schema after this change of it was begun; begin it "
+                "after the other one is committed to the transaction"
+            )
+        _check_sources(base, schema)
+        _check_promotions(base, schema)
+        updates: list[TableUpdate] = [AddSchema(schema), SetCurrentSchema()]
+        properties = properties_after(base.properties, before, schema)
+        gone = tuple(key for key in base.properties if key not in properties)
+        changed = {
+            key: value for key, value in properties.items() if base.properties.get(key) != value
+        }
+        if gone:
+            updates.append(RemoveProperties(gone))
+        if changed:
+            updates.append(SetProperties(changed))
+        return ActionCommit(tuple(updates))
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Nothing was written."""
+
+
+def _check_sources(base: TableMetadata, schema: Schema) -> None:
+    for part in base.spec.fields:
+        if not isinstance(part.transform, VoidTransform):
+            fix = f"update_spec().remove_field('{part.name}')"
+            what = f"partition field '{part.name}' ({part.transform})"
+            _check_source(part.source_ids, base.schema, schema, what, fix)
+    for key in base.sort_order.fields:
+        fix = "update_sort_order()"
+        _check_source(key.source_ids, base.schema, schema, f"sort field '{key}'", fix)
+
+
+def _check_source(
+    source_ids: tuple[int, ...], before: Schema, after: Schema, what: str, fix: str
+) -> None:
+    for source_id in source_ids:
+        name = before.find_column_name(source_id)
+        if name is not None and after.get(source_id) is None:
+            raise InvalidSchemaError(
+                f"Column '{name}' can't be deleted: {what} is made of it; change that first, "
+                f"with {fix}"
+            )
+
+
+def _check_promotions(base: TableMetadata, schema: Schema) -> None:
+    """Keep partition values what they are (specification, "Schema Evolution").
+
+    A date and the timestamp of its midnight have the same year, month and day, but not the same
+    hash; numbers have the same values and hashes in their wider types.
+    """
+    for part in (part for spec in base.partition_specs.values() for part in spec.fields):
+        before, after = base.schema.get(part.source_id), schema.get(part.source_id)
+        if (
+            isinstance(part.transform, IdentityTransform | BucketTransform)
+            and before is not None
+            and after is not None
+            and isinstance(before.field_type, DateType)
+            and before.field_type != after.field_type
+        ):
+            raise InvalidSchemaError(
+                f"Column '{base.schema.find_column_name(part.source_id)}' can't become "
+                f"{after.field_type}: partition field '{part}' of files that are there would get "
+                "other values; add a new column instead"
+            )

@@ -1,0 +1,127 @@
+"""The mechanism of every snapshot that adds and removes files; the actions are its policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.manifest_filter import FilteredManifests, remove_files
+from iceberg_spark.commits.manifest_merge import MergedManifests, merge_manifests
+from iceberg_spark.commits.new_manifests import check_new_files, write_added
+from iceberg_spark.commits.removed_entries import Selection
+from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Operation
+
+Removed = Sequence[DataFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one try is to do: files in, files out, and how the snapshot is called.
+
+    `check` sees the removed files before anything is listed; `operation` names the snapshot by
+    them. A `data_sequence_number` is for data files whose rows are older than they are,
+    `delete_sequence_numbers` (by path) for delete files that replace older ones.
+    """
+
+    added: Sequence[DataFile]
+    data: Sequence[Selection]
+    operation: Callable[[Removed], Operation]
+    deletes: Sequence[Selection] = ()
+    check: Callable[[Removed], None] = lambda _: None
+    data_sequence_number: int | None = None
+    delete_sequence_numbers: Mapping[str, int] = field(default_factory=dict)
+    summary: Mapping[str, str] = field(default_factory=dict)
+
+
+class FileChange:
+    """A snapshot in the making with what its tries wrote, for the next try to use again."""
+
+    __slots__ = ("_added", "_filtered", "_merged", "producer")
+
+    def __init__(
+        self, branch: str | None = None, snapshot_properties: Mapping[str, str] | None = None
+    ) -> None:
+        self.producer = SnapshotProducer(branch, snapshot_properties)
+        self._added: tuple[ManifestFile, ...] | None = None
+        self._filtered = FilteredManifests()
+        self._merged = MergedManifests()
+
+    def prepare(self, base: TableMetadata, io: FileIO, wanted: Wanted) -> ActionCommit:
+        """Return the updates of the change; none when it adds and removes nothing."""
+        earlier = self.producer.parent_manifests(base, io)
+        if self._added is None:
+            check_new_files(base, wanted.added)
+        data = remove_files(
+            self.producer, base, io, _of(earlier, ManifestContent.DATA), wanted.data, self._filtered
+        )
+        deletes = remove_files(
+            self.producer,
+            base,
+            io,
+            _of(earlier, ManifestContent.DELETES),
+            wanted.deletes,
+            self._filtered,
+        )
+        removed = (*data.removed, *deletes.removed)
+        wanted.check(removed)
+        if not removed and not wanted.added:
+            return ActionCommit(())
+        added = self._write_added(base, io, wanted)
+        manifests = (
+            *self._finish(base, io, ManifestContent.DATA, added, data.manifests),
+            *self._finish(base, io, ManifestContent.DELETES, added, deletes.manifests),
+        )
+        return self.producer.produce(
+            base,
+            io,
+            wanted.operation(removed),
+            manifests,
+            added=wanted.added,
+            removed=removed,
+            summary=wanted.summary,
+        )
+
+    def _write_added(
+        self, base: TableMetadata, io: FileIO, wanted: Wanted
+    ) -> tuple[ManifestFile, ...]:
+        if self._added is None:
+            self._added = write_added(
+                self.producer,
+                base,
+                io,
+                wanted.added,
+                data_sequence_number=wanted.data_sequence_number,
+                delete_sequence_numbers=wanted.delete_sequence_numbers,
+            )
+        return self._added
+
+    def _finish(
+        self,
+        base: TableMetadata,
+        io: FileIO,
+        content: ManifestContent,
+        added: Iterable[ManifestFile],
+        kept: Iterable[ManifestFile],
+    ) -> tuple[ManifestFile, ...]:
+        """Put new manifests before old ones, leave out those without a live file, and merge."""
+        ours = self.producer.snapshot_id(base)
+        every = [
+            manifest
+            for manifest in (*_of(added, content), *kept)
+            if manifest.may_have_live_files or manifest.added_snapshot_id == ours
+        ]
+        return merge_manifests(self.producer, base, io, every, self._merged)
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove manifests and lists that the committed snapshot does not use."""
+        self.producer.clean_up(io, committed)
+
+
+def _of(manifests: Iterable[ManifestFile], content: ManifestContent) -> list[ManifestFile]:
+    return [manifest for manifest in manifests if manifest.content is content]
