@@ -18,6 +18,9 @@
     ├── CorruptFileError                truncated or malformed metadata, Avro, Parquet, ORC
     ├── StorageError                    the store refused, failed or can't be reached
     │   └── StoragePermissionError
+    ├── UnauthorizedError               the catalog's server doesn't know the caller
+    ├── ForbiddenError                  it does, and refuses
+    ├── ServiceUnavailableError         it failed, or can't be reached in time
     ├── UnsupportedError                legal Iceberg that this version can't do
     └── InvalidInputError (ValueError)  the caller's argument, option or data is wrong
         ├── InvalidSchemaError
@@ -142,6 +145,22 @@ class StorageError(IcebergError):
 
 class StoragePermissionError(StorageError):
     """The store denied access; not retried."""
+
+
+class UnauthorizedError(IcebergError):
+    """The catalog's server does not know the caller: a credential or token is missing or wrong."""
+
+
+class ForbiddenError(IcebergError):
+    """The catalog's server knows the caller and does not allow this."""
+
+
+class ServiceUnavailableError(IcebergError):
+    """The catalog's server failed, was too busy, or could not be reached in time.
+
+    Of a commit it says that nothing landed: where that is open, CommitStateUnknownException is
+    raised.
+    """
 
 
 class UnsupportedError(IcebergError):

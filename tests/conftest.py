@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.servers.postgres import Postgres, postgres_server
+from tests.servers.rest_server import RestServer, rest_server
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,6 +23,13 @@ settings.register_profile(
     "project", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
+    """One REST catalog for all tests of a process; they differ by their namespaces."""
+    with rest_server(tmp_path_factory.mktemp("rest")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

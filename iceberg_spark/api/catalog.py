@@ -169,10 +169,10 @@ def _parts(namespace: TableName) -> Name:
 def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
-    `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `sql` (or `jdbc`: a database
-    at `uri`) or `memory`; configuration is PyIceberg's (.pyiceberg.yaml,
-    PYICEBERG_CATALOG__NAME__...). what has none there may be described by
-    the active session's `spark.sql.catalog.NAME.*`. `local` needs none. Raises InvalidInputError.
+    `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
+    `sql` (or `jdbc`: a database at `uri`) or `memory`; configuration is PyIceberg's
+    (.pyiceberg.yaml, PYICEBERG_CATALOG__NAME__...). What has none there may be described by the
+    active session's `spark.sql.catalog.NAME.*`. `local` needs none. Raises InvalidInputError.
     """
     called = name or DEFAULT_CATALOG
     return TableCatalog(

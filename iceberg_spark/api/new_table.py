@@ -12,10 +12,12 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
-from iceberg_spark.commits.create_table import create_table
+from iceberg_spark.commits.commit import commit
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.known_properties import misspelt
+from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
+from iceberg_spark.spec.updates import TableUpdate
 
 
 def create(
@@ -32,18 +34,15 @@ def create(
     check_writable_version(texts)
     for told in misspelt(texts):
         warnings.warn(told, stacklevel=3)
-    location = catalog.location_of(identifier)
-    check_free(catalog.io(location), location, asked=True)
-    loaded = create_table(
-        catalog,
-        identifier,
-        given,
-        parse_partition_spec(_texts("partition_by", partition_by), given),
-        parse_sort_order(_texts("sort_order", sort_order), given),
-        location=location,
-        properties=texts,
-    )
-    return Table(catalog, loaded)
+    spec = parse_partition_spec(_texts("partition_by", partition_by), given)
+    order = parse_sort_order(_texts("sort_order", sort_order), given)
+
+    def creation(at: str) -> tuple[TableUpdate, ...]:
+        return new_table_updates(given, spec, order, location=at, properties=texts)
+
+    new = catalog.stage(identifier, creation)
+    check_free(new.io, new.location, asked=True)
+    return Table(catalog, commit(catalog, identifier, (), None, creation=new))
 
 
 def _texts(argument: str, given: object) -> tuple[str, ...]:

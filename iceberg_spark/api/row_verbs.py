@@ -16,7 +16,7 @@ from iceberg_spark.engines.at_hand import is_frame, read_by_session, session_tim
 from iceberg_spark.engines.delete_change import delete_change
 from iceberg_spark.engines.write_changes import write_changes
 from iceberg_spark.engines.write_rows import RowSource
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.row_level.row_level_change import ChangedRows
@@ -39,8 +39,15 @@ class RowVerbs:
 
     __slots__ = ()
 
-    def _changes(self) -> AbstractContextManager[StagedChanges]:
-        """Return what collects the changes of one verb; they count when its block ends."""
+    def _changes(self, on_shown: bool = False) -> AbstractContextManager[StagedChanges]:
+        """Return what collects the changes of one verb; they count when its block ends.
+
+        With `on_shown` they are planned on the version that is shown, not on the newest.
+        """
+        raise NotImplementedError
+
+    def _may_append_as_shown(self) -> bool:
+        """Return whether an append needn't ask for the newest version first."""
         raise NotImplementedError
 
     def _counted(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
@@ -67,10 +74,21 @@ class RowVerbs:
         the Python workers; `engine` ("native" or "arrow") forces one. `distribution_mode`
         ("none", "hash", "range") stands in for the table's `write.distribution-mode`.
         """
-        with self._changes() as changes:
+
+        def add(changes: StagedChanges) -> None:
             plan = changes.save_plan("nothing", branch, snapshot_properties, case_sensitive)
             files = changes.write(df, plan, engine, distribution_mode)
             changes.actions.extend(plan.actions(changes.io, files))
+
+        if self._may_append_as_shown():  # rows go with every version: no need to ask for the newest
+            try:
+                with self._changes(on_shown=True) as changes:
+                    add(changes)
+                return  # noqa: TRY300 (an interrupt here comes after the commit)
+            except InvalidSchemaError:  # the newest may have the columns
+                pass
+        with self._changes() as changes:
+            add(changes)
 
     def overwrite(
         self,

@@ -34,6 +34,7 @@ from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.arguments import moment_ms, names
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.properties import COMMIT_NUM_RETRIES, int_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
@@ -174,8 +175,12 @@ class Table(RowVerbs):
             engine=engine,
         )
 
-    def _changes(self) -> AbstractContextManager[StagedChanges]:
-        return verb(self._catalog, self._loaded, self._take)
+    def _changes(self, on_shown: bool = False) -> AbstractContextManager[StagedChanges]:
+        return verb(self._catalog, self._loaded, self._take, on_shown=on_shown)
+
+    def _may_append_as_shown(self) -> bool:
+        retries = int_property(self.metadata.properties, COMMIT_NUM_RETRIES)
+        return self._loaded.given_by_catalog and retries > 0
 
     def _counted(self, counts: ChangedRows, branch: str | None) -> ChangedRows:
         try:

@@ -67,8 +67,11 @@ class TableTransaction(RowVerbs):
         else:
             self._staged.discard()
 
-    def _changes(self) -> AbstractContextManager[StagedChanges]:
+    def _changes(self, on_shown: bool = False) -> AbstractContextManager[StagedChanges]:  # noqa: ARG002
         return nullcontext(self._staged)
+
+    def _may_append_as_shown(self) -> bool:
+        return False
 
     def commit_transaction(self) -> None:
         """Commit the changes; without any nothing happens.

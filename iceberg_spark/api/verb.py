@@ -23,13 +23,18 @@ def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:
 
 @contextmanager
 def verb(
-    catalog: Catalog, shown: LoadedTable, take: Callable[[LoadedTable], None]
+    catalog: Catalog,
+    shown: LoadedTable,
+    take: Callable[[LoadedTable], None],
+    *,
+    on_shown: bool = False,
 ) -> Iterator[StagedChanges]:
     """Yield the changes of one verb, land them, and hand over the version that they leave.
 
-    That is the newest one where nothing had to be changed; none when it fails.
+    That is the newest one where nothing had to be changed; none when it fails. With `on_shown`
+    they are planned on the version that is shown: another one is found out at the commit.
     """
-    outcome = newest(catalog, shown)
+    outcome = shown if on_shown else newest(catalog, shown)
 
     def note(committed: LoadedTable) -> None:
         nonlocal outcome

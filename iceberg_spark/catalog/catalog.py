@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.requirements import TableRequirement
-from iceberg_spark.spec.updates import TableUpdate
+from iceberg_spark.spec.updates import SetLocation, TableUpdate
 
 Name: TypeAlias = tuple[str, ...]
 """The parts of a namespace's or a table's name."""
@@ -31,6 +31,23 @@ class LoadedTable:
     io: FileIO = field(repr=False, compare=False)
     digest: bytes | None = field(default=None, repr=False)
     given_by_catalog: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table that is about to be created: the updates that make it, and storage for its files."""
+
+    updates: tuple[TableUpdate, ...]
+    io: FileIO = field(repr=False, compare=False)
+
+    @property
+    def location(self) -> str:
+        """Where it goes."""
+        return next(each.location for each in self.updates if isinstance(each, SetLocation))
+
+
+Creation: TypeAlias = Callable[[str], tuple[TableUpdate, ...]]
+"""The updates that create a table at a location."""
 
 
 class Catalog(Protocol):
@@ -55,8 +72,11 @@ class Catalog(Protocol):
         """Return storage for a new table at this location; one that is there has its own `io`."""
         ...
 
-    def location_of(self, identifier: str) -> str:
-        """Return where a table of that name is, or would be created."""
+    def stage(self, identifier: str, creation: Creation) -> NewTable:
+        """Prepare a table that `commit` creates: the catalog says where it goes. Nothing is made.
+
+        Raises NoSuchNamespaceError; TableAlreadyExistsError here or at the commit.
+        """
         ...
 
     def load(self, identifier: str) -> LoadedTable:
@@ -73,7 +93,8 @@ class Catalog(Protocol):
         """Check requirements against the newest metadata, apply updates, swap atomically.
 
         `base` is what the caller planned on: None creates the table (with AssertCreate). The
-        result builds on `base` where it is still the newest, else CommitFailedException.
+        result builds on `base` where it is still the newest, else CommitFailedException; a
+        server of REST applies updates whose requirements still hold to the newest.
         Raises CommitFailedException (nothing landed, may be retried), TableAlreadyExistsError,
         CommitStateUnknownException (it may have landed). Any other IcebergError is a refusal too:
         nothing landed, and nothing that is under way still can. What is no IcebergError leaves

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
-from iceberg_spark.catalog.catalog import LoadedTable, Namespaces
+from iceberg_spark.catalog.catalog import Creation, LoadedTable, Namespaces, NewTable
 from iceberg_spark.catalog.folder_namespaces import FolderNamespaces
 from iceberg_spark.catalog.foreign_folder import foreign_folder
 from iceberg_spark.catalog.metadata_file import (
@@ -102,6 +102,11 @@ class FileSystemCatalog:
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
         """Return storage for files of a table at this location."""
         return self._io
+
+    def stage(self, identifier: str, creation: Creation) -> NewTable:
+        """Prepare a table that `commit` creates."""
+        at = self.location_of(identifier)
+        return NewTable(creation(at), self.io(at))
 
     def location_of(self, identifier: str) -> str:
         """Return where a table is: a location itself, or `db.table` below the warehouse."""

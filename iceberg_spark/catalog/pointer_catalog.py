@@ -20,7 +20,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from iceberg_spark.catalog.catalog import LoadedTable, Namespaces
+from iceberg_spark.catalog.catalog import Creation, LoadedTable, Namespaces, NewTable
 from iceberg_spark.catalog.metadata_file import (
     codec_of,
     digest_of,
@@ -130,6 +130,11 @@ class PointerCatalog:
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
         """Return storage for files of a new table at this location."""
         return self._io
+
+    def stage(self, identifier: str, creation: Creation) -> NewTable:
+        """Prepare a table that `commit` creates."""
+        at = self.location_of(identifier)
+        return NewTable(creation(at), self.io(at))
 
     def location_of(self, identifier: str) -> str:
         """Return where a new table of that name goes."""

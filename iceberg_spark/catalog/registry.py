@@ -11,6 +11,7 @@ from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG, local_properties
 from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
+from iceberg_spark.catalog.rest.rest_catalog import rest_catalog
 from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
@@ -26,10 +27,11 @@ _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "filesystem": FileSystemCatalog,
     "hadoop": FileSystemCatalog,
     "memory": memory_catalog,
+    "rest": rest_catalog,
     "sql": sql_catalog,
     "jdbc": sql_catalog,
 }
-_LATER = ("rest", "hive", "glue", "dynamodb", "bigquery", "in-memory")
+_LATER = ("hive", "glue", "dynamodb", "bigquery", "in-memory")
 _JAVAS = {
     "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
@@ -48,10 +50,10 @@ _PYICEBERGS_STORAGE = ("pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspe
 def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
-    `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `sql` (or `jdbc`: a database
-    at `uri`) or `memory`. `local` needs no configuration: SQLite and a warehouse in the user's
-    data folder. Raises InvalidInputError for an unknown type, UnsupportedError for PyIceberg's
-    other ones.
+    `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
+    `sql` (or `jdbc`: a database at `uri`) or `memory`. `local` needs no configuration: SQLite
+    and a warehouse in the user's data folder. Raises InvalidInputError for an unknown type,
+    UnsupportedError for PyIceberg's other ones.
     """
     called = name or DEFAULT_CATALOG
     given = property_texts(properties)

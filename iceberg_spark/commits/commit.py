@@ -26,12 +26,13 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
     IcebergError,
+    ValidationException,
 )
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
@@ -110,14 +111,14 @@ def commit(
     actions: Action | Sequence[Action],
     base: LoadedTable | None,
     *,
-    creation: Sequence[TableUpdate] = (),
+    creation: NewTable | None = None,
     handover: Handover | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> LoadedTable:
     """Make the changes of all actions in one commit and return the table after it.
 
     Each action is prepared on the metadata that those before it give. `base` is what the caller
-    planned on; None creates the table by the updates `creation`, together with the actions.
+    planned on; None creates the table `creation`, together with the actions.
     Without any change the base is returned and nothing is committed. `handover` is that of
     `removed_unless_committed` around the call.
 
@@ -128,7 +129,7 @@ def commit(
     """
     steps = tuple(actions) if isinstance(actions, Sequence) else (actions,)
     state = Handover() if handover is None else handover
-    attempt = _Attempt(catalog, identifier, steps, tuple(creation), base, state)
+    attempt = _Attempt(catalog, identifier, steps, creation, base, state)
     try:
         committed = attempt.run(sleep)
         clean_up(steps, attempt.io, committed.metadata)
@@ -154,18 +155,18 @@ class _Attempt:
         catalog: Catalog,
         identifier: str,
         actions: tuple[Action, ...],
-        creation: tuple[TableUpdate, ...],
+        creation: NewTable | None,
         base: LoadedTable | None,
         handover: Handover,
     ) -> None:
         self.catalog = catalog
         self.identifier = identifier
         self.actions = actions
-        self.creation = creation
+        self.creation = creation.updates if creation else ()
         self.base = base
         self.handover = handover
         self.updates: tuple[TableUpdate, ...] = ()
-        self.io = catalog.io(identifier) if base is None else base.io
+        self.io = _storage(catalog, identifier, creation, base)
 
     def run(self, sleep: Callable[[float], None]) -> LoadedTable:
         if self.base is None:
@@ -177,10 +178,20 @@ class _Attempt:
         try:
             return self._once()
         except CommitFailedException:
-            self.base = self.catalog.load(self.identifier)
+            self.base = self._reloaded(self.base)
             if self._has_ours(self.base):
                 return self._landed(self.base)
             raise
+
+    def _reloaded(self, before: LoadedTable | None) -> LoadedTable:
+        """Load the newest version. Raises ValidationException where it is of another table."""
+        found = self.catalog.load(self.identifier)
+        if before is not None and found.metadata.table_uuid != before.metadata.table_uuid:
+            raise ValidationException(
+                f"{self.identifier} is another table by now, it was dropped and created again "
+                "(its uuid differs): load it to change it"
+            )
+        return found
 
     def _once(self) -> LoadedTable:
         base = self.base.metadata if self.base else None
@@ -238,6 +249,14 @@ class _Attempt:
         return all(one == table.metadata.table_uuid for one in made) and all(
             one in there for one in ids
         )
+
+
+def _storage(
+    catalog: Catalog, identifier: str, creation: NewTable | None, base: LoadedTable | None
+) -> FileIO:
+    if base is not None:
+        return base.io
+    return creation.io if creation is not None else catalog.io(identifier)
 
 
 def stage(base: TableMetadata, io: FileIO, actions: Iterable[Action]) -> TableMetadata:

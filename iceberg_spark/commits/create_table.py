@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import commit
 from iceberg_spark.spec.new_table import new_table_updates
@@ -38,4 +38,5 @@ def create_table(  # noqa: PLR0913 (a table has that many parts)
         properties=properties,
         format_version=format_version,
     )
-    return commit(catalog, identifier, actions, None, creation=creation)
+    new = NewTable(creation, catalog.io(location))
+    return commit(catalog, identifier, actions, None, creation=new)

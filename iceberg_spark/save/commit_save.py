@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from iceberg_spark.catalog.catalog import NewTable
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
@@ -21,7 +22,8 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
     with removed_unless_committed(io, [file.file_path for file in files]) as handover:
         base = None if plan.creation else catalog.load(identifier)
         actions = plan.actions(io, files)
-        commit(catalog, identifier, actions, base, creation=plan.creation, handover=handover)
+        creation = NewTable(plan.creation, io) if plan.creation else None
+        commit(catalog, identifier, actions, base, creation=creation, handover=handover)
 
 
 def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:

@@ -6,7 +6,7 @@ import time
 import warnings
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.catalog import Catalog, NewTable
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
@@ -37,7 +37,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
     Raises InvalidSchemaError naming columns that don't fit, UnsupportedError, InvalidOptionError.
     """
     catalog, identifier = resolve(options.path, options.storage)
-    creation: tuple[TableUpdate, ...] = ()
+    creation: NewTable | None = None
     merged_on = None
     try:
         loaded = catalog.load(identifier)
@@ -48,15 +48,15 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
     except NoSuchTableError:
         creation = _creation(catalog, identifier, options, given)
-        metadata = apply(None, creation, now_ms=int(time.time() * 1000))
-        io = table_io(catalog.io(metadata.location), metadata, metadata.location)
+        metadata = apply(None, creation.updates, now_ms=int(time.time() * 1000))
+        io = table_io(creation.io, metadata, metadata.location)
     plan = SavePlan(
         _context(metadata, io, options),
         _align_options(options),
         _replaces(options, overwrite=overwrite),
         options.branch,
         options.snapshot_properties,
-        creation,
+        creation.updates if creation else (),
         merged_on,
     )
     check_columns(plan.context.schema, to_arrow(given), plan.align)
@@ -93,22 +93,24 @@ def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:
     return "partitions" if options.overwrite_mode == "dynamic" else "everything"
 
 
-def _creation(
-    catalog: Catalog, identifier: str, options: WriteOptions, given: Schema
-) -> tuple[TableUpdate, ...]:
-    """Return the updates that create the table as the options say."""
-    location = catalog.location_of(identifier)
-    check_free(catalog.io(location), location, asked=False)
+def _creation(catalog: Catalog, identifier: str, options: WriteOptions, given: Schema) -> NewTable:
+    """Prepare the creation of the table as the options say."""
     for told in misspelt(options.table_properties):
         warnings.warn(told, stacklevel=3)
-    return new_table_updates(
-        given,
-        parse_partition_spec(options.partition_by, given, case_sensitive=False),
-        parse_sort_order(options.sort_order, given, case_sensitive=False),
-        location=location,
-        properties=created_with(catalog.properties, _table_properties(options, given)),
-        format_version=options.format_version,
-    )
+
+    def creation(at: str) -> tuple[TableUpdate, ...]:
+        return new_table_updates(
+            given,
+            parse_partition_spec(options.partition_by, given, case_sensitive=False),
+            parse_sort_order(options.sort_order, given, case_sensitive=False),
+            location=at,
+            properties=created_with(catalog.properties, _table_properties(options, given)),
+            format_version=options.format_version,
+        )
+
+    new = catalog.stage(identifier, creation)
+    check_free(new.io, new.location, asked=False)
+    return new
 
 
 def _context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> WriteContext:

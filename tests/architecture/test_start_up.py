@@ -15,6 +15,7 @@ SLOW = (
     "botocore",
     "fsspec.asyn",
     "s3fs",
+    "httpx",
 )
 
 

@@ -36,8 +36,17 @@ def test_the_memory_catalog_is_shipped():
 
 @pytest.mark.parametrize(
     "properties",
-    [{"type": "rest"}, {"uri": "https://x"}, {"uri": "thrift://x"}, {"type": "hive"}],
+    [
+        {"uri": "https://x"},
+        {"type": "REST", "uri": "http://x"},
+        {"catalog-impl": "org.apache.iceberg.rest.RESTCatalog", "uri": "http://x"},
+    ],
 )
+def test_a_server_is_a_rest_catalog_that_nothing_is_asked_of_yet(properties: dict[str, str]):
+    assert repr(load_catalog("c", **properties)) == "RestCatalog(c)"
+
+
+@pytest.mark.parametrize("properties", [{"uri": "thrift://x"}, {"type": "hive"}])
 def test_catalogs_that_are_not_there_yet_are_named(properties: dict[str, str]):
     with pytest.raises(UnsupportedError, match="not supported yet"):
         load_catalog("c", **properties)

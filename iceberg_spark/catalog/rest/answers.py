@@ -1,0 +1,162 @@
+"""What a server answered, and which of our errors it means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from iceberg_spark.errors import (
+    CommitFailedException,
+    ForbiddenError,
+    IcebergError,
+    InvalidInputError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchFileError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    ServiceUnavailableError,
+    TableAlreadyExistsError,
+    UnauthorizedError,
+    UnsupportedError,
+    ValidationException,
+)
+
+NOT_MODIFIED = 304
+CONFLICT = 409
+TOO_MANY = 429
+UNAVAILABLE = 503
+_FAILED = frozenset({408, 425, 500, 502, 504})
+EXPIRED = frozenset({401, 419})
+_LONGEST_TEXT = 300  # characters of a server's words that a message shows
+
+_BY_TYPE: dict[str, type[IcebergError]] = {
+    "NoSuchNamespaceException": NoSuchNamespaceError,
+    "NoSuchTableException": NoSuchTableError,
+    "NoSuchIcebergTableException": NoSuchTableError,
+    "NotFoundException": NoSuchFileError,
+    "NamespaceNotEmptyException": NamespaceNotEmptyError,
+    "ValidationException": ValidationException,
+    "CommitFailedException": CommitFailedException,
+}
+_BY_STATUS: dict[int, type[IcebergError]] = {
+    400: InvalidInputError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    405: UnsupportedError,
+    406: UnsupportedError,
+    419: UnauthorizedError,
+    422: InvalidInputError,
+    501: UnsupportedError,
+}
+_SAID_BY_CATALOGS_ONLY = frozenset({404, 409})
+"""Statuses that decide about tables: a gateway's page with one of them says nothing of these."""
+
+TABLE = {404: NoSuchTableError, 409: TableAlreadyExistsError}
+NEW_TABLE = {404: NoSuchNamespaceError, 409: TableAlreadyExistsError}
+NAMESPACE = {404: NoSuchNamespaceError, 409: NamespaceAlreadyExistsError}
+DROPPED_NAMESPACE = {404: NoSuchNamespaceError, 409: NamespaceNotEmptyError}
+
+
+class NotSentError(ServiceUnavailableError):
+    """No connection: the server has not seen the request."""
+
+
+class LostAnswerError(ServiceUnavailableError):
+    """The request went out, and no whole answer came back: it may have been done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer of the server."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+    url: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the server did what it was asked to."""
+        return 200 <= self.status < 300 or self.status == NOT_MODIFIED
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether a read that was answered so may succeed later."""
+        return self.status in (TOO_MANY, UNAVAILABLE) or self.status in _FAILED
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a change that was answered so may have been made."""
+        return (self.status >= 500 and self.status not in (501, UNAVAILABLE)) or self.status == 408
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """How long the server asks to wait, None where it doesn't say."""
+        text = self.headers.get("retry-after", "").strip()
+        if text.isdecimal():
+            return float(text)
+        try:
+            at = parsedate_to_datetime(text)
+        except ValueError:
+            return None
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return max(0.0, (at - datetime.now(UTC)).total_seconds())
+
+    def node(self) -> dict[str, Any]:
+        """Return the JSON object of the body. Raises LostAnswerError: cut, or a gateway's page."""
+        found = self._parsed()
+        if isinstance(found, dict):
+            return found
+        raise LostAnswerError(f"{self.url} answered {self.status} with {self._shown()}")
+
+    def _parsed(self) -> Any:
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError):
+            return None
+
+    def _shown(self) -> str:
+        kind = self.headers.get("content-type", "no content type")
+        text = self.body[:80].decode("utf-8", "replace").strip()
+        return f"what is no JSON object ({kind}, {len(self.body)} bytes): {text or 'nothing'}"
+
+    @property
+    def said(self) -> tuple[str, str] | None:
+        """The type and message of the catalog's own error, None where it isn't the catalog's."""
+        found = self._parsed()
+        error = found.get("error") if isinstance(found, dict) else None
+        if isinstance(error, dict):
+            return str(error.get("type", "")), str(error.get("message", ""))[:_LONGEST_TEXT]
+        if isinstance(error, str):  # OAuth's form
+            return error, str(found.get("error_description", ""))[:_LONGEST_TEXT]
+        return None
+
+    def error(self, meaning: Mapping[int, type[IcebergError]], what: str) -> IcebergError:
+        """Return the error of an answer that is not ok; `what` says what was asked."""
+        if 300 <= self.status < 400:
+            to = self.headers.get("location", "another address")
+            return InvalidInputError(
+                f"Can't {what}: {self.url} is answered with a redirect to {to}, which is not "
+                "followed; give the catalog's own address as its uri"
+            )
+        said = self.said
+        kind = self._kind(meaning, said)
+        words = ": ".join(filter(None, said)) if said else self._shown()
+        return kind(f"Can't {what}: the catalog answered {self.status}, {words}")
+
+    def _kind(
+        self, meaning: Mapping[int, type[IcebergError]], said: tuple[str, str] | None
+    ) -> type[IcebergError]:
+        by_status = meaning.get(self.status) or _BY_STATUS.get(self.status)
+        if said is None and self.status in _SAID_BY_CATALOGS_ONLY and self.body:
+            return ServiceUnavailableError
+        if self.status in meaning and said and said[0] == "NotFoundException":
+            return meaning[self.status]
+        if said and said[0] in _BY_TYPE and 400 <= self.status < 500:
+            return _BY_TYPE[said[0]]
+        return by_status or ServiceUnavailableError

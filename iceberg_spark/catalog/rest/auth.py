@@ -1,0 +1,115 @@
+"""Who is asking: the headers by which a server knows the caller, renewed before they expire."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from iceberg_spark.catalog.rest.oauth2 import OAuth2
+from iceberg_spark.catalog.rest.settings import RestSettings
+from iceberg_spark.catalog.rest.sigv4 import SigV4
+from iceberg_spark.catalog.rest.transport import Request, Transport
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+
+TYPE = "rest.auth.type"
+SIGV4_ENABLED = "rest.sigv4-enabled"
+DELEGATE = "rest.auth.sigv4.delegate-auth-type"
+USERNAME = "rest.auth.basic.username"
+PASSWORD = "rest.auth.basic.password"  # noqa: S105 (a property's name)
+
+
+class Auth(Protocol):
+    """Makes requests known as the caller's."""
+
+    def signed(self, request: Request) -> Request:
+        """Return a whole request as the server wants it. Raises UnauthorizedError."""
+        ...
+
+    def renew(self, refused: Request) -> bool:
+        """Get something newer than what a request was refused with; False where there is none."""
+        ...
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return what must never be shown."""
+        ...
+
+
+class FixedHeaders:
+    """The same headers for each request: none, or a user's name and password."""
+
+    __slots__ = ("_headers", "_hidden")
+
+    def __init__(self, headers: Mapping[str, str], hidden: tuple[str, ...] = ()) -> None:
+        self._headers = dict(headers)
+        self._hidden = hidden
+
+    def signed(self, request: Request) -> Request:
+        """Return the request with the headers, unless the caller's own are there."""
+        return request.with_headers({**self._headers, **request.headers})
+
+    def renew(self, refused: Request) -> bool:  # noqa: ARG002 (they stay what they are)
+        """There is nothing newer."""
+        return False
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return the password."""
+        return self._hidden
+
+
+def auth_of(
+    name: str, properties: Mapping[str, str], settings: RestSettings, transport: Transport
+) -> Auth:
+    """Return the kind of authentication that properties ask for, as Java chooses it.
+
+    `rest.auth.type` says it, or `rest.sigv4-enabled`; else a `token`, a `credential` or
+    `oauth2-server-uri` is OAuth2's. Raises InvalidInputError, UnsupportedError.
+    """
+    kind = properties.get(TYPE, "").lower()
+    if not kind and properties.get(SIGV4_ENABLED, "false").lower() == "true":
+        kind = "sigv4"
+    if kind == "sigv4":
+        below = properties.get(DELEGATE, "")
+        inner = _plain(name, below.lower(), properties, settings, transport)
+        return SigV4(properties, inner)
+    return _plain(name, kind, properties, settings, transport)
+
+
+def _plain(
+    name: str,
+    kind: str,
+    properties: Mapping[str, str],
+    settings: RestSettings,
+    transport: Transport,
+) -> Auth:
+    asks = {"token", "credential", "oauth2-server-uri"} & properties.keys()
+    match kind or ("oauth2" if asks else "none"):
+        case "none":
+            return _of_uri(settings.uri)
+        case "basic":
+            user, password = properties.get(USERNAME), properties.get(PASSWORD)
+            if not user or password is None:
+                raise InvalidInputError(
+                    f"Catalog '{name}' has {TYPE} basic: give {USERNAME} and {PASSWORD}"
+                )
+            return basic(user, password)
+        case "oauth2":
+            return OAuth2(name, properties, settings, transport)
+        case other:
+            raise UnsupportedError(
+                f"Catalog '{name}' has {TYPE} '{other}'; supported are none, basic, oauth2, sigv4"
+            )
+
+
+def basic(user: str, password: str) -> FixedHeaders:
+    """Return the headers of a user's name and password."""
+    encoded = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return FixedHeaders({"Authorization": f"Basic {encoded}"}, (encoded, password))
+
+
+def _of_uri(uri: str) -> FixedHeaders:
+    parts = urlsplit(uri)
+    if parts.username is None:
+        return FixedHeaders({})
+    return basic(unquote(parts.username), unquote(parts.password or ""))

@@ -1,0 +1,68 @@
+"""Tables that a server gave lately, and the tags by which it tells whether they have changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.io.file_io import FileIO
+
+_MOST_TABLES = 32
+_FRESH_S = 300.0
+"""How long a table is asked for by its tag: afterwards its credentials are asked for anew too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A table as it was last given, and the tag by which the server tells whether it changed."""
+
+    table: LoadedTable
+    tag: str
+    until: float
+
+
+class KnownTables:
+    """The tables of one catalog that were loaded last; safe among threads."""
+
+    __slots__ = ("_lock", "_staged", "_tables")
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[str, Tagged] = OrderedDict()
+        self._staged: OrderedDict[str, FileIO] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def stage(self, location: str, io: FileIO) -> None:
+        """Remember the storage of a table that is about to be created."""
+        with self._lock:
+            self._staged[location] = io
+            while len(self._staged) > _MOST_TABLES:
+                self._staged.popitem(last=False)
+
+    def staged(self, location: str) -> FileIO | None:
+        """Return the storage that was remembered of a location."""
+        with self._lock:
+            return self._staged.pop(location, None)
+
+    def find(self, identifier: str) -> Tagged | None:
+        """Return a table that may be asked for by its tag."""
+        with self._lock:
+            found = self._tables.get(identifier)
+        return found if found is not None and time.monotonic() < found.until else None
+
+    def keep(self, table: LoadedTable, tag: str | None, until: float | None = None) -> None:
+        """Remember a table, where the server gave a tag for it; `until` as before, for a commit."""
+        with self._lock:
+            self._tables.pop(table.identifier, None)
+            if tag:
+                ends = time.monotonic() + _FRESH_S if until is None else until
+                self._tables[table.identifier] = Tagged(table, tag, ends)
+            while len(self._tables) > _MOST_TABLES:
+                self._tables.popitem(last=False)
+
+    def forget(self, identifier: str) -> None:
+        """Forget a table that was dropped or renamed."""
+        with self._lock:
+            self._tables.pop(identifier, None)

@@ -1,0 +1,75 @@
+"""Does a table have what a commit asks for? The look that follows an answer that was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from iceberg_spark.spec import updates as u
+from iceberg_spark.spec.metadata import TableMetadata
+
+
+def has_landed(metadata: TableMetadata, updates: Iterable[u.TableUpdate]) -> bool:
+    """Return whether a table has all of a commit's updates.
+
+    A snapshot's id and a table's uuid are the commit's own, so they are proof; what has neither
+    is known by its effect, which cannot be told from another commit's of the same effect.
+    """
+    every = tuple(updates)
+    proof = [one for one in every if isinstance(one, u.AddSnapshot | u.AssignUuid)]
+    return all(_is_there(metadata, one) for one in proof or every)
+
+
+def _is_there(metadata: TableMetadata, update: u.TableUpdate) -> bool:  # noqa: C901, PLR0912 (a case an update)
+    match update:
+        case u.AssignUuid(uuid=uuid):
+            return metadata.table_uuid.lower() == uuid.lower()
+        case u.AddSnapshot(snapshot=snapshot):
+            return snapshot.snapshot_id in metadata.snapshots
+        case u.SetSnapshotRef(ref_name=name, ref=ref):
+            return metadata.refs.get(name) == ref
+        case u.RemoveSnapshotRef(ref_name=name):
+            return name not in metadata.refs
+        case u.RemoveSnapshots(snapshot_ids=ids):
+            return not any(each in metadata.snapshots for each in ids)
+        case u.SetProperties(updates=properties):
+            return all(metadata.properties.get(k) == v for k, v in properties.items())
+        case u.RemoveProperties(removals=names):
+            return not any(name in metadata.properties for name in names)
+        case u.SetLocation(location=location):
+            return metadata.location.rstrip("/") == location.rstrip("/")
+        case u.UpgradeFormatVersion(format_version=version):
+            return metadata.format_version >= version
+        case u.AddSchema(schema=schema):
+            return any(schema.fields == each.fields for each in metadata.schemas.values())
+        case u.AddPartitionSpec(spec=spec):
+            return any(spec.fields == each.fields for each in metadata.partition_specs.values())
+        case u.AddSortOrder(sort_order=order):
+            return any(order.fields == each.fields for each in metadata.sort_orders.values())
+        case u.SetCurrentSchema(schema_id=wanted):
+            return wanted in (u.LAST_ADDED, metadata.current_schema_id)
+        case u.SetDefaultSpec(spec_id=wanted):
+            return wanted in (u.LAST_ADDED, metadata.default_spec_id)
+        case u.SetDefaultSortOrder(sort_order_id=wanted):
+            return wanted in (u.LAST_ADDED, metadata.default_sort_order_id)
+        case u.RemoveSchemas(schema_ids=ids):
+            return not any(each in metadata.schemas for each in ids)
+        case u.RemovePartitionSpecs(spec_ids=ids):
+            return not any(each in metadata.partition_specs for each in ids)
+        case _:
+            return _has_statistics(metadata, update)
+
+
+def _has_statistics(metadata: TableMetadata, update: u.TableUpdate) -> bool:
+    files = metadata.statistics
+    partitions = metadata.partition_statistics
+    match update:
+        case u.SetStatistics(statistics=wanted):
+            return dict(wanted) in map(dict, files)
+        case u.SetPartitionStatistics(partition_statistics=wanted):
+            return dict(wanted) in map(dict, partitions)
+        case u.RemoveStatistics(snapshot_id=gone):
+            return all(each["snapshot-id"] != gone for each in files)
+        case u.RemovePartitionStatistics(snapshot_id=gone):
+            return all(each["snapshot-id"] != gone for each in partitions)
+        case _:
+            return False

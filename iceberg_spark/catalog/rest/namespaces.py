@@ -1,0 +1,201 @@
+"""Namespaces and lists of tables, as a server keeps them (implements `Namespaces`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.rest import paths as p
+from iceberg_spark.catalog.rest.answers import (
+    DROPPED_NAMESPACE,
+    NAMESPACE,
+    NEW_TABLE,
+    TABLE,
+    Answer,
+    LostAnswerError,
+)
+from iceberg_spark.catalog.rest.changes import Change, change_request, make
+from iceberg_spark.catalog.rest.credentials import texts
+from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.tables import RestTables
+from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+
+_NEXT = "next-page-token"
+
+
+class RestNamespaces:
+    """Namespaces of one catalog."""
+
+    __slots__ = ("_name", "_session", "_tables")
+
+    def __init__(self, name: str, tables: RestTables) -> None:
+        self._name = name
+        self._tables = tables
+        self._session: RestSession = tables.session
+
+    def list_namespaces(self, parent: Name) -> list[Name]:
+        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        paths = self._session.paths
+        paths.need(p.LIST_NAMESPACES)
+        query = {"parent": paths.parent(parent)} if parent else {}
+        found = self._pages(paths.namespaces, query, "namespaces", self._what("list", parent))
+        return [tuple(map(str, each)) for each in found]
+
+    def list_tables(self, namespace: Name) -> list[Name]:
+        """Return the tables in a namespace. Raises NoSuchNamespaceError."""
+        paths = self._session.paths
+        paths.need(p.LIST_TABLES)
+        at = paths.namespace(namespace, "tables")
+        found = self._pages(at, {}, "identifiers", self._what("list the tables of", namespace))
+        return [(*map(str, each["namespace"]), str(each["name"])) for each in found]
+
+    def _pages(self, path: str, query: Mapping[str, str], key: str, what: str) -> Iterator[Any]:
+        size = self._session.config.settings.page_size
+        token, seen = "", {""}
+        while True:
+            asked = {**query, **({"pageToken": token, "pageSize": str(size)} if size else {})}
+            request = Request("GET", path, asked)
+            node = self._session.read(request, NAMESPACE, what, lambda answer: _page(answer, key))
+            yield from node[key]
+            token = node.get(_NEXT) or ""
+            if token in seen:  # the last page, or a server that goes round in circles
+                return
+            seen.add(token)
+            query = {**query, "pageToken": token}
+
+    def exists(self, namespace: Name) -> bool:
+        """Return whether there is such a namespace."""
+        paths = self._session.paths
+        has = paths.has(p.NAMESPACE_EXISTS)
+        request = Request("HEAD" if has else "GET", paths.namespace(namespace))
+        try:
+            self._session.read(
+                request, NAMESPACE, self._what("look for", namespace), lambda _: None
+            )
+        except NoSuchNamespaceError:
+            return False
+        return True
+
+    def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
+        """Create a namespace. Raises NamespaceAlreadyExistsError."""
+        paths = self._session.paths
+        paths.need(p.CREATE_NAMESPACE)
+        body = {"namespace": list(namespace), "properties": dict(properties)}
+        request = change_request(self._session, "POST", paths.namespaces, body)
+
+        def is_made() -> bool:
+            return self.exists(namespace) and (
+                not properties or properties.items() <= self.properties(namespace).items()
+            )
+
+        make(self._session, Change(request, NAMESPACE, self._what("create", namespace), is_made))
+
+    def drop(self, namespace: Name) -> None:
+        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        paths = self._session.paths
+        paths.need(p.DROP_NAMESPACE)
+        request = change_request(self._session, "DELETE", paths.namespace(namespace))
+        what = self._what("drop", namespace)
+
+        def is_gone() -> bool:
+            return not self.exists(namespace)
+
+        make(self._session, Change(request, DROPPED_NAMESPACE, what, is_gone))
+
+    def properties(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        paths = self._session.paths
+        paths.need(p.LOAD_NAMESPACE)
+        return self._session.read(
+            Request("GET", paths.namespace(namespace)),
+            NAMESPACE,
+            self._what("load", namespace),
+            lambda answer: texts(answer.node().get("properties")),
+        )
+
+    def update_properties(
+        self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
+    ) -> None:
+        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        paths = self._session.paths
+        paths.need(p.UPDATE_NAMESPACE)
+        body = {"removals": sorted(removals), "updates": dict(updates)}
+        at = paths.namespace(namespace, "properties")
+        request = change_request(self._session, "POST", at, body)
+
+        def is_made() -> bool:
+            now = self.properties(namespace)
+            return updates.items() <= now.items() and not now.keys() & set(removals)
+
+        what = self._what("change the properties of", namespace)
+        make(self._session, Change(request, NAMESPACE, what, is_made))
+
+    def rename_table(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name; its files stay.
+
+        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        """
+        paths = self._session.paths
+        paths.need(p.RENAME)
+        body = {"source": p.table_node(identifier), "destination": p.table_node(new_identifier)}
+        request = change_request(self._session, "POST", paths.rename, body)
+        what = f"rename table {self._tables.shown(identifier)} to {new_identifier}"
+        for each in (identifier, new_identifier):
+            self._tables.known.forget(each)
+
+        def is_made() -> bool:
+            return not self._has(identifier) and self._has(new_identifier)
+
+        make(self._session, Change(request, TABLE, what, is_made))
+
+    def _has(self, identifier: str) -> bool:
+        try:
+            self._tables.load(identifier)
+        except NoSuchTableError:
+            return False
+        return True
+
+    def register_table(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table that is there, at one of its metadata files; False where the name is taken.
+
+        Raises NoSuchNamespaceError.
+        """
+        paths = self._session.paths
+        paths.need(p.REGISTER)
+        namespace, name = p.split(identifier)
+        body = {"name": name, "metadata-location": metadata_location}
+        at = paths.namespace(namespace, "register")
+        request = change_request(self._session, "POST", at, body)
+
+        def is_made() -> bool:
+            return self._has(identifier) and (
+                self._tables.load(identifier).metadata_location == metadata_location
+            )
+
+        what = f"register table {self._tables.shown(identifier)}"
+        try:
+            make(self._session, Change(request, NEW_TABLE, what, is_made))
+        except TableAlreadyExistsError:
+            return False
+        return True
+
+    def _what(self, doing: str, namespace: Name) -> str:
+        if not namespace:
+            return f"{doing} namespaces of catalog '{self._name}'"
+        if not all(namespace):
+            raise InvalidInputError(f"'{'.'.join(namespace)}' is no namespace")
+        return f"{doing} namespace {'.'.join(namespace)} of catalog '{self._name}'"
+
+
+def _page(answer: Answer, key: str) -> dict[str, Any]:
+    node = answer.node()
+    if not isinstance(node.get(key), list):
+        raise LostAnswerError(f"{answer.url} answered without a list of {key}")
+    return node

@@ -1,0 +1,211 @@
+"""Bearer tokens by OAuth2: given, got for a client's credential, or exchanged for another token."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from iceberg_spark.catalog.rest.answers import Answer
+from iceberg_spark.catalog.rest.paths import TOKENS
+from iceberg_spark.catalog.rest.settings import RestSettings
+from iceberg_spark.catalog.rest.transport import Request, Transport
+from iceberg_spark.errors import (
+    IcebergError,
+    InvalidInputError,
+    ServiceUnavailableError,
+    UnauthorizedError,
+)
+from iceberg_spark.io.secrets import blot
+
+TOKEN = "token"  # noqa: S105 (a property's name)
+CREDENTIAL = "credential"
+SERVER = "oauth2-server-uri"
+EXPIRES_IN_MS = "token-expires-in-ms"
+REFRESH_ENABLED = "token-refresh-enabled"
+EXCHANGE_ENABLED = "token-exchange-enabled"
+_OPTIONAL = ("audience", "resource")
+_TYPE = "urn:ietf:params:oauth:token-type:"
+_ACCESS = f"{_TYPE}access_token"
+_GIVEN_TYPES = tuple(
+    f"{_TYPE}{kind}" for kind in ("id_token", "access_token", "jwt", "saml2", "saml1")
+)
+"""Properties that hold a token to be exchanged for one of the catalog's, the first one there."""
+_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+_WINDOW = 0.1  # of a token's life, before its end
+_LONGEST_WINDOW_S = 300.0
+_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token; `renew_at` is in seconds of the monotonic clock, None: it isn't known."""
+
+    text: str = field(repr=False)
+    renew_at: float | None = None
+    expires_at: float | None = None
+
+
+class OAuth2:
+    """A token for each request, got once and renewed before it expires or when it is refused."""
+
+    __slots__ = ("_lock", "_name", "_properties", "_settings", "_token", "_transport")
+
+    def __init__(
+        self, name: str, properties: Mapping[str, str], settings: RestSettings, transport: Transport
+    ) -> None:
+        self._name = name
+        self._properties = properties
+        self._settings = settings
+        self._transport = transport
+        self._token: Token | None = None
+        self._lock = threading.Lock()
+
+    def signed(self, request: Request) -> Request:
+        """Return the request with a token that is good for now."""
+        if "Authorization" in request.headers:
+            return request
+        token = self._current()
+        return request.with_headers({"Authorization": f"Bearer {token.text}"})
+
+    def renew(self, refused: Request) -> bool:
+        """Get another token than the one a request was refused with."""
+        if not self._may_renew():
+            return False
+        with self._lock:
+            before = self._token
+            if before is None or refused.headers.get("Authorization") != f"Bearer {before.text}":
+                return True  # somebody has renewed it since
+            self._token = self._renewed(before)
+            return self._token.text != before.text
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return the token of now."""
+        return (self._token.text,) if self._token else ()
+
+    def _current(self) -> Token:
+        token, now = self._token, time.monotonic()
+        if token is not None and (token.renew_at is None or now < token.renew_at):
+            return token
+        with self._lock:
+            token = self._token
+            if token is None:
+                self._token = self._first()
+            elif token.renew_at is not None and now >= token.renew_at and self._may_renew():
+                self._token = self._renewed_early(token)
+            return self._token or self._first()
+
+    def _may_renew(self) -> bool:
+        return self._properties.get(REFRESH_ENABLED, "true").lower() != "false"
+
+    def _first(self) -> Token:
+        given = self._properties.get(TOKEN)
+        if given:
+            return _given(given, self._properties.get(EXPIRES_IN_MS))
+        for kind in _GIVEN_TYPES:
+            if kind in self._properties:
+                return self._exchanged(self._properties[kind], kind)
+        return self._by_credential()
+
+    def _renewed_early(self, before: Token) -> Token:
+        """Renew a token that is still good; where that fails in passing, use it to its end."""
+        try:
+            return self._renewed(before)
+        except ServiceUnavailableError:
+            if before.expires_at is None or time.monotonic() >= before.expires_at:
+                raise
+            return before
+
+    def _renewed(self, before: Token) -> Token:
+        """By the credential where there is one, as the first was got; else by exchange."""
+        exchanges = self._properties.get(EXCHANGE_ENABLED, "").lower()
+        has_credential = bool(self._properties.get(CREDENTIAL))
+        if exchanges == "true" or (not has_credential and exchanges != "false"):
+            try:
+                return self._exchanged(before.text, _ACCESS, before.text)
+            except IcebergError:
+                if not has_credential:
+                    raise
+        return self._by_credential()
+
+    def _by_credential(self) -> Token:
+        credential = self._properties.get(CREDENTIAL)
+        if not credential:
+            raise InvalidInputError(
+                f"Catalog '{self._name}' needs the property {TOKEN}, or {CREDENTIAL}: client:secret"
+            )
+        client, colon, secret = credential.partition(":")
+        who = {"client_id": client, "client_secret": secret} if colon else {"client_secret": client}
+        return self._asked({"grant_type": "client_credentials", **who}, {})
+
+    def _exchanged(self, subject: str, kind: str, bearer: str | None = None) -> Token:
+        form = {"grant_type": _EXCHANGE, "subject_token": subject, "subject_token_type": kind}
+        return self._asked(form, {"Authorization": f"Bearer {bearer}"} if bearer else {})
+
+    def _asked(self, form: Mapping[str, str], headers: Mapping[str, str]) -> Token:
+        given = self._properties
+        more = {name: given[name] for name in _OPTIONAL if name in given}
+        body = {**form, "scope": given.get("scope", "catalog"), **more}
+        request = self._transport.whole(
+            Request(
+                "POST",
+                given.get(SERVER) or TOKENS,
+                body=urlencode(body).encode(),
+                headers={"Content-Type": "application/x-www-form-urlencoded", **headers},
+            )
+        )
+        again = Retrying(
+            retry=retry_if_exception_type(ServiceUnavailableError),
+            stop=stop_after_attempt(_TRIES),
+            wait=wait_random_exponential(multiplier=0.1, max=2.0),
+            reraise=True,
+        )
+        hidden = tuple(v for k, v in form.items() if k in ("client_secret", "subject_token"))
+        return again(self._answered, request, hidden)
+
+    def _answered(self, request: Request, hidden: tuple[str, ...]) -> Token:
+        answer = self._transport.send(request)
+        if answer.is_ok:
+            node = answer.node()
+            text = node.get("access_token")
+            if isinstance(text, str) and text:
+                return _token(text, node.get("expires_in"))
+        raise self._refused(answer, hidden)
+
+    def _refused(self, answer: Answer, hidden: tuple[str, ...]) -> IcebergError:
+        error = answer.error({400: UnauthorizedError}, f"get a token for catalog '{self._name}'")
+        return type(error)(blot(str(error), hidden))
+
+
+def _given(text: str, expires_in_ms: str | None) -> Token:
+    if expires_in_ms and expires_in_ms.isdecimal():
+        return _token(text, int(expires_in_ms) / 1000)
+    expires = _expiry_of(text)
+    return _token(text, None if expires is None else expires - time.time())
+
+
+def _token(text: str, expires_in_s: object) -> Token:
+    if not isinstance(expires_in_s, int | float) or isinstance(expires_in_s, bool):
+        return Token(text)
+    now = time.monotonic()
+    window = min(expires_in_s * _WINDOW, _LONGEST_WINDOW_S)
+    return Token(text, now + expires_in_s - window, now + expires_in_s)
+
+
+def _expiry_of(token: str) -> float | None:
+    """Return when a JWT says that it expires, in seconds since the epoch."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return None
+    expires = claims.get("exp") if isinstance(claims, dict) else None
+    return float(expires) if isinstance(expires, int | float) else None

@@ -1,0 +1,102 @@
+"""The server's endpoints, and the paths of namespaces and tables below its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+
+CONFIG = "v1/config"
+TOKENS = "v1/oauth/tokens"
+
+_NAMESPACES = "/v1/{prefix}/namespaces"
+_NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
+_TABLES = "/v1/{prefix}/namespaces/{namespace}/tables"
+_TABLE = "/v1/{prefix}/namespaces/{namespace}/tables/{table}"
+
+LIST_NAMESPACES = f"GET {_NAMESPACES}"
+CREATE_NAMESPACE = f"POST {_NAMESPACES}"
+NAMESPACE_EXISTS = f"HEAD {_NAMESPACE}"
+LOAD_NAMESPACE = f"GET {_NAMESPACE}"
+DROP_NAMESPACE = f"DELETE {_NAMESPACE}"
+UPDATE_NAMESPACE = f"POST {_NAMESPACE}/properties"
+LIST_TABLES = f"GET {_TABLES}"
+CREATE_TABLE = f"POST {_TABLES}"
+LOAD_TABLE = f"GET {_TABLE}"
+TABLE_EXISTS = f"HEAD {_TABLE}"
+COMMIT = f"POST {_TABLE}"
+DROP_TABLE = f"DELETE {_TABLE}"
+REGISTER = f"POST {_NAMESPACE}/register"
+RENAME = "POST /v1/{prefix}/tables/rename"
+REPORT_METRICS = f"POST {_TABLE}/metrics"
+CREDENTIALS = f"GET {_TABLE}/credentials"
+COMMIT_TABLES = "POST /v1/{prefix}/transactions/commit"
+
+DEFAULT_ENDPOINTS = frozenset({
+    LIST_NAMESPACES, CREATE_NAMESPACE, LOAD_NAMESPACE, DROP_NAMESPACE, UPDATE_NAMESPACE,
+    LIST_TABLES, CREATE_TABLE, LOAD_TABLE, COMMIT, DROP_TABLE, REGISTER, RENAME, REPORT_METRICS,
+    COMMIT_TABLES,
+})  # fmt: skip
+"""What a server has that does not say what it has (specification, `/v1/config`)."""
+
+
+def split(identifier: str) -> tuple[Name, str]:
+    """Return the namespace and the name of a table. Raises InvalidInputError."""
+    *namespace, name = identifier.split(".")
+    if not namespace or not all((*namespace, name)):
+        raise InvalidInputError(f"'{identifier}' is not namespace.table")
+    return tuple(namespace), name
+
+
+def table_node(identifier: str) -> dict[str, Any]:
+    """Return a table's identifier as requests have it."""
+    namespace, name = split(identifier)
+    return {"namespace": list(namespace), "name": name}
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Paths of one server; `prefix` and `separator` stand in them as the server named them."""
+
+    prefix: str
+    separator: str
+    endpoints: frozenset[str]
+
+    def has(self, endpoint: str) -> bool:
+        """Return whether the server has an endpoint."""
+        return endpoint in self.endpoints
+
+    def need(self, endpoint: str) -> None:
+        """Raise UnsupportedError where the server has no such endpoint."""
+        if endpoint not in self.endpoints:
+            raise UnsupportedError(f"The catalog's server does not have the endpoint {endpoint}")
+
+    @property
+    def namespaces(self) -> str:
+        """The list of namespaces."""
+        return self._of("namespaces")
+
+    def namespace(self, namespace: Name, *below: str) -> str:
+        """A namespace, or what is below it."""
+        parts = self.separator.join(quote(part, safe="") for part in namespace)
+        return self._of("namespaces", parts, *below)
+
+    def parent(self, namespace: Name) -> str:
+        """A namespace as a query has it: not encoded, for the client encodes queries."""
+        return unquote(self.separator).join(namespace)
+
+    def table(self, identifier: str, *below: str) -> str:
+        """A table, or what is below it."""
+        namespace, name = split(identifier)
+        return self.namespace(namespace, "tables", quote(name, safe=""), *below)
+
+    @property
+    def rename(self) -> str:
+        """Where tables get other names."""
+        return self._of("tables", "rename")
+
+    def _of(self, *parts: str) -> str:
+        return "/".join(part for part in ("v1", self.prefix, *parts) if part)

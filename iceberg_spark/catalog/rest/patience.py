@@ -1,0 +1,59 @@
+"""How often and after which pauses a request is sent again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
+
+from iceberg_spark.catalog.rest.answers import LostAnswerError, NotSentError
+from iceberg_spark.errors import ServiceUnavailableError
+
+LONGEST_RETRY_AFTER_S = 120.0
+"""A server that asks for a longer pause is not waited for."""
+_SHORTEST_S, _LONGEST_S = 0.1, 5.0
+
+
+class BusyError(ServiceUnavailableError):
+    """The server answered that it can't now; `retry_after_s` is how long it asks to wait."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Tries of one request: `retries` after the first, begun within `patience_s` seconds."""
+
+    retries: int
+    patience_s: float
+
+    def retrying(self) -> Retrying:
+        """Return the loop; what it gives up on is raised as it is."""
+        return Retrying(
+            retry=retry_if_exception_type((BusyError, LostAnswerError, NotSentError)),
+            stop=self._is_over,
+            wait=pause,
+            reraise=True,
+        )
+
+    def _is_over(self, state: RetryCallState) -> bool:
+        over = state.attempt_number > self.retries
+        late = (state.seconds_since_start or 0.0) > self.patience_s
+        return over or late or (asked_pause(state) or 0.0) > LONGEST_RETRY_AFTER_S
+
+
+_spread = wait_random_exponential(multiplier=_SHORTEST_S, max=_LONGEST_S, min=_SHORTEST_S / 2)
+
+
+def asked_pause(state: RetryCallState) -> float | None:
+    """Return how long the server asked to wait, None where it didn't."""
+    error = state.outcome.exception() if state.outcome else None
+    return error.retry_after_s if isinstance(error, BusyError) else None
+
+
+def pause(state: RetryCallState) -> float:
+    """Return the pause before the next try: the server's, else a random one that doubles."""
+    asked = asked_pause(state)
+    return _spread(state) if asked is None else asked

@@ -1,0 +1,165 @@
+"""A catalog behind Iceberg's REST protocol: the server keeps metadata and swaps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from iceberg_spark.catalog.catalog import Creation, LoadedTable, Namespaces, NewTable
+from iceberg_spark.catalog.rest.answers import NEW_TABLE, TABLE, Answer
+from iceberg_spark.catalog.rest.changes import Change, change_request, make
+from iceberg_spark.catalog.rest.commit import TableCommit
+from iceberg_spark.catalog.rest.credentials import is_of_storage
+from iceberg_spark.catalog.rest.namespaces import RestNamespaces
+from iceberg_spark.catalog.rest.paths import CREATE_TABLE, DROP_TABLE, TABLE_EXISTS, split
+from iceberg_spark.catalog.rest.session import RestSession, session_of
+from iceberg_spark.catalog.rest.settings import rest_settings
+from iceberg_spark.catalog.rest.staged import creation_of, stage_request
+from iceberg_spark.catalog.rest.tables import RestTables, metadata_of
+from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.errors import NoSuchTableError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
+from iceberg_spark.spec.requirements import TableRequirement
+from iceberg_spark.spec.updates import TableUpdate
+
+
+def rest_catalog(name: str, properties: Mapping[str, str]) -> RestCatalog:
+    """Return the catalog of the server at the property `uri`; nothing is asked of it yet.
+
+    Raises InvalidInputError, InvalidOptionError, UnsupportedError.
+    """
+    rest_settings(name, properties)
+    return RestCatalog(name, properties)
+
+
+class RestCatalog:
+    """Loads, commits and drops by requests; catalogs of the same properties share a session."""
+
+    __slots__ = ("_name", "_properties", "_tables")
+
+    def __init__(
+        self, name: str, properties: Mapping[str, str], session: RestSession | None = None
+    ) -> None:
+        """`session` is one of its own (tests)."""
+        self._name = name
+        self._properties = dict(properties)
+        used = session or session_of(name, self._properties)
+        self._tables = RestTables(name, self._properties, used)
+
+    def __reduce__(self) -> tuple[Callable[..., RestCatalog], tuple[str, dict[str, str]]]:
+        return rest_catalog, (self._name, self._properties)
+
+    def __repr__(self) -> str:
+        return f"RestCatalog({self._name})"
+
+    @property
+    def name(self) -> str:
+        """The catalog's name."""
+        return self._name
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What it was made from (may hold secrets: never print)."""
+        return MappingProxyType(self._properties)
+
+    @property
+    def _session(self) -> RestSession:
+        return self._tables.session
+
+    @property
+    def namespaces(self) -> Namespaces | None:
+        """The server's list of tables."""
+        return RestNamespaces(self._name, self._tables)
+
+    def io(self, location: str) -> FileIO:  # noqa: ARG002 (the server names a table's storage only)
+        """Return storage by the catalog's own properties; a table's own may have more."""
+        from_server = self._session.config.properties
+        return open_storage({k: v for k, v in from_server.items() if is_of_storage(k)})
+
+    def load(self, identifier: str) -> LoadedTable:
+        """Return the newest metadata, as the server gives it. Raises NoSuchTableError."""
+        return self._tables.load(identifier)
+
+    def table_exists(self, identifier: str) -> bool:
+        """Return whether there is a table."""
+        paths = self._session.paths
+        try:
+            if not paths.has(TABLE_EXISTS):
+                self.load(identifier)
+                return True
+            request = Request("HEAD", paths.table(identifier))
+            shown = self._tables.shown(identifier)
+            self._session.read(request, TABLE, f"look for table {shown}", lambda _: None)
+        except NoSuchTableError:
+            return False
+        return True
+
+    def stage(self, identifier: str, creation: Creation) -> NewTable:
+        """Have the server prepare a table: it says where it goes, and gives storage for its files.
+
+        Raises NoSuchNamespaceError, TableAlreadyExistsError.
+        """
+        paths = self._session.paths
+        paths.need(CREATE_TABLE)
+        namespace, _ = split(identifier)
+        body = stage_request(identifier, creation(""))
+        request = change_request(self._session, "POST", paths.namespace(namespace, "tables"), body)
+
+        def parsed(answer: Answer) -> NewTable:
+            node = answer.node()
+            metadata, place = metadata_of(node)
+            io = self._tables.storage(identifier, node, metadata, place)
+            self._tables.known.stage(metadata.location, io)
+            return NewTable(creation_of(metadata), io)
+
+        what = f"create table {self._tables.shown(identifier)}"
+        # nothing is made: it is as safe to repeat as a read
+        return self._session.read(request, NEW_TABLE, what, parsed)
+
+    def commit(
+        self,
+        identifier: str,
+        requirements: Iterable[TableRequirement],
+        updates: Iterable[TableUpdate],
+        base: LoadedTable | None,
+    ) -> LoadedTable:
+        """Have the server check requirements and apply updates, in one request."""
+        tables = self._tables
+        known = tables.known.find(identifier)
+        made = TableCommit(
+            self._session,
+            identifier,
+            tables.shown(identifier),
+            tuple(requirements),
+            tuple(updates),
+            base is None,
+            lambda: tables.load(identifier),
+        ).run()
+        place = made.metadata.location
+        io = base.io if base else tables.known.staged(place) or self.io(place)
+        table = LoadedTable(
+            identifier,
+            made.metadata,
+            made.place,
+            table_io(io, made.metadata, made.place),
+            given_by_catalog=True,
+        )
+        until = known.until if known else None
+        tables.known.keep(table, made.tag if base and until else None, until)
+        return table
+
+    def drop_table(self, identifier: str, purge: bool = False) -> None:
+        """Have the server drop a table, with `purge` its files as well. Raises NoSuchTableError."""
+        paths = self._session.paths
+        paths.need(DROP_TABLE)
+        query = {"purgeRequested": "true"} if purge else {}
+        request = change_request(self._session, "DELETE", paths.table(identifier), query=query)
+        what = f"drop table {self._tables.shown(identifier)}"
+        self._tables.known.forget(identifier)
+
+        def is_gone() -> bool:
+            return not self.table_exists(identifier)
+
+        make(self._session, Change(request, TABLE, what, is_gone))

@@ -1,0 +1,190 @@
+"""A server as one caller sees it: its configuration, one token, requests with their rules."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from iceberg_spark.catalog.rest.answers import EXPIRED, Answer, LostAnswerError, NotSentError
+from iceberg_spark.catalog.rest.auth import Auth, auth_of
+from iceberg_spark.catalog.rest.known_tables import KnownTables
+from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, Paths
+from iceberg_spark.catalog.rest.patience import BusyError, Patience
+from iceberg_spark.catalog.rest.settings import RestSettings, rest_settings
+from iceberg_spark.catalog.rest.transport import Request, Transport
+from iceberg_spark.errors import IcebergError, NoSuchNamespaceError
+from iceberg_spark.io.secrets import blot, secrets_of
+
+T = TypeVar("T")
+Meaning = Mapping[int, type[IcebergError]]
+
+_MOST_SESSIONS = 16
+_LEAST_PATIENCE_S = 60.0
+_OF_AUTH = (
+    "token",
+    "credential",
+    "scope",
+    "audience",
+    "resource",
+    "oauth2",
+    "rest.",
+    "client.",
+    "urn:",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """What `/v1/config` gave, laid under and over the caller's properties."""
+
+    properties: Mapping[str, str] = field(repr=False)
+    settings: RestSettings
+    paths: Paths
+    takes_keys: bool
+
+
+class RestSession:
+    """Requests to one server; the first one asks for its configuration."""
+
+    __slots__ = ("_auth", "_config", "_hidden", "_lock", "_made_for", "_name", "_properties",
+                 "_transport", "known")  # fmt: skip
+
+    def __init__(self, name: str, properties: Mapping[str, str], made_for: Any = None) -> None:
+        """`made_for` is a transport of httpx in the place of the network (tests)."""
+        self._name = name
+        self._properties = dict(properties)
+        self._made_for = made_for
+        settings = rest_settings(name, properties)
+        self._transport = Transport(settings, made_for)
+        self._auth: Auth = auth_of(name, self._properties, settings, self._transport)
+        self._config: ServerConfig | None = None
+        self._hidden = secrets_of(self._properties.items())
+        self._lock = threading.RLock()
+        self.known = KnownTables()
+
+    @property
+    def config(self) -> ServerConfig:
+        """What the server says of itself, asked once. Raises what `read` raises."""
+        found = self._config
+        if found is None:
+            with self._lock:
+                found = self._config or self._configured()
+                self._config = found
+        return found
+
+    @property
+    def paths(self) -> Paths:
+        """The server's paths."""
+        return self.config.paths
+
+    def _configured(self) -> ServerConfig:
+        first = rest_settings(self._name, self._properties)
+        query = {"warehouse": first.warehouse} if first.warehouse else {}
+        what = f"configure catalog '{self._name}'"
+        node = self._read(
+            Request("GET", CONFIG, query), {404: NoSuchNamespaceError}, what, _patience(first),
+            Answer.node,
+        )  # fmt: skip
+        given = self._properties
+        merged = {**_texts(node.get("defaults")), **given, **_texts(node.get("overrides"))}
+        settings = rest_settings(self._name, merged)
+        named = node.get("endpoints")
+        endpoints = frozenset(map(str, named)) if named else DEFAULT_ENDPOINTS
+        if settings != first:
+            self._transport = Transport(settings, self._made_for)
+        if settings.uri != first.uri or _of_auth(merged) != _of_auth(given):
+            self._auth = auth_of(self._name, merged, settings, self._transport)
+        self._hidden = secrets_of(merged.items())
+        paths = Paths(settings.prefix, settings.separator, endpoints)
+        return ServerConfig(merged, settings, paths, bool(node.get("idempotency-key-lifetime")))
+
+    def read(
+        self, request: Request, meaning: Meaning, what: str, parsed: Callable[[Answer], T]
+    ) -> T:
+        """Send a GET or HEAD, again while failures may pass, and return what `parsed` makes of it.
+
+        Raises the error that the answer means, ServiceUnavailableError.
+        """
+        return self._read(request, meaning, what, _patience(self.config.settings), parsed)
+
+    def _read(
+        self,
+        request: Request,
+        meaning: Meaning,
+        what: str,
+        patience: Patience,
+        parsed: Callable[[Answer], T],
+    ) -> T:
+        def once() -> T:
+            answer = self.exchange(request)
+            if answer.is_ok:
+                return parsed(answer)
+            error = self.error(answer, meaning, what)
+            if answer.may_pass:
+                raise BusyError(str(error), answer.retry_after_s)
+            raise error
+
+        return patience.retrying()(once)
+
+    def exchange(self, request: Request) -> Answer:
+        """Send a request once, and once more where a token was refused and there is another.
+
+        Raises NotSentError, LostAnswerError, UnauthorizedError.
+        """
+        signed = self._signed(request)
+        answer = self._transport.send(signed)
+        if answer.status in EXPIRED and _renewed(self._auth, signed):
+            answer = self._transport.send(self._signed(request))
+        return answer
+
+    def _signed(self, request: Request) -> Request:
+        try:
+            return self._auth.signed(self._transport.whole(request))
+        except LostAnswerError as error:  # the token's: the request itself has not been sent
+            raise NotSentError(str(error)) from None
+
+    def error(self, answer: Answer, meaning: Meaning, what: str) -> IcebergError:
+        """Return the error that an answer means, without secrets that the server may repeat."""
+        error = answer.error(meaning, what)
+        return type(error)(blot(str(error), (*self._hidden, *self._auth.hidden())))
+
+
+def _renewed(auth: Auth, refused: Request) -> bool:
+    try:
+        return auth.renew(refused)
+    except LostAnswerError as error:
+        raise NotSentError(str(error)) from None
+
+
+def _patience(settings: RestSettings) -> Patience:
+    return Patience(settings.max_retries, max(_LEAST_PATIENCE_S, settings.socket_timeout_s * 1.5))
+
+
+def _of_auth(properties: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in properties.items() if key.startswith(_OF_AUTH)}
+
+
+def _texts(node: Any) -> dict[str, str]:
+    if not isinstance(node, dict):
+        return {}
+    return {str(key): str(value) for key, value in node.items() if value is not None}
+
+
+_sessions: OrderedDict[tuple[str, frozenset[tuple[str, str]]], RestSession] = OrderedDict()
+_sessions_lock = threading.Lock()
+
+
+def session_of(name: str, properties: Mapping[str, str]) -> RestSession:
+    """Return the process's session for these properties: configuration and token are asked once."""
+    key = (name, frozenset(properties.items()))
+    with _sessions_lock:
+        found = _sessions.get(key)
+        if found is None:
+            found = _sessions[key] = RestSession(name, properties)
+        _sessions.move_to_end(key)
+        while len(_sessions) > _MOST_SESSIONS:
+            _sessions.popitem(last=False)
+    return found

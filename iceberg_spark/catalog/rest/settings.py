@@ -1,0 +1,92 @@
+"""What a REST catalog's properties ask of its client, by the names that Java and PyIceberg use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError
+
+URI = "uri"
+WAREHOUSE = "warehouse"
+PREFIX = "prefix"
+SEPARATOR = "namespace-separator"
+PAGE_SIZE = "rest-page-size"
+CONNECT_TIMEOUT = "rest.client.connection-timeout-ms"
+SOCKET_TIMEOUT = "rest.client.socket-timeout-ms"
+MAX_RETRIES = "rest.client.max-retries"
+CA_BUNDLE = "ssl.cabundle"
+CLIENT_CERTIFICATE = "ssl.client.cert"
+CLIENT_KEY = "ssl.client.key"
+HEADER = "header."
+DELEGATION = "X-Iceberg-Access-Delegation"
+
+_UNIT_SEPARATOR = "%1F"
+_DEFAULT_HEADERS = {"Accept": "application/json", DELEGATION: "vended-credentials"}
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """How the server is reached; times in seconds.
+
+    `prefix` and `separator` are parts of URLs and stand there as they are: they are encoded
+    where they have to be.
+    """
+
+    uri: str
+    warehouse: str | None
+    prefix: str
+    separator: str
+    page_size: int | None
+    connect_timeout_s: float
+    socket_timeout_s: float
+    max_retries: int
+    headers: Mapping[str, str] = field(repr=False)
+    ca_bundle: str | None = None
+    client_certificate: tuple[str, str | None] | None = None
+
+
+def rest_settings(name: str, properties: Mapping[str, str]) -> RestSettings:
+    """Return the settings of a catalog. Raises InvalidInputError, InvalidOptionError."""
+    uri = properties.get(URI, "").rstrip("/")
+    if not uri.startswith(("http://", "https://")):
+        raise InvalidInputError(
+            f"Catalog '{name}' of type rest needs the property {URI}, its server's address: "
+            "http://... or https://..."
+        )
+    certificate = properties.get(CLIENT_CERTIFICATE)
+    page_size = _number(properties, PAGE_SIZE, 0)
+    return RestSettings(
+        uri,
+        properties.get(WAREHOUSE),
+        properties.get(PREFIX, "").strip("/"),
+        _encoded(properties.get(SEPARATOR) or _UNIT_SEPARATOR),
+        page_size or None,
+        _number(properties, CONNECT_TIMEOUT, 10_000) / 1000,
+        _number(properties, SOCKET_TIMEOUT, 60_000) / 1000,
+        _number(properties, MAX_RETRIES, 5),
+        _headers(properties),
+        properties.get(CA_BUNDLE),
+        (certificate, properties.get(CLIENT_KEY)) if certificate else None,
+    )
+
+
+def _headers(properties: Mapping[str, str]) -> dict[str, str]:
+    given = {key[len(HEADER) :]: v for key, v in properties.items() if key.startswith(HEADER)}
+    names = {key.lower() for key in given}
+    usual = {key: v for key, v in _DEFAULT_HEADERS.items() if key.lower() not in names}
+    return {**usual, **given}
+
+
+def _encoded(separator: str) -> str:
+    """Return the separator as URLs have it; servers name it so, people may write the text."""
+    return separator if separator.isprintable() and "\x1f" not in separator else _UNIT_SEPARATOR
+
+
+def _number(properties: Mapping[str, str], name: str, default: int) -> int:
+    text = properties.get(name)
+    if text is None:
+        return default
+    if not text.strip().isdecimal():
+        raise InvalidOptionError(f"Property '{name}' must be a whole number, not '{text}'")
+    return int(text)

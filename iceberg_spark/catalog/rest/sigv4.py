@@ -1,0 +1,113 @@
+"""Requests signed as AWS wants them (SigV4), for the REST endpoints of Glue and S3 Tables."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.errors import InvalidInputError, UnauthorizedError, UnsupportedError
+from iceberg_spark.lazy import LazyModule
+
+botocore_auth = LazyModule("botocore.auth")
+botocore_request = LazyModule("botocore.awsrequest")
+botocore_credentials = LazyModule("botocore.credentials")
+botocore_session = LazyModule("botocore.session")
+
+SIGNING_NAME = "rest.signing-name"
+SIGNING_REGION = "rest.signing-region"
+_REGIONS = (SIGNING_REGION, "client.region", "s3.region")
+_KEYS = ("rest.", "client.", "s3.")
+_RELOCATED = "Original-Authorization"
+_SIGNED_HEADERS = frozenset({"content-type", "host"})
+
+
+class Inner(Protocol):
+    """What makes a request known before it is signed."""
+
+    def signed(self, request: Request) -> Request:
+        """Return a request as the server wants it."""
+        ...
+
+    def renew(self, refused: Request) -> bool:
+        """Get something newer."""
+        ...
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return what must never be shown."""
+        ...
+
+
+class SigV4:
+    """Signs each request, over the headers of another kind of authentication."""
+
+    __slots__ = ("_credentials", "_inner", "_name", "_properties", "_region")
+
+    def __init__(self, properties: Mapping[str, str], inner: Inner) -> None:
+        self._properties = properties
+        self._inner = inner
+        self._name = properties.get(SIGNING_NAME, "execute-api")
+        self._region = next((properties[key] for key in _REGIONS if key in properties), None)
+        self._credentials: Any = None
+
+    def signed(self, request: Request) -> Request:
+        """Return the request with its signature; another Authorization moves, as in Java."""
+        known = self._inner.signed(request)
+        headers = dict(known.headers)
+        moved = headers.pop("Authorization", None)
+        if moved is not None:
+            headers[_RELOCATED] = moved
+        try:
+            return self._with_signature(known, headers)
+        except ImportError as error:
+            raise UnsupportedError(
+                f"Signing requests (SigV4) needs {error.name}: pip install 'iceberg-spark[rest]' "
+                "botocore"
+            ) from error
+
+    def renew(self, refused: Request) -> bool:
+        """Take credentials from where they come from once more."""
+        self._credentials = None
+        return self._inner.renew(refused)
+
+    def hidden(self) -> tuple[str, ...]:
+        """Return what the inner authentication hides; keys are never part of an answer."""
+        return self._inner.hidden()
+
+    def _with_signature(self, request: Request, headers: dict[str, str]) -> Request:
+        body = request.body or b""
+        signed = {k: v for k, v in headers.items() if k.lower() in _SIGNED_HEADERS}
+        signed["x-amz-content-sha256"] = hashlib.sha256(body).hexdigest()
+        made = botocore_request.AWSRequest(
+            method=request.method, url=request.url, data=body, headers=signed
+        )
+        botocore_auth.SigV4Auth(self._keys(), self._name, self._where()).add_auth(made)
+        return replace(request, headers={**headers, **dict(made.headers.items())})
+
+    def _keys(self) -> Any:
+        if self._credentials is None:
+            self._credentials = self._given() or botocore_session.Session().get_credentials()
+        if self._credentials is None:
+            raise UnauthorizedError(
+                "No AWS credentials to sign requests with: give client.access-key-id and "
+                "client.secret-access-key, or configure them for AWS's tools"
+            )
+        return self._credentials.get_frozen_credentials()
+
+    def _given(self) -> Any:
+        for start in _KEYS:
+            key = self._properties.get(f"{start}access-key-id")
+            secret = self._properties.get(f"{start}secret-access-key")
+            if key and secret:
+                token = self._properties.get(f"{start}session-token")
+                return botocore_credentials.Credentials(key, secret, token)
+        return None
+
+    def _where(self) -> str:
+        if self._region is None:
+            self._region = botocore_session.Session().get_config_variable("region")
+        if not self._region:
+            raise InvalidInputError(f"Signing requests needs a region: give {SIGNING_REGION}")
+        return self._region

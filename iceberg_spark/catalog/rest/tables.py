@@ -1,0 +1,82 @@
+"""Tables as a server gives them: metadata, where its file is, and storage for the table's files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.rest.answers import NOT_MODIFIED, TABLE, Answer, LostAnswerError
+from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_properties
+from iceberg_spark.catalog.rest.paths import LOAD_TABLE
+from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.catalog.rest.vended_io import vended_io
+from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.metadata_json import metadata_from_dict
+
+ETAG = "etag"
+
+
+class RestTables:
+    """Loads tables of one catalog."""
+
+    __slots__ = ("_name", "_properties", "known", "session")
+
+    def __init__(self, name: str, properties: Mapping[str, str], session: RestSession) -> None:
+        self._name = name
+        self._properties = properties
+        self.session = session
+        self.known = session.known
+
+    def load(self, identifier: str) -> LoadedTable:
+        """Return a table as it is now, in one request. Raises NoSuchTableError."""
+        session = self.session
+        paths = session.paths
+        paths.need(LOAD_TABLE)
+        known = self.known.find(identifier)
+        headers = {"If-None-Match": known.tag} if known else {}
+
+        def parsed(answer: Answer) -> LoadedTable:
+            if answer.status == NOT_MODIFIED and known is not None:
+                return known.table
+            table = self.given(identifier, answer.node())
+            self.known.keep(table, answer.headers.get(ETAG))
+            return table
+
+        request = Request("GET", paths.table(identifier), {"snapshots": "all"}, headers=headers)
+        return session.read(request, TABLE, f"load table {self.shown(identifier)}", parsed)
+
+    def shown(self, identifier: str) -> str:
+        """Return a table's name for people."""
+        return f"{identifier} of catalog '{self._name}'"
+
+    def given(self, identifier: str, node: Mapping[str, Any]) -> LoadedTable:
+        """Return the table of a LoadTableResult. Raises LostAnswerError where it has none."""
+        metadata, place = metadata_of(node)
+        io = self.storage(identifier, node, metadata, place)
+        return LoadedTable(identifier, metadata, place, io, given_by_catalog=True)
+
+    def storage(
+        self, identifier: str, node: Mapping[str, Any], metadata: TableMetadata, place: str
+    ) -> FileIO:
+        """Return storage for a table's files, which renews its credentials where it can."""
+        config = self.session.config
+        properties = storage_properties(config.properties, node, metadata.location)
+
+        io = table_io(open_storage(properties), metadata, place or metadata.location)
+        if expires_at_ms(properties) is None:
+            return io
+        return vended_io(self._name, self._properties, identifier, metadata.location, io)
+
+
+def metadata_of(node: Mapping[str, Any]) -> tuple[TableMetadata, str]:
+    """Return the metadata of an answer, and its file's location ("" where it has none yet)."""
+    found = node.get("metadata")
+    if not isinstance(found, dict):
+        raise LostAnswerError("The catalog's answer holds no table metadata")
+    place = node.get("metadata-location")
+    return metadata_from_dict(found), place if isinstance(place, str) else ""

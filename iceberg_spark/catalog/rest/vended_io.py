@@ -1,0 +1,162 @@
+"""Storage with credentials that a catalog gave for a time, renewed there before they expire.
+
+It is pickled into Spark's tasks like any storage: a task of a long job asks the catalog itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import BinaryIO
+
+import pyarrow.fs as pafs
+
+from iceberg_spark.catalog.rest.answers import TABLE, Answer
+from iceberg_spark.catalog.rest.credentials import credential_for, expires_at_ms
+from iceberg_spark.catalog.rest.paths import CREDENTIALS
+from iceberg_spark.catalog.rest.session import RestSession, session_of
+from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.io.file_io import FileInfo, FileIO
+from iceberg_spark.io.storage import open_storage
+
+ENDPOINT = "client.refresh-credentials-endpoint"
+ENABLED = "client.refresh-credentials-enabled"
+_WINDOW_MS = 300_000
+_PAUSE_MS = 10_000
+"""Between asking in vain and asking again, while the credentials are still good."""
+
+
+def vended_io(
+    name: str, catalog: Mapping[str, str], identifier: str, place: str, io: FileIO
+) -> FileIO:
+    """Return storage that renews the credentials of a table, where its server can give new ones.
+
+    `catalog` is what the catalog was made from: tasks make its session from that. `place` is the
+    table's location.
+    """
+    enabled = io.properties.get(ENABLED, "true").lower() != "false"
+    session = session_of(name, catalog)
+    can = ENDPOINT in io.properties or session.paths.has(CREDENTIALS)
+    return VendedIO(name, catalog, identifier, place, io) if enabled and can else io
+
+
+class VendedIO:
+    """A `FileIO` whose credentials are asked for anew some minutes before they expire."""
+
+    __slots__ = ("_ask_at", "_catalog", "_identifier", "_io", "_lock", "_name", "_place")
+
+    def __init__(
+        self, name: str, catalog: Mapping[str, str], identifier: str, place: str, io: FileIO
+    ) -> None:
+        self._name = name
+        self._place = place
+        self._catalog = dict(catalog)
+        self._identifier = identifier
+        self._io = io
+        self._ask_at = _ask_at(io)
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[VendedIO], tuple[str, dict[str, str], str, str, FileIO]]:
+        made_from = (self._name, self._catalog, self._identifier, self._place, self._io)
+        return VendedIO, made_from
+
+    def __repr__(self) -> str:
+        return f"VendedIO({self._identifier})"
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The storage properties with the credentials of now (never print)."""
+        return self._now().properties
+
+    def _now(self) -> FileIO:
+        if time.time() * 1000 < self._ask_at:
+            return self._io
+        with self._lock:
+            if time.time() * 1000 >= self._ask_at:
+                self._renew()
+        return self._io
+
+    def _renew(self) -> None:
+        try:
+            found = self._asked(session_of(self._name, self._catalog))
+        except IcebergError:
+            ends = expires_at_ms(self._io.properties)
+            if ends is not None and time.time() * 1000 >= ends:
+                raise
+            found = {}
+        if found:
+            self._io = open_storage({**self._io.properties, **found})
+        self._ask_at = max(_ask_at(self._io), time.time() * 1000 + _PAUSE_MS)
+
+    def _asked(self, session: RestSession) -> dict[str, str]:
+        properties = self._io.properties
+        path = properties.get(ENDPOINT) or session.paths.table(self._identifier, "credentials")
+
+        def parsed(answer: Answer) -> dict[str, str]:
+            return credential_for(answer.node().get("storage-credentials"), self._place)
+
+        what = f"renew the credentials of {self._identifier}"
+        return session.read(Request("GET", path.lstrip("/")), TABLE, what, parsed)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open for seekable reading."""
+        return self._now().open(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        return self._now().read_bytes(path)
+
+    def create(self, path: str) -> BinaryIO:
+        """Open a new file for streaming writes."""
+        return self._now().create(path)
+
+    def create_if_absent(self, path: str, data: bytes) -> None:
+        """Write a whole file atomically, or raise FileAlreadyExistsError."""
+        self._now().create_if_absent(path, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write a whole small file, replacing what is there."""
+        self._now().replace(path, data)
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file is there."""
+        return self._now().exists(path)
+
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        """Return those of the files that are there."""
+        return self._now().find(paths)
+
+    def size(self, path: str) -> int:
+        """Return a file's size in bytes."""
+        return self._now().size(path)
+
+    def delete(self, path: str) -> None:
+        """Delete a file; one that is gone already is fine."""
+        self._now().delete(path)
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        """Delete files; those that are gone already are fine."""
+        self._now().delete_many(paths)
+
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        """Yield all files below a folder, recursively."""
+        return self._now().list(prefix)
+
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        """Yield the folders right below a folder."""
+        return self._now().list_folders(prefix)
+
+    def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
+        """Return an Arrow file system with the credentials of now, and the path on it."""
+        return self._now().arrow(path)
+
+
+def _ask_at(io: FileIO) -> float:
+    """Return when to ask (ms since the epoch): some minutes, or half of what is left, before."""
+    ends = expires_at_ms(io.properties)
+    if ends is None:
+        return float("inf")
+    left = ends - time.time() * 1000
+    return ends - min(_WINDOW_MS, max(left, 0) / 2)

@@ -1,0 +1,63 @@
+"""Answers that a test writes down, in the place of a REST catalog's server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
+from iceberg_spark.catalog.rest.session import RestSession
+
+URI = "http://catalog.test/api"
+Reply = httpx.Response | Exception
+Handler = Callable[[httpx.Request], Reply]
+
+
+def error(status: int, kind: str, text: str = "no", **headers: str) -> httpx.Response:
+    node = {"error": {"message": text, "type": kind, "code": status}}
+    return httpx.Response(status, json=node, headers=headers)
+
+
+@dataclass
+class FakeServer:
+    """Replies by method and path below the address; a list is used up, its last reply stays."""
+
+    replies: dict[str, list[Reply] | Reply | Handler] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    requests: list[httpx.Request] = field(default_factory=list)
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        path = request.url.raw_path.decode().partition("?")[0].removeprefix("/api/")
+        key = f"{request.method} {path}"
+        found = self.replies.get(key)
+        if found is None and path == "v1/config":
+            found = httpx.Response(200, json={"defaults": {}, "overrides": {}, **self.config})
+        if isinstance(found, list):
+            found = found.pop(0) if len(found) > 1 else found[0]
+        if callable(found):
+            found = found(request)
+        if isinstance(found, Exception):
+            raise found
+        return found if found is not None else httpx.Response(418, text=f"unexpected {key}")
+
+    def catalog(self, **properties: str) -> RestCatalog:
+        given = {"uri": URI, **properties}
+        session = RestSession("c", given, httpx.MockTransport(self))
+        return RestCatalog("c", given, session)
+
+    def asked(self, method: str = "") -> list[str]:
+        """What was asked besides the configuration: method, path and query."""
+        return [
+            f"{one.method} {one.url.raw_path.decode().removeprefix('/api/')}"
+            for one in self.requests
+            if method in one.method and "v1/config" not in str(one.url)
+        ]
+
+
+def body(request: httpx.Request) -> Any:
+    return json.loads(request.content)
