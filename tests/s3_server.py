@@ -51,6 +51,7 @@ class Objects:
     pattern: str = r"/v\d+\.metadata\.json$"
     client: str = ""  # `py-io-impl`
     answers: list[Answer] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)  # "PUT bucket/key", ... as they came
     puts: list[str] = field(default_factory=list)  # the keys that match, each time they were sent
     meanwhile: Callable[[], None] = lambda: None  # happens before the first answer that goes wrong
 
@@ -84,6 +85,12 @@ class _Handler(BaseHTTPRequestHandler):
         go_on = super().handle_expect_100()
         self.wfile.flush()
         return go_on
+
+    def parse_request(self) -> bool:
+        sound = super().parse_request()
+        if sound:
+            self.objects.requests.append(f"{self.command} {self.key}")
+        return sound
 
     def log_message(self, *_: object) -> None: ...
 
@@ -141,11 +148,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _list(self, query: dict[str, list[str]]) -> None:
         bucket, prefix = self.key.strip("/"), query.get("prefix", [""])[0]
         delimiter = query.get("delimiter", [""])[0]
-        items, folders = [], set()
+        after = query.get("continuation-token", query.get("start-after", [""]))[0]
+        most = int(query.get("max-keys", ["1000"])[0])
+        items, folders, last = [], set(), ""
         for name, data in sorted(self.objects.stored.items()):
             key = name.removeprefix(f"{bucket}/")
-            if key == name or not key.startswith(prefix):
+            if key == name or not key.startswith(prefix) or key <= after:
                 continue
+            if len(items) + len(folders) == most:
+                break
+            last = key
             if delimiter and delimiter in key[len(prefix) :]:
                 folders.add(prefix + key[len(prefix) :].split(delimiter)[0] + delimiter)
                 continue
@@ -153,6 +165,9 @@ class _Handler(BaseHTTPRequestHandler):
                 f"<Contents><Key>{escape(key)}</Key><LastModified>{_STAMP}</LastModified>"
                 f"<ETag>{_etag(data)}</ETag><Size>{len(data)}</Size></Contents>"
             )
+        else:
+            last = ""
+        is_cut = bool(last)
         common = "".join(
             f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>"
             for one in sorted(folders)
@@ -160,7 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
         text = (
             f"<ListBucketResult><Name>{bucket}</Name><Prefix>{escape(prefix)}</Prefix>"
             f"<KeyCount>{len(items) + len(folders)}</KeyCount><MaxKeys>1000</MaxKeys>"
-            f"<IsTruncated>false</IsTruncated>{''.join(items)}{common}</ListBucketResult>"
+            f"<IsTruncated>{str(is_cut).lower()}</IsTruncated>"
+            f"{f'<NextContinuationToken>{escape(last)}</NextContinuationToken>' * is_cut}"
+            f"{''.join(items)}{common}</ListBucketResult>"
         )
         self._answer(200, text.encode(), {"Content-Type": "application/xml"})
 

@@ -30,6 +30,8 @@ class LoadedTable:
     metadata_location: str
     io: FileIO = field(repr=False, compare=False)
     digest: bytes | None = field(default=None, repr=False)
+    tag: str = field(default="", repr=False, compare=False)
+    """What the store tells the metadata file's bytes by (`FileInfo.tag`)."""
     given_by_catalog: bool = False
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 
 from iceberg_spark.catalog.catalog import Creation, LoadedTable, Namespaces, NewTable
@@ -24,6 +25,7 @@ from iceberg_spark.catalog.metadata_file import (
     is_metadata_file,
     load_version,
     read_metadata,
+    version_of,
     versioned_name,
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
@@ -33,9 +35,10 @@ from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.catalog.versions import (
     VERSION_HINT,
     FoundVersion,
-    find_version,
+    is_unchanged,
     newest_version,
     version_files,
+    version_paths,
     write_hint,
 )
 from iceberg_spark.errors import (
@@ -53,12 +56,15 @@ from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import METADATA_DELETE_AFTER_COMMIT_ENABLED, bool_property
 from iceberg_spark.spec.requirements import TableRequirement
 from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.updates import TableUpdate
 
 WAREHOUSE = "warehouse"
 _TRIES_TO_READ = 3
+_MOST_KNOWN = 16
+"""Tables whose newest metadata is kept, by one catalog."""
 
 
 class FileSystemCatalog:
@@ -68,12 +74,13 @@ class FileSystemCatalog:
     and not changed.
     """
 
-    __slots__ = ("_io", "_name", "_properties")
+    __slots__ = ("_io", "_known", "_name", "_properties")
 
     def __init__(self, name: str, properties: Mapping[str, str] | None = None) -> None:
         self._name = name
         self._properties = dict(properties or {})
         self._io = open_storage(self._properties)
+        self._known: dict[str, LoadedTable] = {}
 
     def __reduce__(self) -> tuple[type[FileSystemCatalog], tuple[str, dict[str, str]]]:
         return FileSystemCatalog, (self._name, self._properties)
@@ -128,12 +135,16 @@ class FileSystemCatalog:
         table = self.location_of(identifier)
         if is_metadata_file(table):
             return self._load_file(table)
+        known = self._known.get(table)
+        if known is not None and is_unchanged(self._io, table, known.metadata_location, known.tag):
+            return known
         for _ in range(_TRIES_TO_READ):
             found = newest_version(self._io, table)
             if found is None:
                 break
             try:
-                return load_version(self._io, table, found.metadata_location)
+                loaded = load_version(self._io, table, found.metadata_location, known)
+                return self._remember(table, replace(loaded, tag=found.tag))
             except NoSuchFileError:  # deleted after a later commit: look again
                 continue
         other = foreign_folder(self._io, table)
@@ -143,6 +154,20 @@ class FileSystemCatalog:
             f"No table at {table}: there is no metadata file in its folder '{METADATA_FOLDER}'; "
             "give the location that holds that folder, or create the table"
         )
+
+    def _remember(self, table: str, loaded: LoadedTable) -> LoadedTable:
+        """Keep what a store tells by its tag, so that an unchanged table isn't read again.
+
+        Not where versions are deleted after commits: one whose deletion failed is no newest one.
+        """
+        self._known.pop(table, None)
+        if loaded.tag and not bool_property(
+            loaded.metadata.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED
+        ):
+            self._known[table] = loaded
+        while len(self._known) > _MOST_KNOWN:
+            self._known.pop(next(iter(self._known)), None)
+        return loaded
 
     def _load_file(self, path: str) -> LoadedTable:
         try:
@@ -173,18 +198,10 @@ class FileSystemCatalog:
         check_place(table)
         if base is None:
             return self._create(table, tuple(requirements), tuple(updates))
-        found = self._committable(table)
-        newest = self._read_newest(found, base)
+        # By its tag the base is proved to be the newest as the version is created, in `_put`.
+        newest = base if base.tag else self._read_newest(table, base)
         check(newest.metadata, requirements)
-        if not location.same_file(found.metadata_location, base.metadata_location):
-            raise CommitFailedException(
-                f"{table} was changed by another commit: it is at {found.metadata_location} now, "
-                f"this commit was made for {base.metadata_location}"
-            )
-        if not _is_same(newest, base):
-            raise CommitFailedException(
-                f"{base.metadata_location} was replaced by another writer since it was read"
-            )
+        self._refuse_changed(newest, base)
         metadata = apply(newest.metadata, updates, now_ms=_now_ms(newest.metadata))
         metadata = with_log(metadata, newest)
         self._refuse_moved(newest.metadata, metadata)
@@ -192,10 +209,21 @@ class FileSystemCatalog:
         # with two spellings two writers could win.
         codec = codec_of(newest.metadata.properties)
         codec_of(metadata.properties)
-        committed = self._put(table, (found.version or 0) + 1, metadata, codec, newest)
+        version = version_of(location.name(newest.metadata_location)) or 0
+        committed = self._put(table, version + 1, metadata, codec, newest)
         with suppress(Exception):  # it has landed: no failure from here on is the commit's
             delete_dropped(self._io, newest, committed)
-        return committed
+        return self._remember(table, committed)
+
+    def _refuse_changed(self, found: LoadedTable, base: LoadedTable) -> None:
+        table = found.identifier
+        if not location.same_file(found.metadata_location, base.metadata_location):
+            raise CommitFailedException(
+                f"{table} was changed by another commit: it is at {found.metadata_location} now, "
+                f"this commit was made for {base.metadata_location}"
+            )
+        if not _is_same(found, base):
+            raise _replaced(base)
 
     def _committable(self, table: str) -> FoundVersion:
         if is_metadata_file(table):
@@ -214,7 +242,8 @@ class FileSystemCatalog:
             )
         return found
 
-    def _read_newest(self, found: FoundVersion, base: LoadedTable) -> LoadedTable:
+    def _read_newest(self, table: str, base: LoadedTable) -> LoadedTable:
+        found = self._committable(table)
         same = location.same_file(found.metadata_location, base.metadata_location)
         try:
             path = found.metadata_location
@@ -260,29 +289,44 @@ class FileSystemCatalog:
         """Create a version's file; the one step that makes a commit visible."""
         path = location.join(table, METADATA_FOLDER, versioned_name(version, codec))
         data = encode_metadata(metadata, codec)
-        other = find_version(self._io, table, version)
-        if other is not None:
-            raise another_came_first(other)
+        self._look_before(table, version, base)
         create_version(self._io, path, data)
         own = table_io(self._io, metadata, path)
         put = LoadedTable(table, metadata, path, own, digest_of(data))
         try:
-            self._withdraw_if_late(table, version, put, base)
+            tag = self._withdraw_if_late(table, version, put, base)
         except CommitFailedException:
             raise
         except IcebergError as error:
             raise unknown(path, error) from error
         with suppress(Exception):  # it has landed: no failure from here on is the commit's
             write_hint(self._io, table, version)
-        return put
+        return replace(put, tag=tag)
+
+    def _look_before(self, table: str, version: int, base: LoadedTable | None) -> None:
+        """Raise CommitFailedException where the version is there, or its base isn't any more."""
+        paths = version_paths(table, version)
+        there = self._io.find(paths if base is None else [base.metadata_location, *paths])
+        other = next((path for path in paths if path in there), None)
+        if other is not None:
+            raise another_came_first(other)
+        if base is None or not base.tag:
+            return
+        if base.metadata_location not in there or there[base.metadata_location].tag != base.tag:
+            raise _replaced(base)
 
     def _withdraw_if_late(
         self, table: str, version: int, put: LoadedTable, base: LoadedTable | None
-    ) -> None:
+    ) -> str:
+        """Give up what came too late, else return the tag of what was put."""
         if version == 1:
             self._withdraw_if_doubled(table, put)
-        if base is not None and not self._io.exists(base.metadata_location):
+        if base is None:
+            return ""
+        there = self._io.find([base.metadata_location, put.metadata_location])
+        if base.metadata_location not in there:
             self._withdraw_if_overtaken(table, base.metadata.snapshots, put)
+        return there[put.metadata_location].tag if put.metadata_location in there else ""
 
     def _withdraw_if_doubled(self, table: str, put: LoadedTable) -> None:
         """Give up a creation that met one of another writer, who compresses first versions."""
@@ -334,6 +378,12 @@ class FileSystemCatalog:
         hint = location.join(table, METADATA_FOLDER, VERSION_HINT)
         self._io.delete_many([*versions, hint])
         self._io.delete_many(rest)
+
+
+def _replaced(base: LoadedTable) -> CommitFailedException:
+    return CommitFailedException(
+        f"{base.metadata_location} was replaced by another writer since it was read"
+    )
 
 
 def _is_same(newest: LoadedTable, base: LoadedTable) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from iceberg_spark.catalog.metadata_file import (
@@ -21,35 +21,63 @@ VERSION_HINT = "version-hint.text"
 
 @dataclass(frozen=True, slots=True)
 class FoundVersion:
-    """The newest metadata file; `version` is None where a metastore, not the name, decides."""
+    """The newest metadata file; `version` is None where a metastore, not the name, decides.
+
+    `tag` tells its content from another, where the store has that.
+    """
 
     metadata_location: str
     version: int | None
+    tag: str = ""
 
 
 def newest_version(io: FileIO, table: str) -> FoundVersion | None:
     """Return the newest metadata file below a table's location, None when there is none.
 
     The hint says where to start looking, no more: from there on each next version is looked
-    for; without a usable hint the folder is listed. A folder that holds only a metastore's
+    for, and the first of them together with the hinted one; without a usable hint the folder is
+    listed. A folder that holds only a metastore's
     `<N>-<uuid>.metadata.json` gives the newest of them by number, then by time.
     """
     folder = location.join(table, METADATA_FOLDER)
     hinted = _read_hint(io, folder)
-    if hinted is not None:
-        found = find_version(io, table, hinted)
-        if found is not None:
-            return _walk_on(io, table, FoundVersion(found, hinted))
-    return _listed(io, table, folder)
+    found = None if hinted is None else _from(io, table, hinted)
+    return found or _listed(io, table, folder)
 
 
-def find_version(io: FileIO, table: str, version: int) -> str | None:
-    """Return the file of a version in whichever spelling it has."""
-    for name in versioned_names(version):
-        path = location.join(table, METADATA_FOLDER, name)
-        if io.exists(path):
-            return path
+def version_paths(table: str, version: int) -> list[str]:
+    """Return where the file of a version may be, in each of its spellings."""
+    return [location.join(table, METADATA_FOLDER, name) for name in versioned_names(version)]
+
+
+def _from(io: FileIO, table: str, version: int) -> FoundVersion | None:
+    """Return the newest version from one on, None where that one isn't there."""
+    there = io.find([*version_paths(table, version), *version_paths(table, version + 1)])
+    newest, later = _spelt(there, table, version), _spelt(there, table, version + 1)
+    if newest is None:
+        return None
+    while later is not None:
+        newest, version = later, version + 1
+        there = io.find(version_paths(table, version + 1))
+        later = _spelt(there, table, version + 1)
+    return newest
+
+
+def _spelt(there: Mapping[str, FileInfo], table: str, version: int) -> FoundVersion | None:
+    """Return a version in the first of its spellings that is there."""
+    for path in version_paths(table, version):
+        if path in there:
+            return FoundVersion(path, version, there[path].tag)
     return None
+
+
+def is_unchanged(io: FileIO, table: str, path: str, tag: str) -> bool:
+    """Return whether a version's file has the content of a tag, and no next version is there."""
+    version = version_of(location.name(path))
+    if version is None or not tag:
+        return False
+    there = io.find([path, *version_paths(table, version + 1)])
+    return there.keys() == {path} and there[path].tag == tag
 
 
 def version_files(io: FileIO, table: str) -> list[tuple[int, str]]:
@@ -97,20 +125,13 @@ def _read_hint(io: FileIO, folder: str) -> int | None:
         return None
 
 
-def _walk_on(io: FileIO, table: str, start: FoundVersion) -> FoundVersion:
-    newest, version = start.metadata_location, start.version or 0
-    while (later := find_version(io, table, version + 1)) is not None:
-        newest, version = later, version + 1
-    return FoundVersion(newest, version)
-
-
 def _listed(io: FileIO, table: str, folder: str) -> FoundVersion | None:
     infos = list(_files_in(io, folder))
     versions = [v for info in infos if (v := version_of(location.name(info.path))) is not None]
     if versions:
-        path = find_version(io, table, max(versions))
-        if path is not None:
-            return _walk_on(io, table, FoundVersion(path, max(versions)))
+        found = _from(io, table, max(versions))
+        if found is not None:
+            return found
     return _newest_numbered(infos)
 
 

@@ -127,7 +127,7 @@ def test_the_first_version_has_one_name_so_that_one_creation_wins(
     assert table.metadata_location.endswith("/v1.metadata.json")
     assert change(table, a="1").metadata_location.endswith("/v2.gz.metadata.json")
     monkeypatch.setattr(filesystem, "newest_version", lambda *_: None)  # it looked before
-    monkeypatch.setattr(filesystem, "find_version", lambda *_: None)
+    monkeypatch.setattr(FileSystemCatalog, "_look_before", lambda *_: None)
     with pytest.raises(TableAlreadyExistsError):
         create(tmp_path)
 

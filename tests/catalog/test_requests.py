@@ -1,0 +1,120 @@
+"""How many requests a file-system table on S3 takes, and that few of them see all that counts."""
+
+import uuid
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.catalog.metadata_file import Codec, encode_metadata
+from iceberg_spark.errors import CommitFailedException
+from iceberg_spark.io import conditional_put
+from iceberg_spark.manifest.cache import MANIFEST_CACHE
+from iceberg_spark.spec.updates import SetProperties
+from tests.s3_server import Objects, s3_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Objects]:
+    with s3_server() as objects:
+        yield objects
+
+
+@pytest.fixture
+def table(server: Objects, monkeypatch: pytest.MonkeyPatch) -> ice.Table:
+    """A table of three files, three manifests and four versions."""
+    endpoint = server.properties["s3.endpoint"]
+    monkeypatch.setattr(conditional_put, "_proven", {(endpoint, "bucket")})
+    made = ice.create_table(f"s3://bucket/{uuid.uuid4().hex}", "id bigint", **server.properties)
+    for number in range(3):
+        made.append(pa.table({"id": [number]}))
+    server.requests.clear()
+    return made
+
+
+def folder(table: ice.Table) -> str:
+    return table.location().removeprefix("s3://") + "/metadata"
+
+
+def test_a_load_takes_three_requests(server: Objects, table: ice.Table):
+    ice.load_table(table.location(), **server.properties)
+    assert server.requests == [
+        f"GET {folder(table)}/version-hint.text",
+        "GET bucket",  # the listing: the hinted version and the next, in all their spellings
+        f"GET {folder(table)}/v4.metadata.json",
+    ]
+
+
+def test_a_load_of_a_table_that_did_not_change_takes_one_request(server: Objects, table: ice.Table):
+    catalog = FileSystemCatalog("c", server.properties)
+    first = catalog.load(table.location())
+    server.requests.clear()
+    assert catalog.load(table.location()) is first
+    assert server.requests == ["GET bucket"]
+
+
+def test_an_append_takes_nine_requests(server: Objects, table: ice.Table):
+    table.append(pa.table({"id": [3]}))
+    assert len(server.requests) <= 9
+
+
+def test_a_load_and_a_scan_of_three_files_take_ten_requests(server: Objects, table: ice.Table):
+    MANIFEST_CACHE.clear()
+    rows = ice.load_table(table.location(), **server.properties).scan().to_arrow()
+    assert sorted(rows.column("id").to_pylist()) == [0, 1, 2]
+    assert len(server.requests) <= 10
+
+
+def test_a_next_version_in_another_spelling_is_seen(server: Objects, table: ice.Table):
+    catalog = FileSystemCatalog("c", server.properties)
+    base = catalog.load(table.location())
+    data = encode_metadata(base.metadata, Codec.GZIP)
+    for spelling in ("v5.gz.metadata.json", "v5.metadata.json.gz"):
+        server.stored[f"{folder(table)}/{spelling}"] = data
+        assert catalog.load(table.location()).metadata_location.endswith(spelling)
+        with pytest.raises(CommitFailedException, match="first"):
+            catalog.commit(table.location(), [], [SetProperties({"a": "1"})], base)
+        del server.stored[f"{folder(table)}/{spelling}"]
+    assert catalog.commit(table.location(), [], [SetProperties({"a": "1"})], base)
+
+
+def test_a_base_that_was_replaced_at_its_name_is_no_base(server: Objects, table: ice.Table):
+    catalog = FileSystemCatalog("c", server.properties)
+    base = catalog.load(table.location())
+    key = f"{folder(table)}/v4.metadata.json"
+    server.stored[key] = server.stored[f"{folder(table)}/v3.metadata.json"]
+    with pytest.raises(CommitFailedException, match="replaced by another writer"):
+        catalog.commit(table.location(), [], [SetProperties({"a": "1"})], base)
+    assert len(catalog.load(table.location()).metadata.snapshots) == 2
+
+
+def test_versions_behind_a_thousand_others_are_found(server: Objects, table: ice.Table):
+    at = folder(table)
+    for number in range(5, 10):
+        server.stored[f"{at}/v{number}.metadata.json"] = server.stored[f"{at}/v4.metadata.json"]
+    others = {f"{at}/v3-{number}": b"" for number in range(1_000)}
+    server.stored.update(others)  # v10 comes before them, and v9 after
+    server.stored[f"{at}/version-hint.text"] = b"9"
+    loaded = ice.load_table(table.location(), **server.properties)
+    assert loaded.metadata_location.endswith("/v9.metadata.json")
+    loaded.append(pa.table({"id": [3]}))
+    assert f"{at}/v10.metadata.json" in server.stored
+    for key in others:
+        del server.stored[key]
+
+
+def test_versions_that_are_deleted_after_commits_are_not_taken_for_the_newest(
+    server: Objects, table: ice.Table
+):
+    catalog = FileSystemCatalog("c", server.properties)
+    first = catalog.load(table.location())
+    deletes = {"write.metadata.delete-after-commit.enabled": "true"}
+    kept = catalog.commit(table.location(), [], [SetProperties(deletes)], first)
+    server.stored[f"{folder(table)}/v7.metadata.json"] = server.stored[
+        f"{folder(table)}/v5.metadata.json"
+    ]
+    server.stored[f"{folder(table)}/version-hint.text"] = b"7"
+    assert kept.metadata_location.endswith("v5.metadata.json")
+    assert catalog.load(table.location()).metadata_location.endswith("v7.metadata.json")
