@@ -67,7 +67,7 @@ SUITES = {
             "tests/fuzz",
             "tests/architecture",
         ),
-        ("-n", "2", f"--ignore={WHEEL_TEST}"),
+        ("-n", "2", "--dist", "loadgroup", f"--ignore={WHEEL_TEST}"),  # a group shares a server
         covers=True,
     ),
     "oracle": Suite(("tests/oracle",), shares=True, covers=True),

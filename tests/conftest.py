@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.servers.hive_metastore import HiveMetastore, hive_metastore
 from tests.servers.postgres import Postgres, postgres_server
 from tests.servers.rest_server import RestServer, rest_server
 
@@ -36,4 +37,11 @@ def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
 def postgres() -> Iterator[Postgres]:
     """One Postgres for all tests of a process; catalogs in it are told apart by their names."""
     with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hive() -> Iterator[HiveMetastore]:
+    """One Hive metastore for all tests of a process; each test makes databases of its own."""
+    with hive_metastore() as server:
         yield server

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
+from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.io import location
 
@@ -36,19 +37,18 @@ class MemoryCatalog:
         """Return where a table's newest metadata file is; None: there is no such table."""
         return _tables.get((self._name, identifier))
 
-    def insert(self, identifier: str, metadata_location: str) -> bool:
+    def insert(self, made: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
+        place = made.metadata_location
         with _swap:
-            return _tables.setdefault((self._name, identifier), metadata_location) == (
-                metadata_location
-            )
+            return _tables.setdefault((self._name, made.identifier), place) == place
 
-    def move(self, identifier: str, before: str, after: str) -> bool:
-        """Move a table's pointer; False where it isn't at `before`."""
+    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+        """Move a table's pointer; False where it isn't at `base`."""
         with _swap:
-            is_there = self.find(identifier) == before
+            is_there = self.find(made.identifier) == base.metadata_location
             if is_there:
-                _tables[self._name, identifier] = after
+                _tables[self._name, made.identifier] = made.metadata_location
             return is_there
 
     def remove(self, identifier: str) -> bool:

@@ -68,12 +68,12 @@ class Pointers(Protocol):
         """Return where a table's newest metadata file is; None: there is no such table."""
         ...
 
-    def insert(self, identifier: str, metadata_location: str) -> bool:
+    def insert(self, made: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
         ...
 
-    def move(self, identifier: str, before: str, after: str) -> bool:
-        """Move a table's pointer; False where it isn't at `before`."""
+    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+        """Move a table's pointer; False where it isn't at `base`."""
         ...
 
     def remove(self, identifier: str) -> bool:
@@ -188,9 +188,7 @@ class PointerCatalog:
         metadata = with_log(apply(base.metadata, updates, now_ms=now_ms), base)
         version = (number_of(location.name(before)) or 0) + 1
         made = self._write(identifier, metadata, version)
-        self._settle(
-            made, base, lambda: self._pointers.move(identifier, before, made.metadata_location)
-        )
+        self._settle(made, base, lambda: self._pointers.move(base, made))
         with suppress(Exception):  # it has landed: no failure from here on is the commit's
             delete_dropped(self._io, base, made)
         return made
@@ -207,7 +205,7 @@ class PointerCatalog:
         metadata = apply(None, updates, now_ms=int(time.time() * 1000))
         check_place(metadata.location)
         made = self._write(identifier, metadata, 0)
-        self._settle(made, None, lambda: self._pointers.insert(identifier, made.metadata_location))
+        self._settle(made, None, lambda: self._pointers.insert(made))
         return made
 
     def _write(self, identifier: str, metadata: TableMetadata, version: int) -> LoadedTable:

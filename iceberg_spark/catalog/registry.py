@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
+from iceberg_spark.catalog.hive.hive_catalog import hive_catalog
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG, local_properties
 from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import is_metadata_file
@@ -30,8 +31,9 @@ _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "rest": rest_catalog,
     "sql": sql_catalog,
     "jdbc": sql_catalog,
+    "hive": hive_catalog,
 }
-_LATER = ("hive", "glue", "dynamodb", "bigquery", "in-memory")
+_LATER = ("glue", "dynamodb", "bigquery", "in-memory")
 _JAVAS = {
     "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
@@ -51,9 +53,9 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
-    `sql` (or `jdbc`: a database at `uri`) or `memory`. `local` needs no configuration: SQLite
-    and a warehouse in the user's data folder. Raises InvalidInputError for an unknown type,
-    UnsupportedError for PyIceberg's other ones.
+    `sql` (or `jdbc`: a database at `uri`), `hive` (a metastore at `uri`) or `memory`. `local`
+    needs no configuration: SQLite and a warehouse in the user's data folder. Raises
+    InvalidInputError for an unknown type, UnsupportedError for PyIceberg's other ones.
     """
     called = name or DEFAULT_CATALOG
     given = property_texts(properties)

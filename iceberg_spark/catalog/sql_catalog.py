@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.catalog import LoadedTable, Name
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.catalog.sql_tables import TABLE_TYPE, SqlTables, property_rows, table_rows
 from iceberg_spark.catalog.sql_url import database_url, engine_of
@@ -69,17 +69,18 @@ class SqlCatalog:
             found: str | None = connection.execute(asked).scalar()
             return found
 
-    def insert(self, identifier: str, metadata_location: str) -> bool:
+    def insert(self, made: LoadedTable) -> bool:
         """Add a table; False where a table or view has its name. Raises NoSuchNamespaceError."""
-        return self._namespaces.register_table(identifier, metadata_location)
+        return self._namespaces.register_table(made.identifier, made.metadata_location)
 
-    def move(self, identifier: str, before: str, after: str) -> bool:
-        """Move a table's pointer; False where it isn't at `before`."""
+    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+        """Move a table's pointer; False where it isn't at `base`."""
+        before, after = base.metadata_location, made.metadata_location
         with self._tables.transaction() as connection:
             rows = table_rows()
             moved = connection.execute(
                 sqlalchemy.update(rows)
-                .where(*self._of(identifier), rows.c.metadata_location == before)
+                .where(*self._of(made.identifier), rows.c.metadata_location == before)
                 .values(metadata_location=after, previous_metadata_location=before)
             )
             return bool(moved.rowcount == 1)

@@ -2,6 +2,7 @@
 
 import pickle
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.catalog.hive.hive_catalog import hive_catalog
 from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog, rest_catalog
@@ -29,29 +31,36 @@ SCHEMA = Schema(NestedField(1, "id", LongType()))
 
 
 REST = pytest.param("rest", marks=pytest.mark.xdist_group("rest"))
+HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
+KINDS = ["local", "file-uri", "memory-store", "memory-catalog", "sqlite", "postgres", REST, HIVE]
 
 
-@pytest.fixture(
-    params=["local", "file-uri", "memory-store", "memory-catalog", "sqlite", "postgres", REST]
-)
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog:
+@pytest.fixture(params=KINDS)
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]:
     unique = uuid.uuid4().hex
     match request.param:
         case "local":
-            return FileSystemCatalog("c", {"warehouse": str(tmp_path)})
+            yield FileSystemCatalog("c", {"warehouse": str(tmp_path)})
         case "file-uri":
-            return FileSystemCatalog("c", {"warehouse": f"file:{tmp_path}"})
+            yield FileSystemCatalog("c", {"warehouse": f"file:{tmp_path}"})
         case "memory-store":
-            return FileSystemCatalog("c", {"warehouse": f"memory://{unique}"})
+            yield FileSystemCatalog("c", {"warehouse": f"memory://{unique}"})
         case "sqlite":
-            return in_database("c", f"sqlite:///{tmp_path}/c.db", tmp_path)
+            yield in_database("c", f"sqlite:///{tmp_path}/c.db", tmp_path)
         case "postgres":
             uri = request.getfixturevalue("postgres").uri
-            return in_database(unique, uri, tmp_path)
+            yield in_database(unique, uri, tmp_path)
         case "rest":
-            return on_server(request.getfixturevalue("rest").uri)
+            yield on_server(request.getfixturevalue("rest").uri)
+        case "hive":
+            made = hive_catalog("c", request.getfixturevalue("hive").properties(tmp_path))
+            made.namespaces.create(("db",), {})
+            yield made
+            for _, name in made.namespaces.list_tables(("db",)):
+                made.drop_table(f"db.{name}")
+            made.namespaces.drop(("db",))
         case _:
-            return memory_catalog(unique, {"warehouse": f"file://{tmp_path}"})
+            yield memory_catalog(unique, {"warehouse": f"file://{tmp_path}"})
 
 
 def in_database(name: str, uri: str, warehouse: Path) -> Catalog:

@@ -10,9 +10,11 @@ from benchmarks.stress import make_table, stress
 from benchmarks.stress_history import check_history, table_rows
 from benchmarks.stress_log import BEGAN, CONFLICT, DONE, Change, Told
 
+HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "sqlite", "postgres"])
+@pytest.mark.parametrize("kind", ["folder", "sqlite", "postgres", HIVE])
 def test_killed_processes_leave_what_the_history_says(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -20,12 +22,13 @@ def test_killed_processes_leave_what_the_history_says(
     logs.mkdir()
     name, properties = str(tmp_path / "t"), {}
     if kind != "folder":
-        uri = f"sqlite:///{tmp_path}/c.db"
+        properties = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "wh")}
         if kind == "postgres":
-            uri = request.getfixturevalue("postgres").uri
-        properties = {"uri": uri, "warehouse": str(tmp_path / "wh")}
-        name = "stress.db.t"
-        ice.load_catalog("stress", **properties).create_namespace("db")
+            properties["uri"] = request.getfixturevalue("postgres").uri
+        if kind == "hive":
+            properties = request.getfixturevalue("hive").properties(tmp_path / "wh")
+        name = "stress.killed.t"
+        ice.load_catalog("stress", **properties).create_namespace("killed")
     make_table(name, properties=properties)
     outcome = stress(name, logs, seconds=6, processes=8, samples=6, properties=properties)
     assert outcome.found.violations == []

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iceberg_spark.lazy import LazyModule
-from tests.servers.processes import HOST, free_port, running
+from tests.servers.processes import HOST, ROOT, free_port, running
 
 psycopg = LazyModule("psycopg")
 
-ROOT = Path(__file__).resolve().parents[2]
 _SETTINGS = {
     "fsync": "off",
     "synchronous_commit": "off",

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOST = "127.0.0.1"
+ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 120
 """Longer than any start on a busy machine; a server that is not there by then is a failure."""
 
@@ -47,7 +48,7 @@ def running(
     with log.open("wb") as written:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # ends when we do
             stdout=written,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(env or {})},
@@ -58,6 +59,8 @@ def running(
         _wait(process, log, ready)
         yield process.pid
     finally:
+        if process.stdin is not None:
+            process.stdin.close()
         process.send_signal(stop)
         try:
             process.wait(30)

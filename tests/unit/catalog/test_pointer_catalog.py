@@ -41,11 +41,11 @@ class Kept:
             raise self.lookups.pop(0)
         return self.at.get(identifier)
 
-    def insert(self, identifier: str, metadata_location: str) -> bool:
-        return self._done(identifier, None, metadata_location)
+    def insert(self, made: LoadedTable) -> bool:
+        return self._done(made.identifier, None, made.metadata_location)
 
-    def move(self, identifier: str, before: str, after: str) -> bool:
-        return self._done(identifier, before, after)
+    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+        return self._done(made.identifier, base.metadata_location, made.metadata_location)
 
     def _done(self, identifier: str, before: str | None, after: str) -> bool:
         _break(self.before)

@@ -1,0 +1,201 @@
+"""A catalog in a Hive metastore: its databases are namespaces of one level (Java: HiveCatalog)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from iceberg_spark.catalog.catalog import LoadedTable, Name
+from iceberg_spark.catalog.hive.hive_pointers import (
+    HiveCatalog,
+    database_of,
+    refused,
+    split,
+)
+from iceberg_spark.catalog.hive.hive_table import is_iceberg
+from iceberg_spark.catalog.hive.metastore import Metastore, Session, hive, thrift
+from iceberg_spark.catalog.metadata_file import load_version
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    UnsupportedError,
+)
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.storage import open_storage
+
+_LOCATION, _COMMENT = "location", "comment"
+_OWNER, _OWNER_TYPE = "hive.metastore.database.owner", "hive.metastore.database.owner-type"
+_BATCH = 100
+"""Tables that are asked for at once (Java: HiveCatalog)."""
+
+
+def hive_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
+    """Return a catalog in the metastore at the property `uri`; nothing is connected to yet.
+
+    Raises InvalidInputError, UnsupportedError (Thrift is not installed; Kerberos, TLS).
+    """
+    try:
+        _ = hive.Table, thrift.TException
+    except ImportError as error:
+        raise UnsupportedError(
+            "Catalogs in a Hive metastore need Thrift: pip install 'iceberg-spark[hive]'"
+        ) from error
+    metastore = Metastore(properties)
+    pointers = HiveCatalog(name, properties, metastore)
+    namespaces = HiveNamespaces(name, metastore, pointers, open_storage(properties))
+    return PointerCatalog(name, properties, pointers, namespaces, hive_catalog)
+
+
+class HiveNamespaces:
+    """Namespaces are Hive's databases."""
+
+    __slots__ = ("_io", "_metastore", "_name", "_pointers")
+
+    def __init__(self, name: str, metastore: Metastore, pointers: HiveCatalog, io: FileIO) -> None:
+        self._name = name
+        self._metastore = metastore
+        self._pointers = pointers
+        self._io = io
+
+    def list_namespaces(self, parent: Name) -> list[Name]:
+        """Return the databases; there is nothing below one. Raises NoSuchNamespaceError."""
+        with self._session() as session:
+            if parent:
+                self._database(session, parent)
+                return []
+            return sorted((each,) for each in session.read("get_all_databases"))
+
+    def exists(self, namespace: Name) -> bool:
+        """Return whether there is such a namespace."""
+        try:
+            self.properties(namespace)
+        except NoSuchNamespaceError:
+            return False
+        return True
+
+    def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
+        """Create a namespace. Raises NamespaceAlreadyExistsError."""
+        if len(namespace) != 1:
+            raise InvalidInputError(f"{'.'.join(namespace)}: Hive has databases of one level")
+        home = self._pointers.default_home(namespace[0].lower())
+        owner = {_OWNER: self._metastore.user, _OWNER_TYPE: "USER"}
+        if _OWNER in properties:
+            owner = {}
+        database = hive.Database(name=namespace[0].lower(), locationUri=home)
+        _describe(database, {**owner, **properties})
+        with self._session() as session:
+            try:
+                session.once("create_database", database)
+            except hive.AlreadyExistsException as error:
+                raise NamespaceAlreadyExistsError(
+                    f"Namespace {namespace[0]} is in catalog '{self._name}' already"
+                ) from error
+
+    def drop(self, namespace: Name) -> None:
+        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        with self._session() as session:
+            database = self._database(session, namespace)
+            try:
+                session.once("drop_database", database.name, False, False)
+            except hive.NoSuchObjectException as error:
+                raise self._missing(namespace) from error
+            except hive.InvalidOperationException as error:
+                raise NamespaceNotEmptyError(
+                    f"Namespace {namespace[0]} is not empty: it has tables or functions"
+                ) from error
+
+    def properties(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        with self._session() as session:
+            return _properties(self._database(session, namespace))
+
+    def update_properties(
+        self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
+    ) -> None:
+        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        with self._session() as session:
+            database = self._database(session, namespace)
+            kept = {key: each for key, each in _properties(database).items() if key not in removals}
+            database.description = None
+            _describe(database, {**kept, **updates})
+            session.once("alter_database", database.name, database)
+
+    def list_tables(self, namespace: Name) -> list[Name]:
+        """Return the Iceberg tables in a namespace. Raises NoSuchNamespaceError."""
+        with self._session() as session:
+            database = self._database(session, namespace).name
+            names = session.read("get_all_tables", database)
+            found = []
+            for first in range(0, len(names), _BATCH):
+                batch = names[first : first + _BATCH]
+                tables = session.read("get_table_objects_by_name", database, batch)
+                found += [(*namespace, each.tableName) for each in tables if is_iceberg(each)]
+            return sorted(found)
+
+    def rename_table(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name; its files stay.
+
+        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        """
+        self._pointers.rename(identifier, new_identifier)
+
+    def register_table(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table that is there, at one of its metadata files; False where the name is taken.
+
+        Raises NoSuchNamespaceError.
+        """
+        database, _ = split(identifier)
+        with self._session() as session:
+            self._database(session, (database,))
+        made: LoadedTable = load_version(self._io, identifier, metadata_location)
+        return self._pointers.insert(made)
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        with self._metastore.session() as session:
+            try:
+                yield session
+            except thrift.TException as error:
+                raise refused(error) from error
+
+    def _database(self, session: Session, namespace: Name) -> Any:
+        if len(namespace) != 1:
+            raise self._missing(namespace)
+        return database_of(session, self._name, namespace[0].lower())
+
+    def _missing(self, namespace: Name) -> NoSuchNamespaceError:
+        return NoSuchNamespaceError(
+            f"No namespace {'.'.join(namespace)} in catalog '{self._name}', and Hive has "
+            "databases of one level"
+        )
+
+
+def _properties(database: Any) -> dict[str, str]:
+    found = dict(database.parameters or {})
+    if database.locationUri:
+        found[_LOCATION] = database.locationUri
+    if database.description:
+        found[_COMMENT] = database.description
+    if database.ownerName:
+        found[_OWNER] = database.ownerName
+        if database.ownerType:
+            found[_OWNER_TYPE] = hive.PrincipalType._VALUES_TO_NAMES[database.ownerType]
+    return found
+
+
+def _describe(database: Any, properties: Mapping[str, str]) -> None:
+    parameters = dict(properties)
+    database.locationUri = parameters.pop(_LOCATION, database.locationUri)
+    database.description = parameters.pop(_COMMENT, database.description)
+    database.ownerName = parameters.pop(_OWNER, database.ownerName)
+    kind = parameters.pop(_OWNER_TYPE, None)
+    if kind is not None:
+        known = hive.PrincipalType._NAMES_TO_VALUES
+        if kind not in known:
+            raise InvalidInputError(f"{_OWNER_TYPE} is '{kind}', not one of {', '.join(known)}")
+        database.ownerType = known[kind]
+    database.parameters = parameters

@@ -1,0 +1,155 @@
+"""What Hive's own table says of an Iceberg table (Java: HMSTablePropertyHelper)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.hive.hive_types import hive_type
+from iceberg_spark.catalog.hive.metastore import hive
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition_json import spec_to_dict
+from iceberg_spark.spec.schema_json import schema_to_dict
+from iceberg_spark.spec.sort_json import order_to_dict
+
+METADATA_LOCATION = "metadata_location"
+_PREVIOUS_LOCATION = "previous_metadata_location"
+_TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
+OWNER = "hive.metastore.table.owner"
+_FOR_HIVE = "engine.hive.enabled"
+_LARGEST = "iceberg.hive.table-property-max-size"
+_DEFAULT_LARGEST = 32672  # characters (Java: HiveOperationsBase)
+_HIVES_NAMES = {"gc.enabled": "external.table.purge"}
+_STATISTICS = {
+    "total-data-files": "numFiles",
+    "total-records": "numRows",
+    "total-files-size": "totalSize",
+}
+_NEVER = 2**31 - 1
+
+
+def is_iceberg(table: Any) -> bool:
+    """Return whether Hive's table says that it is an Iceberg table (a view is none)."""
+    said: str = (table.parameters or {}).get(_TABLE_TYPE, "")
+    return said.upper() == _ICEBERG
+
+
+def pointer_of(table: Any) -> str | None:
+    """Return where the newest metadata file is, by Hive's table; None: it is no such table."""
+    if not is_iceberg(table):
+        return None
+    found: str | None = table.parameters.get(METADATA_LOCATION)
+    return found
+
+
+def new_table(
+    database: str, name: str, user: str, made: LoadedTable, catalog: Mapping[str, str]
+) -> Any:
+    """Return Hive's table for an Iceberg table, as Java makes it: external, without partitions."""
+    now = int(time.time())
+    table = hive.Table(
+        tableName=name,
+        dbName=database,
+        owner=made.metadata.properties.get(OWNER, user),
+        createTime=now,
+        lastAccessTime=now,
+        retention=_NEVER,
+        partitionKeys=[],
+        parameters={"EXTERNAL": "TRUE"},
+        tableType="EXTERNAL_TABLE",
+    )
+    describe(table, None, made, catalog)
+    return table
+
+
+def describe(
+    table: Any, base: LoadedTable | None, made: LoadedTable, catalog: Mapping[str, str]
+) -> None:
+    """Let Hive's table say what a commit made of an Iceberg table; what others put there stays."""
+    metadata = made.metadata
+    for_hive = metadata.properties.get(_FOR_HIVE, "false").lower() == "true"
+    table.sd = _storage(metadata, for_hive, catalog)
+    parameters = dict(table.parameters or {})
+    if base is not None:
+        gone = base.metadata.properties.keys() - metadata.properties.keys()
+        for key in gone:
+            parameters.pop(_HIVES_NAMES.get(key, key), None)
+        parameters[_PREVIOUS_LOCATION] = base.metadata_location
+    for key, value in metadata.properties.items():
+        if key.lower() != OWNER:
+            parameters[_HIVES_NAMES.get(key, key)] = value
+    parameters |= {
+        "uuid": metadata.table_uuid,
+        _TABLE_TYPE: _ICEBERG,
+        METADATA_LOCATION: made.metadata_location,
+        "DO_NOT_UPDATE_STATS": "true",
+    }
+    parameters.pop("COLUMN_STATS_ACCURATE", None)
+    parameters.pop("storage_handler", None)
+    if for_hive:
+        parameters["storage_handler"] = "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler"
+    _show(parameters, metadata, int(catalog.get(_LARGEST, _DEFAULT_LARGEST)))
+    table.parameters = parameters
+
+
+def _show(parameters: dict[str, str], metadata: TableMetadata, largest: int) -> None:
+    """Show schema, spec, order and snapshot, each where it isn't too long for Hive's database."""
+    snapshot = metadata.current_snapshot
+    shown: dict[str, str | None] = {
+        "current-schema": _json(schema_to_dict(metadata.schema)),
+        "default-partition-spec": _json(spec_to_dict(metadata.spec), metadata.spec.fields),
+        "default-sort-order": _json(order_to_dict(metadata.sort_order), metadata.sort_order.fields),
+        "current-snapshot-id": None,
+        "current-snapshot-timestamp-ms": None,
+        "current-snapshot-summary": None,
+    }
+    if snapshot is not None:
+        summary = {key: value for key, value in snapshot.summary.items() if key != "operation"}
+        shown["current-snapshot-id"] = str(snapshot.snapshot_id)
+        shown["current-snapshot-timestamp-ms"] = str(snapshot.timestamp_ms)
+        shown["current-snapshot-summary"] = _json(summary)
+        for key, hives in _STATISTICS.items():
+            if key in summary:
+                parameters[hives] = summary[key]
+    for key, text in shown.items():
+        parameters.pop(key, None)
+        if text is not None and 0 < len(text) <= largest:
+            parameters[key] = text
+    parameters["snapshot-count"] = str(len(metadata.snapshots))
+
+
+def _json(node: Mapping[str, Any], parts: Iterable[object] = (True,)) -> str | None:
+    """Return JSON as Java writes it; None where there are no parts to be shown."""
+    return json.dumps(node, separators=(",", ":"), ensure_ascii=False) if any(parts) else None
+
+
+def _storage(metadata: TableMetadata, for_hive: bool, catalog: Mapping[str, str]) -> Any:
+    hive3 = catalog.get("hive.hive2-compatible", "true").lower() == "false"
+    zoned = "timestamp with local time zone" if hive3 else "timestamp"
+    columns = [
+        hive.FieldSchema(name=each.name, type=hive_type(each.field_type, zoned), comment=each.doc)
+        for each in metadata.schema.fields
+    ]
+    readers = (
+        "org.apache.hadoop.mapred.FileInputFormat",
+        "org.apache.hadoop.mapred.FileOutputFormat",
+        "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+    )
+    if for_hive:
+        handler = "org.apache.iceberg.mr.hive.HiveIceberg"
+        readers = (f"{handler}InputFormat", f"{handler}OutputFormat", f"{handler}SerDe")
+    return hive.StorageDescriptor(
+        cols=columns,
+        location=metadata.location,
+        inputFormat=readers[0],
+        outputFormat=readers[1],
+        compressed=False,
+        numBuckets=0,
+        serdeInfo=hive.SerDeInfo(serializationLib=readers[2], parameters={}),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+    )

@@ -1,0 +1,221 @@
+"""The lock of a table in a Hive metastore, beside those that Java takes (Java: MetastoreLock)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from weakref import WeakValueDictionary
+
+from iceberg_spark.catalog.hive.metastore import Metastore, Session, hive, said, thrift
+from iceberg_spark.errors import CommitFailedException, StorageError, UnsupportedError
+
+_EXCLUSIVE, _TABLE_LEVEL = 3, 2
+_ACQUIRED, _WAITING = 1, 2
+_TRIES = 4
+"""How often a lock is given back whose answer is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockTimes:
+    """How long a lock is waited for and kept alive, in seconds (Java's defaults)."""
+
+    timeout: float = 180.0
+    first_pause: float = 0.05
+    longest_pause: float = 5.0
+    heartbeat: float = 240.0
+
+    @staticmethod
+    def of(properties: Mapping[str, str]) -> LockTimes:
+        """Return what the properties `iceberg.hive.lock-*` say. Raises ValueError."""
+        named = {
+            "timeout": "iceberg.hive.lock-timeout-ms",
+            "first_pause": "iceberg.hive.lock-check-min-wait-ms",
+            "longest_pause": "iceberg.hive.lock-check-max-wait-ms",
+            "heartbeat": "iceberg.hive.lock-heartbeat-interval-ms",
+        }
+        found = {name: properties[key] for name, key in named.items() if key in properties}
+        return LockTimes(**{name: int(text) / 1000 for name, text in found.items()})
+
+
+class HeldLock:
+    """A lock that this process holds, until it is given back or the metastore lets it expire."""
+
+    __slots__ = ("_failed", "_metastore", "_over", "number")
+
+    def __init__(self, metastore: Metastore, number: int, every: float) -> None:
+        self.number = number
+        self._metastore = metastore
+        self._failed: BaseException | None = None
+        self._over = threading.Event()
+        threading.Thread(target=self._beat, args=(every,), daemon=True).start()
+
+    def _beat(self, every: float) -> None:
+        pause = every / 2
+        while not self._over.wait(pause):
+            pause = every
+            try:
+                with self._metastore.session() as session:
+                    session.once("heartbeat", hive.HeartbeatRequest(lockid=self.number))
+            except Exception as error:  # noqa: BLE001 (the holder is told by `check`)
+                self._failed = error
+                return
+
+    def check(self) -> None:
+        """Raise StorageError where the lock may have expired meanwhile."""
+        if self._failed is not None:
+            raise StorageError(f"The lock's heartbeat failed: {said(self._failed)}")
+
+    def end(self) -> None:
+        """Let no heartbeat follow."""
+        self._over.set()
+
+
+_within: WeakValueDictionary[tuple[str, str], _InProcess] = WeakValueDictionary()
+_making = threading.Lock()
+
+
+class _InProcess:
+    """A lock among the threads of this process: they need not queue at the metastore."""
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+@contextmanager
+def locked(
+    metastore: Metastore, session: Session, table: tuple[str, str], times: LockTimes
+) -> Iterator[HeldLock]:
+    """Hold the metastore's exclusive lock of a table (database, name) while the block runs.
+
+    Raises CommitFailedException where others hold it for too long, naming them, and
+    UnsupportedError where the metastore has no locks.
+    """
+    with _making:
+        among_threads = _within.setdefault(table, _InProcess())
+    with among_threads.lock:
+        agent = f"Iceberg-{uuid.uuid4()}"
+        number: int | None = None
+        held: HeldLock | None = None
+        try:
+            number, state = _ask(metastore, session, table, agent, times)
+            _await(session, table, number, state, times)
+            held = HeldLock(metastore, number, times.heartbeat)
+            yield held
+        finally:
+            if held is not None:
+                held.end()
+            _give_back(session, table, agent, number)
+
+
+def _ask(
+    metastore: Metastore,
+    session: Session,
+    table: tuple[str, str],
+    agent: str,
+    times: LockTimes,
+) -> tuple[int, int]:
+    """Ask for the lock once; a lost answer is looked for by the name that only we have."""
+    part = hive.LockComponent(
+        type=_EXCLUSIVE, level=_TABLE_LEVEL, dbname=table[0], tablename=table[1]
+    )
+    request = hive.LockRequest(
+        component=[part], user=metastore.user, hostname=socket.gethostname(), agentInfo=agent
+    )
+    until = time.monotonic() + times.timeout
+    while True:
+        try:
+            answer = session.once("lock", request)
+        except StorageError:
+            found = _find(session, table, agent)
+            if found is not None:
+                return found.lockid, found.state
+            if time.monotonic() > until:
+                raise
+            time.sleep(times.first_pause)
+        except thrift.TException as error:
+            raise UnsupportedError(
+                f"The Hive metastore gives no lock of {'.'.join(table)}: {said(error)}. Where all "
+                "writers and the metastore (2.3.10, 4.0 and later) can do without, the table "
+                "property engine.hive.lock-enabled=false says so"
+            ) from error
+        else:
+            return answer.lockid, answer.state
+
+
+def _await(
+    session: Session, table: tuple[str, str], number: int, state: int, times: LockTimes
+) -> None:
+    began = time.monotonic()
+    pause = times.first_pause
+    while state == _WAITING:
+        if time.monotonic() - began > times.timeout:
+            raise CommitFailedException(
+                f"Waited {times.timeout:.0f} s for the lock of {'.'.join(table)} in the Hive "
+                f"metastore (iceberg.hive.lock-timeout-ms); {_holders(session, table)}"
+            )
+        time.sleep(pause)
+        pause = min(pause * 1.5, times.longest_pause)
+        try:
+            state = session.once("check_lock", hive.CheckLockRequest(lockid=number)).state
+        except StorageError:
+            continue  # asked again until the time is over
+        except thrift.TException as error:
+            raise CommitFailedException(
+                f"The lock of {'.'.join(table)} was lost while it was waited for: {said(error)}"
+            ) from error
+    if state != _ACQUIRED:
+        raise CommitFailedException(
+            f"The Hive metastore refused the lock of {'.'.join(table)} (state {state})"
+        )
+
+
+def _locks(session: Session, table: tuple[str, str]) -> list[Any]:
+    asked = hive.ShowLocksRequest(dbname=table[0], tablename=table[1])
+    return session.read("show_locks", asked).locks or []
+
+
+def _find(session: Session, table: tuple[str, str], agent: str) -> Any | None:
+    return next((lock for lock in _locks(session, table) if lock.agentInfo == agent), None)
+
+
+def _holders(session: Session, table: tuple[str, str]) -> str:
+    with suppress(Exception):
+        held = [lock for lock in _locks(session, table) if lock.state == _ACQUIRED]
+        return "it is held by " + "; ".join(
+            f"lock {lock.lockid} of {lock.user} on {lock.hostname} ({lock.agentInfo}), taken "
+            f"{_moment(lock.acquiredat)}, last heard of {_moment(lock.lastheartbeat)}"
+            for lock in held
+        )
+    return "who holds it is not known"
+
+
+def _moment(milliseconds: int | None) -> str:
+    if not milliseconds:
+        return "at an unknown time"
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _give_back(session: Session, table: tuple[str, str], agent: str, number: int | None) -> None:
+    """Unlock in every case; what can't be reached expires, since nobody keeps it alive."""
+    for _ in range(_TRIES):
+        try:
+            if number is None:
+                found = _find(session, table, agent)
+                if found is None:
+                    return
+                number = found.lockid
+            session.once("unlock", hive.UnlockRequest(lockid=number))
+        except StorageError:
+            continue
+        except thrift.TException:
+            return  # it is gone
+        return

@@ -1,0 +1,169 @@
+"""Calls of a Hive metastore over Thrift, and what became of those without an answer."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from iceberg_spark.errors import InvalidInputError, StorageError, UnsupportedError
+from iceberg_spark.lazy import LazyModule
+
+thrift = LazyModule("thrift.Thrift")
+socket = LazyModule("thrift.transport.TSocket")
+transport = LazyModule("thrift.transport.TTransport")
+protocol = LazyModule("thrift.protocol.TBinaryProtocol")
+calls = LazyModule("hive_metastore.ThriftHiveMetastore")
+hive = LazyModule("hive_metastore.ttypes")
+
+URI = "uri"
+_TIMEOUT = "hive.metastore.client.socket.timeout"
+_LONGEST_ANSWER = 300.0  # seconds
+_LONGEST_CONNECT = 20.0  # seconds
+_PORT = 9083
+_TRIES = 4
+"""How often a call is repeated that changes nothing, and whose answer is lost."""
+
+_NOT_SUPPORTED = {
+    "hive.kerberos-authentication": "true",
+    "hive.metastore.sasl.enabled": "true",
+    "hive.metastore.use.SSL": "true",
+    "hive.metastore.client.thrift.transport.mode": "http",
+}
+
+
+class Metastore:
+    """Where a metastore listens; one of several that share a database."""
+
+    __slots__ = ("_places", "_timeout_ms", "_user", "user")
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """Connect to nothing yet. Raises InvalidInputError, UnsupportedError."""
+        for key, value in _NOT_SUPPORTED.items():
+            if properties.get(key, "").lower() == value:
+                raise UnsupportedError(
+                    f"{key}={value}: a Hive metastore is spoken to over plain Thrift only, without "
+                    "Kerberos, TLS or HTTP"
+                )
+        self._places = [_place(uri) for uri in properties.get(URI, "").split(",")]
+        self._timeout_ms = _timeout(properties.get(_TIMEOUT)) * 1000
+        self._user = properties.get("ugi")
+        self.user = self._user.split(":")[0] if self._user else getpass.getuser()
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Give calls over one connection, which is made when the first of them needs it."""
+        session = Session(self)
+        try:
+            yield session
+        finally:
+            session.close()
+
+    def connect(self) -> tuple[Any, Any]:
+        """Return a client and its transport. Raises StorageError where nobody answers."""
+        failed = []
+        for host, port in self._places:
+            line = socket.TSocket(host, port)
+            line.setTimeout(_LONGEST_CONNECT * 1000)
+            buffered = transport.TBufferedTransport(line)
+            client = calls.Client(protocol.TBinaryProtocol(buffered))
+            try:
+                buffered.open()
+                line.setTimeout(self._timeout_ms)
+                if self._user:
+                    user, *groups = self._user.split(":")
+                    client.set_ugi(user, groups)
+            except (thrift.TException, OSError) as error:
+                buffered.close()
+                failed.append(f"{host}:{port} ({said(error)})")
+            else:
+                return client, buffered
+        raise StorageError(f"No Hive metastore answers at {', '.join(failed)}")
+
+
+class Session:
+    """Calls over one connection, which is made anew after it was cut. For one thread."""
+
+    __slots__ = ("_client", "_line", "_metastore")
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore = metastore
+        self._client: Any = None
+        self._line: Any = None
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._line is not None:
+            with suppress(Exception):
+                self._line.close()
+        self._client = self._line = None
+
+    def once(self, method: str, *arguments: object) -> Any:
+        """Call the metastore; StorageError: nobody knows whether it did what was asked.
+
+        Raises what the metastore itself answers as it is (`hive_metastore.ttypes`).
+        """
+        if self._client is None:
+            self._client, self._line = self._metastore.connect()
+        try:
+            return getattr(self._client, method)(*arguments)
+        except thrift.TApplicationException as error:
+            self.close()
+            if error.type == thrift.TApplicationException.UNKNOWN_METHOD:
+                raise UnsupportedError(f"The Hive metastore has no call {method}") from error
+            raise _without_answer(method, error) from error
+        except (transport.TTransportException, protocol.TProtocolException, OSError) as error:
+            self.close()
+            raise _without_answer(method, error) from error
+        except BaseException as error:
+            if not isinstance(error, thrift.TException):  # an interrupt: an answer is under way
+                self.close()
+            raise
+
+    def read(self, method: str, *arguments: object) -> Any:
+        """Call what changes nothing, again where its answer is lost."""
+        asking = Retrying(
+            retry=retry_if_exception_type(StorageError),
+            stop=stop_after_attempt(_TRIES),
+            wait=wait_random_exponential(multiplier=0.1, max=2),
+            reraise=True,
+        )
+        return asking(self.once, method, *arguments)
+
+
+def said(error: BaseException) -> str:
+    """Return what an error of Thrift or of the metastore says, in one line."""
+    text = getattr(error, "message", None) or str(error)
+    return " ".join(str(text).split()) or type(error).__name__
+
+
+def _without_answer(method: str, error: BaseException) -> StorageError:
+    return StorageError(f"The Hive metastore did not answer {method}: {said(error)}")
+
+
+def _place(uri: str) -> tuple[str, int]:
+    split = urlsplit(uri.strip())
+    try:
+        host, port = split.hostname, split.port or _PORT
+    except ValueError as error:
+        raise InvalidInputError(f"'{uri}' is not like thrift://host:{_PORT}") from error
+    if split.scheme != "thrift" or not host:
+        raise InvalidInputError(
+            "A catalog of type hive needs the property uri of its metastore, like "
+            f"thrift://host:{_PORT}, or several with commas"
+        )
+    return host, port
+
+
+def _timeout(text: str | None) -> float:
+    """Return seconds, as Hive writes them: `600` or `600s`."""
+    if text is None:
+        return _LONGEST_ANSWER
+    try:
+        return float(text.removesuffix("s"))
+    except ValueError as error:
+        raise InvalidInputError(f"{_TIMEOUT} is '{text}', not a number of seconds") from error
