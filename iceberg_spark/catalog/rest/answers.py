@@ -122,8 +122,7 @@ class Answer:
 
     def _shown(self) -> str:
         kind = self.headers.get("content-type", "no content type")
-        text = self.body[:80].decode("utf-8", "replace").strip()
-        return f"what is no JSON object ({kind}, {len(self.body)} bytes): {text or 'nothing'}"
+        return f"what is no answer of a REST catalog ({kind}, {len(self.body)} bytes)"
 
     @property
     def said(self) -> tuple[str, str] | None:

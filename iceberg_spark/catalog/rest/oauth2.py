@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from iceberg_spark.catalog.rest.answers import Answer
 from iceberg_spark.catalog.rest.paths import TOKENS
-from iceberg_spark.catalog.rest.settings import RestSettings
+from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values
 from iceberg_spark.catalog.rest.transport import Request, Transport
 from iceberg_spark.errors import (
     IcebergError,
@@ -166,7 +166,8 @@ class OAuth2:
             wait=wait_random_exponential(multiplier=0.1, max=2.0),
             reraise=True,
         )
-        hidden = tuple(v for k, v in form.items() if k in ("client_secret", "subject_token"))
+        held = tuple(v for k, v in form.items() if k in ("client_secret", "subject_token"))
+        hidden = (*hidden_values(given), *held)
         return again(self._answered, request, hidden)
 
     def _answered(self, request: Request, hidden: tuple[str, ...]) -> Token:

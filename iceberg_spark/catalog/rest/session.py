@@ -13,10 +13,10 @@ from iceberg_spark.catalog.rest.auth import Auth, auth_of
 from iceberg_spark.catalog.rest.known_tables import KnownTables
 from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, Paths
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
-from iceberg_spark.catalog.rest.settings import RestSettings, rest_settings
+from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values, rest_settings
 from iceberg_spark.catalog.rest.transport import Request, Transport
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError
-from iceberg_spark.io.secrets import blot, secrets_of
+from iceberg_spark.io.secrets import blot
 
 T = TypeVar("T")
 Meaning = Mapping[int, type[IcebergError]]
@@ -61,7 +61,7 @@ class RestSession:
         self._transport = Transport(settings, made_for)
         self._auth: Auth = auth_of(name, self._properties, settings, self._transport)
         self._config: ServerConfig | None = None
-        self._hidden = secrets_of(self._properties.items())
+        self._hidden = hidden_values(self._properties)
         self._lock = threading.RLock()
         self.known = KnownTables()
 
@@ -97,7 +97,7 @@ class RestSession:
             self._transport = Transport(settings, self._made_for)
         if settings.uri != first.uri or _of_auth(merged) != _of_auth(given):
             self._auth = auth_of(self._name, merged, settings, self._transport)
-        self._hidden = secrets_of(merged.items())
+        self._hidden = hidden_values(merged)
         paths = Paths(settings.prefix, settings.separator, endpoints)
         return ServerConfig(merged, settings, paths, bool(node.get("idempotency-key-lifetime")))
 

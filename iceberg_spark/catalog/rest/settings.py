@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError
+from iceberg_spark.io.secrets import secrets_of
 
 URI = "uri"
 WAREHOUSE = "warehouse"
@@ -21,6 +22,7 @@ CLIENT_KEY = "ssl.client.key"
 HEADER = "header."
 DELEGATION = "X-Iceberg-Access-Delegation"
 
+_SECRET_HEADERS = frozenset({"header.authorization", "header.cookie"})
 _UNIT_SEPARATOR = "%1F"
 _DEFAULT_HEADERS = {"Accept": "application/json", DELEGATION: "vended-credentials"}
 
@@ -69,6 +71,16 @@ def rest_settings(name: str, properties: Mapping[str, str]) -> RestSettings:
         properties.get(CA_BUNDLE),
         (certificate, properties.get(CLIENT_KEY)) if certificate else None,
     )
+
+
+def hidden_values(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what must never be shown: secrets, those within a credential and headers as well."""
+    more = {
+        f"{key}.secret": value.partition(":")[2] or value
+        for key, value in properties.items()
+        if key == "credential" or key.lower() in _SECRET_HEADERS
+    }
+    return secrets_of((*properties.items(), *more.items()))
 
 
 def _headers(properties: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,102 @@
+"""Storage of a table: what the server gave for it, and how that is renewed."""
+
+import pickle
+import time
+
+import httpx
+import pytest
+
+from iceberg_spark.catalog.rest import vended_io
+from iceberg_spark.catalog.rest.credentials import credential_for, storage_properties
+from iceberg_spark.catalog.rest.vended_io import VendedIO
+from iceberg_spark.errors import ServiceUnavailableError, UnsupportedError
+from iceberg_spark.io.storage import open_storage
+from tests.unit.catalog.rest.fake_server import URI, FakeServer, error
+
+EXPIRES = "s3.session-token-expires-at-ms"
+CREDENTIALS = [
+    {"prefix": "s3://b", "config": {"s3.access-key-id": "whole"}},
+    {"prefix": "s3://b/t", "config": {"s3.access-key-id": "table"}},
+    {"prefix": "gs://b/t/long", "config": {"gcs.oauth2.token": "other"}},
+]
+
+
+def test_the_credential_with_the_longest_prefix_counts():
+    assert credential_for(CREDENTIALS, "s3://b/t/x") == {"s3.access-key-id": "table"}
+    assert credential_for(CREDENTIALS, "s3a://b/u") == {"s3.access-key-id": "whole"}
+    assert credential_for(CREDENTIALS, "s3://c") == {}
+    assert credential_for(None, "s3://c") == {}
+
+
+def test_a_tables_own_properties_lie_over_the_catalogs_and_its_credential_over_both():
+    catalog = {"s3.endpoint": "http://a", "s3.region": "r", "token": "secret", "uri": "http://x"}
+    answer = {
+        "config": {"s3.region": "table", "s3.access-key-id": "old", "token": "table"},
+        "storage-credentials": CREDENTIALS,
+    }
+    assert storage_properties(catalog, answer, "s3://b/t") == {
+        "s3.endpoint": "http://a",
+        "s3.region": "table",
+        "s3.access-key-id": "table",
+    }
+
+
+def test_a_server_that_wants_to_sign_itself_is_an_error_that_says_so():
+    config = {"s3.remote-signing-enabled": "true"}
+    with pytest.raises(UnsupportedError, match="vended-credentials"):
+        storage_properties({}, {"config": config}, "s3://b/t")
+    given = {"config": config, "storage-credentials": CREDENTIALS}
+    assert storage_properties({}, given, "s3://b/t")["s3.access-key-id"] == "table"
+
+
+def in_ms(seconds: float) -> str:
+    return str(int((time.time() + seconds) * 1000))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
+    """Gives credentials that are good for an hour."""
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
+    server = FakeServer()
+    node = {"prefix": "s3://b", "config": {"s3.access-key-id": "new", EXPIRES: in_ms(3600)}}
+    right = httpx.Response(200, json={"storage-credentials": [node]})
+    server.replies["GET v1/namespaces/db/tables/t/credentials"] = right
+    session = server.catalog()._session
+    monkeypatch.setattr(vended_io, "session_of", lambda *_: session)
+    return server
+
+
+def storage(expires_in_s: float) -> VendedIO:
+    io = open_storage({"s3.access-key-id": "old", EXPIRES: in_ms(expires_in_s), "a": "b"})
+    return VendedIO("c", {"uri": URI}, "db.t", "s3://b/t", io)
+
+
+def test_credentials_are_renewed_once_they_are_about_to_expire(server: FakeServer):
+    io = storage(0)
+    assert io.properties["s3.access-key-id"] == io.properties["s3.access-key-id"] == "new"
+    assert io.properties["a"] == "b"
+    assert len(server.asked()) == 1
+
+
+def test_credentials_that_are_good_are_used_as_they_are(server: FakeServer):
+    assert storage(3600).properties["s3.access-key-id"] == "old"
+    assert server.asked() == []
+
+
+def test_a_task_renews_them_itself(server: FakeServer):
+    in_task = pickle.loads(pickle.dumps(storage(0)))
+    assert in_task.properties["s3.access-key-id"] == "new"
+    assert "old" not in repr(in_task)
+
+
+def test_a_server_that_is_down_matters_only_once_they_have_expired(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+):
+    server.replies["GET v1/namespaces/db/tables/t/credentials"] = error(503, "Down")
+    io = storage(60)
+    now = time.time()
+    monkeypatch.setattr("iceberg_spark.catalog.rest.vended_io.time.time", lambda: now + 45)
+    assert io.properties["s3.access-key-id"] == "old"
+    monkeypatch.setattr("iceberg_spark.catalog.rest.vended_io.time.time", lambda: now + 75)
+    with pytest.raises(ServiceUnavailableError):
+        _ = io.properties
