@@ -13,13 +13,14 @@ from importlib.metadata import PackageNotFoundError, version
 from iceberg_spark.errors import no_pyspark
 
 _HOME = {
-    "api.catalog": ("TableCatalog", "load_catalog"),
+    "api.catalog": ("TableCatalog", "load_catalog", "transaction"),
     "api.enable": ("disable", "enable"),
     "api.load": ("create_table", "load_table"),
     "api.register": ("register",),
     "api.scan": ("TableScan",),
     "api.sql": ("explain", "sql"),
     "api.table": ("Table",),
+    "api.catalog_transaction": ("CatalogTransaction",),
     "api.transaction": ("TableTransaction",),
     "checkup.examine": ("doctor",),
     "expr.build": ("col",),
@@ -37,9 +38,9 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - by what a user needs first
-    "load_table", "create_table", "load_catalog", "enable", "disable", "sql", "explain", "register",
-    "doctor",
-    "Table", "TableScan", "TableTransaction", "TableCatalog", "col",
+    "load_table", "create_table", "load_catalog", "transaction", "enable", "disable", "sql",
+    "explain", "register", "doctor",
+    "Table", "TableScan", "TableTransaction", "TableCatalog", "CatalogTransaction", "col",
     "Schema", "NestedField", "BooleanType", "IntegerType", "LongType", "FloatType", "DoubleType",
     "DecimalType", "DateType", "TimeType", "TimestampType", "TimestamptzType", "StringType",
     "UUIDType", "FixedType", "BinaryType", "StructType", "ListType", "MapType",

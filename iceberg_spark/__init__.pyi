@@ -1,5 +1,7 @@
 from iceberg_spark.api.catalog import TableCatalog as TableCatalog
 from iceberg_spark.api.catalog import load_catalog as load_catalog
+from iceberg_spark.api.catalog import transaction as transaction
+from iceberg_spark.api.catalog_transaction import CatalogTransaction as CatalogTransaction
 from iceberg_spark.api.enable import disable as disable
 from iceberg_spark.api.enable import enable as enable
 from iceberg_spark.api.load import create_table as create_table

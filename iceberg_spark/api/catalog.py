@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from iceberg_spark.api.catalog_transaction import CatalogTransaction
 from iceberg_spark.api.new_table import create
 from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
@@ -58,6 +59,10 @@ class TableCatalog:
         """
         made = properties or {}
         return create(self._catalog, table_name(identifier), schema, partition_by, sort_order, made)
+
+    def transaction(self) -> CatalogTransaction:
+        """Return a transaction of several tables: `with cat.transaction() as tx: ...`."""
+        return CatalogTransaction(self._catalog)
 
     def table_exists(self, identifier: TableName) -> bool:
         """Return whether there is a table of that name."""
@@ -157,6 +162,15 @@ class TableCatalog:
         if found is None:
             raise UnsupportedError(f"Catalog '{self.name}' keeps no list of its tables")
         return found
+
+
+def transaction(catalog: TableCatalog | str) -> CatalogTransaction:
+    """Return a transaction of several tables of a catalog, given by itself or by its name.
+
+    `with ice.transaction("cat") as tx: tx.load_table("db.a").append(rows); ...` lands the changes
+    of all tables in one commit, or none. A catalog that can't raises UnsupportedError then.
+    """
+    return (load_catalog(catalog) if isinstance(catalog, str) else catalog).transaction()
 
 
 def _parts(namespace: TableName) -> Name:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import clean_up, commit, removed_unless_committed, stage
+from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.write_rows import RowSource, write_rows
@@ -30,6 +32,14 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPart:
+    """One table's changes as part of a larger commit, and the files that go when none lands."""
+
+    part: TablePart
+    files: tuple[str, ...]
 
 
 class StagedChanges:
@@ -149,24 +159,30 @@ class StagedChanges:
         Raises what `transaction.commit.commit` raises.
         """
         actions, files, io = tuple(self.actions), tuple(self._new_files), self.io
-        self._reset(self.base)
+        self.reset(self.base)
         if not actions:
             return
         with removed_unless_committed(io, files) as handover:
             loaded = commit(
                 self._catalog, self.base.identifier, actions, self.base, handover=handover
             )
-            self._reset(loaded)
+            self.reset(loaded)
             take(loaded)
+
+    def part(self) -> StagedPart:
+        """Return what a commit of several tables does to this one, and the new files of it."""
+        actions, files = tuple(self.actions), tuple(self._new_files)
+        return StagedPart(TablePart(self.base.identifier, actions, self.base, self.io), files)
 
     def discard(self) -> None:
         """Remove what was written; what the store keeps is left to orphan removal."""
         with suppress(StorageError):
             self.io.delete_many(self._new_files)
         clean_up(self.actions, self.io, None)
-        self._reset(self.base)
+        self.reset(self.base)
 
-    def _reset(self, base: LoadedTable) -> None:
+    def reset(self, base: LoadedTable) -> None:
+        """Begin anew on a version; what was collected is committed or gone."""
         self.base = base
         self.actions.clear()
         self._new_files.clear()

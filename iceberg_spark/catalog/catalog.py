@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.requirements import TableRequirement
@@ -50,6 +51,16 @@ class NewTable:
 
 Creation: TypeAlias = Callable[[str], tuple[TableUpdate, ...]]
 """The updates that create a table at a location."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What a commit asks of one table; `base` is what it was planned on, None creates it."""
+
+    identifier: str
+    requirements: tuple[TableRequirement, ...]
+    updates: tuple[TableUpdate, ...]
+    base: LoadedTable | None
 
 
 class Catalog(Protocol):
@@ -101,6 +112,13 @@ class Catalog(Protocol):
         CommitStateUnknownException (it may have landed). Any other IcebergError is a refusal too:
         nothing landed, and nothing that is under way still can. What is no IcebergError leaves
         it open.
+        """
+        ...
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
+        """Commit changes of several tables that are there, all or none, each as `commit` does.
+
+        Raises what `commit` raises, and UnsupportedError where a commit has one table only.
         """
         ...
 
@@ -159,3 +177,12 @@ class Namespaces(Protocol):
         Raises NoSuchNamespaceError.
         """
         ...
+
+
+def one_table_only(catalog: str, identifiers: Iterable[str]) -> UnsupportedError:
+    """Return the error of a catalog that can't change several tables in one commit."""
+    names = ", ".join(identifiers)
+    return UnsupportedError(
+        f"Catalog '{catalog}' can't change several tables ({names}) in one commit; catalogs of "
+        "type rest whose server has the endpoint, sql and memory can"
+    )

@@ -8,12 +8,19 @@ local disks, can still overwrite a version that appeared in between.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
-from iceberg_spark.catalog.catalog import Creation, LoadedTable, Namespaces, NewTable
+from iceberg_spark.catalog.catalog import (
+    Creation,
+    LoadedTable,
+    Namespaces,
+    NewTable,
+    TableChange,
+    one_table_only,
+)
 from iceberg_spark.catalog.folder_namespaces import FolderNamespaces
 from iceberg_spark.catalog.foreign_folder import foreign_folder
 from iceberg_spark.catalog.metadata_file import (
@@ -224,6 +231,10 @@ class FileSystemCatalog:
             )
         if not _is_same(found, base):
             raise _replaced(base)
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
+        """Refuse: each table has a folder of its own. Raises UnsupportedError."""
+        raise one_table_only(self._name, [change.identifier for change in changes])
 
     def _committable(self, table: str) -> FoundVersion:
         if is_metadata_file(table):

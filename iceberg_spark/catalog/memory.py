@@ -7,10 +7,10 @@ process.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.catalog.pointer_catalog import Move, PointerCatalog
 from iceberg_spark.io import location
 
 _tables: dict[tuple[str, str], str] = {}
@@ -45,11 +45,15 @@ class MemoryCatalog:
 
     def move(self, base: LoadedTable, made: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
+        return self.move_all((Move(base, made),))
+
+    def move_all(self, moves: Sequence[Move]) -> bool:
+        """Move pointers of several tables at once; False, and none moved, where one can't be."""
         with _swap:
-            is_there = self.find(made.identifier) == base.metadata_location
-            if is_there:
+            fit = all(self.find(made.identifier) == base.metadata_location for base, made in moves)
+            for made in [each.made for each in moves] if fit else ():
                 _tables[self._name, made.identifier] = made.metadata_location
-            return is_there
+            return fit
 
     def remove(self, identifier: str) -> bool:
         """Forget a table; False where there is none."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from tenacity import (
     Retrying,
@@ -20,7 +20,14 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from iceberg_spark.catalog.catalog import Creation, LoadedTable, Namespaces, NewTable
+from iceberg_spark.catalog.catalog import (
+    Creation,
+    LoadedTable,
+    Namespaces,
+    NewTable,
+    TableChange,
+    one_table_only,
+)
 from iceberg_spark.catalog.metadata_file import (
     codec_of,
     digest_of,
@@ -58,6 +65,13 @@ _TRIES = 4
 _LONGEST_PAUSE = 5.0  # seconds
 
 
+class Move(NamedTuple):
+    """A table's pointer is at `base` and shall be at `made`."""
+
+    base: LoadedTable
+    made: LoadedTable
+
+
 class Pointers(Protocol):
     """Where the newest metadata file of each table is.
 
@@ -76,6 +90,13 @@ class Pointers(Protocol):
         """Move a table's pointer; False where it isn't at `base`."""
         ...
 
+    def move_all(self, moves: Sequence[Move]) -> bool:
+        """Move the pointers of several tables at once; False, and none moved, where one can't be.
+
+        Raises UnsupportedError where pointers are moved one by one only.
+        """
+        ...
+
     def remove(self, identifier: str) -> bool:
         """Forget a table; False where there is none."""
         ...
@@ -83,6 +104,17 @@ class Pointers(Protocol):
     def default_location(self, identifier: str) -> str:
         """Return where a new table of that name goes."""
         ...
+
+
+class _New(NamedTuple):
+    """A table that is created has no pointer before."""
+
+    base: None
+    made: LoadedTable
+
+
+_Written: TypeAlias = Move | _New
+"""A table's new metadata file, and what it was made for."""
 
 
 class PointerCatalog:
@@ -178,34 +210,50 @@ class PointerCatalog:
         base: LoadedTable | None,
     ) -> LoadedTable:
         """Check requirements, apply updates, and move the pointer from `base` to a new file."""
+        asked = TableChange(identifier, tuple(requirements), tuple(updates), base)
         if base is None:
-            return self._create(identifier, tuple(requirements), tuple(updates))
+            return self._create(asked)
+        move = self._next(asked, base)
+        self._settle((move,), lambda: self._pointers.move(*move))
+        return move.made
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
+        """Move the pointers of several tables that are there at once, or none."""
+        bases = [change.base for change in changes if change.base is not None]
+        if len(bases) < len(changes):
+            raise one_table_only(self._name, [change.identifier for change in changes])
+        written: list[Move] = []
+        try:
+            for change, base in zip(changes, bases, strict=True):
+                written.append(self._next(change, base))
+        except BaseException:
+            for each in written:
+                self._forget(each.made)
+            raise
+        self._settle(written, lambda: self._pointers.move_all(written))
+        return [each.made for each in written]
+
+    def _next(self, change: TableChange, base: LoadedTable) -> Move:
+        """Write the metadata file that a change makes of its base, which is the newest still."""
+        identifier = change.identifier
         before = self._find(identifier)
         if before != base.metadata_location:
             raise self._overtaken(identifier, base, before)
-        check(base.metadata, requirements)
+        check(base.metadata, change.requirements)
         now_ms = max(int(time.time() * 1000), base.metadata.last_updated_ms)
-        metadata = with_log(apply(base.metadata, updates, now_ms=now_ms), base)
+        metadata = with_log(apply(base.metadata, change.updates, now_ms=now_ms), base)
         version = (number_of(location.name(before)) or 0) + 1
-        made = self._write(identifier, metadata, version)
-        self._settle(made, base, lambda: self._pointers.move(base, made))
-        with suppress(Exception):  # it has landed: no failure from here on is the commit's
-            delete_dropped(self._io, base, made)
-        return made
+        return Move(base, self._write(identifier, metadata, version))
 
-    def _create(
-        self,
-        identifier: str,
-        requirements: tuple[TableRequirement, ...],
-        updates: tuple[TableUpdate, ...],
-    ) -> LoadedTable:
+    def _create(self, asked: TableChange) -> LoadedTable:
+        identifier = asked.identifier
         if self._pointers.find(identifier) is not None:
             raise self._taken(identifier)
-        check(None, requirements)
-        metadata = apply(None, updates, now_ms=int(time.time() * 1000))
+        check(None, asked.requirements)
+        metadata = apply(None, asked.updates, now_ms=int(time.time() * 1000))
         check_place(metadata.location)
         made = self._write(identifier, metadata, 0)
-        self._settle(made, None, lambda: self._pointers.insert(made))
+        self._settle((_New(None, made),), lambda: self._pointers.insert(made))
         return made
 
     def _write(self, identifier: str, metadata: TableMetadata, version: int) -> LoadedTable:
@@ -216,12 +264,13 @@ class PointerCatalog:
         io = table_io(self._io, metadata, path)
         return LoadedTable(identifier, metadata, path, io, digest_of(data))
 
-    def _settle(self, made: LoadedTable, base: LoadedTable | None, ask: Callable[[], bool]) -> None:
-        """Move the pointer; where an answer is lost ask again, for only one move can be made.
+    def _settle(self, written: Sequence[_Written], ask: Callable[[], bool]) -> None:
+        """Move pointers; where an answer is lost ask again, for only one move can be made.
 
-        The file's name is this commit's alone. So a second move says no where the first was made
-        or another commit won, and the newest log tells which.
+        The files' names are this commit's alone. So a second move says no where the first was made
+        or another commit won, and the newest log tells which; that of one table tells for all.
         """
+        first = written[0].made
         pauses = wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE)
         asking = Retrying(
             retry=retry_if_exception_type(StorageError),
@@ -230,23 +279,48 @@ class PointerCatalog:
             reraise=True,
         )
         try:
-            landed = asking(ask) or (_asked_again(asking) and self._has_landed(made, base))
+            landed = asking(ask) or (_asked_again(asking) and self._have_landed(written))
         except IcebergError as error:
             if isinstance(error, StorageError) or _asked_again(asking):
-                raise unknown(made.metadata_location, error) from error
-            self._forget(made)
+                raise unknown(first.metadata_location, error) from error
+            self._forget_all(written)
             raise
-        if landed:
-            return
-        self._forget(made)
-        identifier = made.identifier
-        if base is None:
-            raise self._taken(identifier)
-        raise self._overtaken(identifier, base, self._find(identifier))
+        if not landed:
+            self._forget_all(written)
+            raise self._refused(written)
+        with suppress(Exception):  # it has landed: no failure from here on is the commit's
+            for base, made in written:
+                if base is not None:
+                    delete_dropped(self._io, base, made)
+
+    def _refused(self, written: Sequence[_Written]) -> IcebergError:
+        for base, made in written:
+            if base is None:
+                return self._taken(made.identifier)
+            now = self._find(made.identifier)
+            if now != base.metadata_location:
+                return self._overtaken(made.identifier, base, now)
+        names = ", ".join(made.identifier for _, made in written)
+        return CommitFailedException(f"{names} can't be changed at once now: try again")
+
+    def _forget_all(self, written: Sequence[_Written]) -> None:
+        for each in written:
+            self._forget(each.made)
 
     def _forget(self, made: LoadedTable) -> None:
         with suppress(IcebergError):  # left to orphan removal: nothing names it
             self._io.delete(made.metadata_location)
+
+    def _have_landed(self, written: Sequence[_Written]) -> bool:
+        """Tell from one table for all, which were moved at once. Raises StorageError: unclear."""
+        unclear: StorageError | None = None
+        for each in written:
+            try:
+                return self._has_landed(each.made, each.base)
+            except StorageError as error:
+                unclear = error
+        assert unclear is not None  # noqa: S101 (there is at least one table)
+        raise unclear
 
     def _has_landed(self, made: LoadedTable, base: LoadedTable | None) -> bool:
         """Tell from the newest metadata whether a move was made. Raises StorageError: unclear."""

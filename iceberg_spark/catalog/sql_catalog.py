@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Name
-from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.catalog.pointer_catalog import Move, PointerCatalog
 from iceberg_spark.catalog.sql_tables import TABLE_TYPE, SqlTables, property_rows, table_rows
 from iceberg_spark.catalog.sql_url import database_url, engine_of
 from iceberg_spark.errors import (
@@ -48,6 +49,10 @@ def split(identifier: str) -> tuple[str, str]:
     return namespace, name
 
 
+class _NotMoved(Exception):
+    """A pointer is not where a commit has it, so none is moved."""
+
+
 class SqlCatalog:
     """A row for each table says where its newest metadata file is."""
 
@@ -75,15 +80,30 @@ class SqlCatalog:
 
     def move(self, base: LoadedTable, made: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
-        before, after = base.metadata_location, made.metadata_location
-        with self._tables.transaction() as connection:
-            rows = table_rows()
-            moved = connection.execute(
-                sqlalchemy.update(rows)
-                .where(*self._of(made.identifier), rows.c.metadata_location == before)
-                .values(metadata_location=after, previous_metadata_location=before)
+        return self.move_all((Move(base, made),))
+
+    def move_all(self, moves: Sequence[Move]) -> bool:
+        """Move the pointers of several tables at once; False, and none moved, where one can't be.
+
+        In the order of names, so that two commits of the same tables never wait for each other.
+        """
+        with suppress(_NotMoved), self._tables.transaction() as connection:
+            for each in sorted(moves, key=lambda move: move.made.identifier):
+                if not self._moved(connection, each):
+                    raise _NotMoved  # takes the transaction back
+            return True
+        return False
+
+    def _moved(self, connection: Any, move: Move) -> bool:
+        rows, before = table_rows(), move.base.metadata_location
+        moved = connection.execute(
+            sqlalchemy.update(rows)
+            .where(*self._of(move.made.identifier), rows.c.metadata_location == before)
+            .values(
+                metadata_location=move.made.metadata_location, previous_metadata_location=before
             )
-            return bool(moved.rowcount == 1)
+        )
+        return bool(moved.rowcount == 1)
 
     def remove(self, identifier: str) -> bool:
         """Forget a table; False where there is none."""

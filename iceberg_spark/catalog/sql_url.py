@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
@@ -64,13 +65,28 @@ def _without_jdbc(uri: str) -> str:
     return text
 
 
+_MOST_DATABASES = 8
+_engines: OrderedDict[tuple[str, int], Any] = OrderedDict()
+_lock = threading.Lock()
+
+
 def engine_of(url: Any) -> Any:
-    """Return this process's SQLAlchemy engine for a database; it connects when it is used."""
-    return _engine(url.render_as_string(hide_password=False), os.getpid())
+    """Return this process's SQLAlchemy engine for a database; it connects when it is used.
+
+    Of eight databases at most; connections to the one that was used longest ago are closed then.
+    """
+    key = url.render_as_string(hide_password=False), os.getpid()  # none survives a fork
+    with _lock:
+        if key not in _engines:
+            _engines[key] = _engine(key[0])
+        _engines.move_to_end(key)
+        while len(_engines) > _MOST_DATABASES:
+            (_, process), unused = _engines.popitem(last=False)
+            unused.dispose(close=process == os.getpid())
+        return _engines[key]
 
 
-@lru_cache(maxsize=8)
-def _engine(url: str, process: int) -> Any:  # noqa: ARG001 (connections don't survive a fork)
+def _engine(url: str) -> Any:
     # No parameter is shown in an error. A connection may have died since it was used: ask first.
     settings: dict[str, Any] = {"hide_parameters": True, "pool_pre_ping": True}
     if url.startswith("sqlite"):

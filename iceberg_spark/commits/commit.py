@@ -26,8 +26,9 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable, TableChange
 from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -36,7 +37,6 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import (
     COMMIT_MAX_RETRY_WAIT_MS,
@@ -45,7 +45,6 @@ from iceberg_spark.spec.properties import (
     COMMIT_TOTAL_RETRY_TIME_MS,
     int_property,
 )
-from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,127 +127,124 @@ def commit(
     an interrupt once the catalog was asked.
     """
     steps = tuple(actions) if isinstance(actions, Sequence) else (actions,)
+    made = creation.updates if creation else ()
+    part = TablePart(identifier, steps, base, _storage(catalog, identifier, creation, base), made)
+    return commit_tables(catalog, (part,), handover=handover, sleep=sleep)[0]
+
+
+def commit_tables(
+    catalog: Catalog,
+    parts: Sequence[TablePart],
+    *,
+    handover: Handover | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[LoadedTable]:
+    """Make the changes of several tables in one commit, all or none; as `commit` does for one.
+
+    Returns the tables after it, in order. Raises UnsupportedError for a catalog that can't.
+    """
     state = Handover() if handover is None else handover
-    attempt = _Attempt(catalog, identifier, steps, creation, base, state)
+    attempt = _Attempt(catalog, tuple(parts), state)
     try:
         committed = attempt.run(sleep)
-        clean_up(steps, attempt.io, committed.metadata)
+        for part, table in zip(attempt.parts, committed, strict=True):
+            clean_up(part.actions, part.io, table.metadata)
         return committed  # noqa: TRY300 (an interrupt here comes after the commit, too)
     except CommitStateUnknownException:
         raise
     except BaseException as error:
         if state.may_have_landed:
             raise state.unknown(error) from error
-        clean_up(steps, attempt.io, None)
+        for part in attempt.parts:
+            clean_up(part.actions, part.io, None)
         raise
 
 
 class _Attempt:
-    """The state of a commit over its tries: the base and what was last handed to the catalog."""
+    """The state of a commit over its tries: the bases and what was last handed to the catalog."""
 
-    __slots__ = (
-        "actions", "base", "catalog", "creation", "handover", "identifier", "io", "updates",
-    )  # fmt: skip
+    __slots__ = ("catalog", "handover", "parts")
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        identifier: str,
-        actions: tuple[Action, ...],
-        creation: NewTable | None,
-        base: LoadedTable | None,
-        handover: Handover,
-    ) -> None:
+    def __init__(self, catalog: Catalog, parts: tuple[TablePart, ...], handover: Handover) -> None:
         self.catalog = catalog
-        self.identifier = identifier
-        self.actions = actions
-        self.creation = creation.updates if creation else ()
-        self.base = base
+        self.parts = parts
         self.handover = handover
-        self.updates: tuple[TableUpdate, ...] = ()
-        self.io = _storage(catalog, identifier, creation, base)
 
-    def run(self, sleep: Callable[[float], None]) -> LoadedTable:
-        if self.base is None:
+    def run(self, sleep: Callable[[float], None]) -> list[LoadedTable]:
+        first = self.parts[0].base
+        if first is None:
             return self._once()
-        policy = RetryPolicy.of(self.base.metadata.properties)
+        policy = RetryPolicy.of(first.metadata.properties)
         return policy.retrying(sleep)(self._again)
 
-    def _again(self) -> LoadedTable:
+    def _again(self) -> list[LoadedTable]:
         try:
             return self._once()
         except CommitFailedException:
-            self.base = self._reloaded(self.base)
-            if self._has_ours(self.base):
-                return self._landed(self.base)
+            tables = [self._reloaded(part) for part in self.parts]
+            if self._has_ours(tables):
+                return self._landed(tables)
+            for part, table in zip(self.parts, tables, strict=True):
+                part.base = table
             raise
 
-    def _reloaded(self, before: LoadedTable | None) -> LoadedTable:
+    def _reloaded(self, part: TablePart) -> LoadedTable:
         """Load the newest version. Raises ValidationException where it is of another table."""
-        found = self.catalog.load(self.identifier)
+        found, before = self.catalog.load(part.identifier), part.base
         if before is not None and found.metadata.table_uuid != before.metadata.table_uuid:
             raise ValidationException(
-                f"{self.identifier} is another table by now, it was dropped and created again "
+                f"{part.identifier} is another table by now, it was dropped and created again "
                 "(its uuid differs): load it to change it"
             )
         return found
 
-    def _once(self) -> LoadedTable:
-        base = self.base.metadata if self.base else None
-        self._prepare(base)
-        if self.base is not None and not self.updates:
-            return self.base
-        requirements = requirements_for(base, self.updates)
+    def _once(self) -> list[LoadedTable]:
+        for part in self.parts:
+            part.prepare()
+        changed = [part for part in self.parts if part.updates or part.base is None]
+        if not changed:
+            return [part.base for part in self.parts if part.base is not None]
+        changes = [part.change() for part in changed]
         self.handover.may_have_landed = True
         try:
-            committed = self.catalog.commit(self.identifier, requirements, self.updates, self.base)
+            committed = self._committed(changes)
         except CommitStateUnknownException:
             found = self._look()
             if found is None:
                 raise
-            committed = found
+            return self._landed(found)
         except IcebergError:  # a refusal: nothing landed, nor will it
             self.handover.may_have_landed = False
             raise
-        return self._landed(committed)
+        self._landed(committed)
+        for part, table in zip(changed, committed, strict=True):
+            part.base = table
+        return [part.base for part in self.parts if part.base is not None]
 
-    def _landed(self, table: LoadedTable) -> LoadedTable:
+    def _committed(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
+        if len(changes) > 1:
+            return self.catalog.commit_tables(changes)
+        one = changes[0]
+        return [self.catalog.commit(one.identifier, one.requirements, one.updates, one.base)]
+
+    def _landed(self, tables: list[LoadedTable]) -> list[LoadedTable]:
         self.handover.may_have_landed = self.handover.landed = True
-        return table
+        return tables
 
-    def _prepare(self, base: TableMetadata | None) -> None:
-        """Fold the actions over the base."""
-        now_ms = max(int(time.time() * 1000), base.last_updated_ms if base else 0)
-        updates = self.creation if base is None else ()
-        metadata = apply(base, updates, now_ms=now_ms) if base is None else base
-        start = metadata
-        if base is not None:
-            for action in self.actions:
-                action.validate(base, self.io)
-        for action in self.actions:
-            prepared = action.prepare(metadata, self.io).updates
-            metadata = apply(metadata, prepared, now_ms=now_ms)
-            updates = (*updates, *prepared)
-        self.updates = () if metadata is start and base is not None else updates
+    def _newest(self) -> list[LoadedTable]:
+        return [self.catalog.load(part.identifier) for part in self.parts]
 
-    def _look(self) -> LoadedTable | None:
-        """Return the table if it is known to have this commit, None if that can't be told."""
+    def _look(self) -> list[LoadedTable] | None:
+        """Return the tables if they are known to have this commit, None if that can't be told."""
         try:
-            table = self.catalog.load(self.identifier)
+            tables = self._newest()
         except IcebergError:
             return None
-        return table if self._has_ours(table) else None
+        return tables if self._has_ours(tables) else None
 
-    def _has_ours(self, table: LoadedTable) -> bool:
-        """Return whether a table has this commit's snapshots, or was created by it."""
-        made = [update.uuid for update in self.updates if isinstance(update, AssignUuid)]
-        ids = [one.snapshot.snapshot_id for one in self.updates if isinstance(one, AddSnapshot)]
-        if not made and not ids:
-            return False
-        there = table.metadata.snapshots
-        return all(one == table.metadata.table_uuid for one in made) and all(
-            one in there for one in ids
-        )
+    def _has_ours(self, tables: Sequence[LoadedTable]) -> bool:
+        """Return whether the commit landed: one table tells for all, which land together."""
+        return any(part.is_in(table) for part, table in zip(self.parts, tables, strict=True))
 
 
 def _storage(
@@ -286,15 +282,16 @@ class removed_unless_committed:  # noqa: N801 (read as a sentence: `with removed
     """Remove new data or delete files if the `with` block fails, unless the commit may have landed.
 
     Gives the `Handover` to pass to `commit`: from then on files go only after a refusal, whatever
-    is raised, and an interrupt is raised as CommitStateUnknownException.
+    is raised, and an interrupt is raised as CommitStateUnknownException. Blocks for several
+    tables of one commit share a `handover`.
     """
 
     __slots__ = ("_handover", "_io", "_paths")
 
-    def __init__(self, io: FileIO, paths: Iterable[str]) -> None:
+    def __init__(self, io: FileIO, paths: Iterable[str], handover: Handover | None = None) -> None:
         self._io = io
         self._paths = tuple(paths)
-        self._handover = Handover()
+        self._handover = Handover() if handover is None else handover
 
     def __enter__(self) -> Handover:
         return self._handover

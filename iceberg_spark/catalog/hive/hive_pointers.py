@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_random_exponential
 
-from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
 from iceberg_spark.catalog.hive.hive_table import (
     METADATA_LOCATION,
     describe,
@@ -17,6 +17,7 @@ from iceberg_spark.catalog.hive.hive_table import (
 )
 from iceberg_spark.catalog.hive.lock import HeldLock, LockTimes, locked
 from iceberg_spark.catalog.hive.metastore import Metastore, Session, hive, said, thrift
+from iceberg_spark.catalog.pointer_catalog import Move
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
@@ -102,6 +103,10 @@ class HiveCatalog:
             if held is not None:
                 held.check()
             return moved
+
+    def move_all(self, moves: Sequence[Move]) -> bool:
+        """Refuse: a metastore changes one table at a time. Raises UnsupportedError."""
+        raise one_table_only(self._name, [move.made.identifier for move in moves])
 
     def _alter(self, session: Session, at: tuple[str, str], table: Any, before: str) -> bool:
         """Replace Hive's table; metastores that can (2.3.10, 4.0) see that it is at `before`.

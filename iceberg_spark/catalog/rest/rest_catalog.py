@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from iceberg_spark.catalog.catalog import Creation, LoadedTable, Namespaces, NewTable
+from iceberg_spark.catalog.catalog import (
+    Creation,
+    LoadedTable,
+    Namespaces,
+    NewTable,
+    TableChange,
+    one_table_only,
+)
 from iceberg_spark.catalog.rest.answers import NEW_TABLE, TABLE, Answer
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.commit import TableCommit
@@ -149,6 +156,10 @@ class RestCatalog:
         until = known.until if known else None
         tables.known.keep(table, made.tag if base and until else None, until)
         return table
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
+        """Have the server change several tables at once. Raises UnsupportedError."""
+        raise one_table_only(self._name, [change.identifier for change in changes])
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Have the server drop a table, with `purge` its files as well. Raises NoSuchTableError."""

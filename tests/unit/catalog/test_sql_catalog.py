@@ -5,12 +5,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 
 from iceberg_spark.catalog.catalog import Namespaces
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.catalog.registry import load_catalog, resolve
 from iceberg_spark.catalog.sql_catalog import sql_catalog
-from iceberg_spark.catalog.sql_url import database_url
+from iceberg_spark.catalog.sql_url import database_url, engine_of
 from iceberg_spark.errors import (
     InvalidInputError,
     NamespaceAlreadyExistsError,
@@ -272,3 +273,19 @@ def test_local_needs_no_configuration(tmp_path: Path, monkeypatch: pytest.Monkey
     create(catalog, identifier)  # type: ignore[arg-type]
     found, _ = resolve("local.db.t")
     assert found.load("db.t").metadata.location == f"{tmp_path}/iceberg_spark/warehouse/db/t"
+
+
+def test_connections_to_databases_beyond_the_bound_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[bool] = []
+    monkeypatch.setattr(sqlalchemy.Engine, "dispose", lambda _, close: closed.append(close))
+    urls = [sqlalchemy.make_url(f"sqlite:///{tmp_path}/{number}.db") for number in range(9)]
+    first = engine_of(urls[0])
+    assert engine_of(urls[0]) is first
+    closed.clear()
+    for url in urls[1:]:
+        engine_of(url)
+    assert closed
+    assert all(closed)
+    assert engine_of(urls[0]) is not first

@@ -1,0 +1,108 @@
+"""Changes of several tables of a catalog in one commit: all of them land, or none."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from iceberg_spark.api.staged_changes import StagedPart
+from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.table_name import TableName, table_name
+from iceberg_spark.commits.commit import Handover, commit_tables, removed_unless_committed
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spec.printable import printable
+
+
+class TablePartTransaction(TableTransaction):
+    """One table's changes as part of a transaction of its catalog, which lands them."""
+
+    __slots__ = ()
+
+    def __init__(self, catalog: Catalog, base: LoadedTable) -> None:
+        super().__init__(catalog, base, lambda _: None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the changes to the catalog's transaction."""
+
+    def commit_transaction(self) -> None:
+        """Refuse: changes of several tables land together. Raises InvalidInputError."""
+        raise InvalidInputError(
+            "This table is part of a transaction of its catalog: the end of that one's with-block, "
+            "or its commit_transaction(), lands the changes of all tables"
+        )
+
+    def staged_part(self) -> StagedPart:
+        """Return the changes, for the commit of all."""
+        return self._staged.part()
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._staged.discard()
+
+
+class CatalogTransaction:
+    """Collects changes of tables; the end of its with-block lands them at once.
+
+    Each table stays at the version that it was loaded at first, and sees its own changes. Data
+    files are written when a change is added and are removed again when nothing lands.
+    """
+
+    __slots__ = ("_catalog", "_tables")
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._tables: dict[str, TablePartTransaction] = {}
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._tables) or "no table yet"
+        return printable(f"Transaction of catalog {self._catalog.name}: {names}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.commit_transaction()
+        else:
+            self._discard()
+
+    def load_table(self, identifier: TableName) -> TablePartTransaction:
+        """Return a table to be changed; the same one for the same name. Raises NoSuchTableError."""
+        name = table_name(identifier)
+        if name not in self._tables:
+            self._tables[name] = TablePartTransaction(self._catalog, self._catalog.load(name))
+        return self._tables[name]
+
+    def commit_transaction(self) -> None:
+        """Commit the changes of all tables; without any nothing happens.
+
+        Raises UnsupportedError where the catalog has no such commit, CommitFailedException,
+        ValidationException (what was written is removed then) or CommitStateUnknownException
+        (nothing is removed).
+        """
+        staged = [table.staged_part() for table in self._tables.values()]
+        self._tables.clear()
+        handover = Handover()
+        with ExitStack() as files:
+            for each in staged:
+                files.enter_context(removed_unless_committed(each.part.io, each.files, handover))
+            changed = [each.part for each in staged if each.part.actions]
+            if changed:
+                commit_tables(self._catalog, changed, handover=handover)
+
+    def _discard(self) -> None:
+        for table in self._tables.values():
+            table.discard()
+        self._tables.clear()

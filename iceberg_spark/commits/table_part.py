@@ -1,0 +1,61 @@
+"""What a commit does to one table: its actions, folded over the newest metadata at each try."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from iceberg_spark.catalog.catalog import LoadedTable, TableChange
+from iceberg_spark.commits.action import Action
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.derive_requirements import requirements_for
+from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
+
+
+@dataclass(slots=True)
+class TablePart:
+    """One table of a commit: the base of the newest try, and the updates made for it.
+
+    `base` is None for a table that the updates `creation` make, together with the actions.
+    """
+
+    identifier: str
+    actions: tuple[Action, ...]
+    base: LoadedTable | None
+    io: FileIO
+    creation: tuple[TableUpdate, ...] = ()
+    updates: tuple[TableUpdate, ...] = ()
+
+    def prepare(self) -> None:
+        """Fold the actions over the base; without any change there are no updates."""
+        base = self.base.metadata if self.base else None
+        now_ms = max(int(time.time() * 1000), base.last_updated_ms if base else 0)
+        updates = self.creation if base is None else ()
+        metadata = apply(base, updates, now_ms=now_ms) if base is None else base
+        start = metadata
+        if base is not None:
+            for action in self.actions:
+                action.validate(base, self.io)
+        for action in self.actions:
+            prepared = action.prepare(metadata, self.io).updates
+            metadata = apply(metadata, prepared, now_ms=now_ms)
+            updates = (*updates, *prepared)
+        self.updates = () if metadata is start and base is not None else updates
+
+    def change(self) -> TableChange:
+        """Return what is asked of the catalog."""
+        base = self.base.metadata if self.base else None
+        requirements = tuple(requirements_for(base, self.updates))
+        return TableChange(self.identifier, requirements, self.updates, self.base)
+
+    def is_in(self, table: LoadedTable) -> bool:
+        """Return whether a table has this part's snapshots, or was created by it."""
+        made = [update.uuid for update in self.updates if isinstance(update, AssignUuid)]
+        ids = [one.snapshot.snapshot_id for one in self.updates if isinstance(one, AddSnapshot)]
+        if not made and not ids:
+            return False
+        there = table.metadata.snapshots
+        return all(one == table.metadata.table_uuid for one in made) and all(
+            one in there for one in ids
+        )
