@@ -1,5 +1,6 @@
 """Processes that are killed while they change one table leave it as its history says."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,19 +10,29 @@ import iceberg_spark as ice
 from benchmarks.stress import make_table, stress
 from benchmarks.stress_history import check_history, table_rows
 from benchmarks.stress_log import BEGAN, CONFLICT, DONE, Change, Told
+from tests.servers.s3_servers import versitygw_server
+
+
+@pytest.fixture
+def bucket() -> Iterator[dict[str, str]]:
+    """The properties of a real S3 with the bucket `bucket`."""
+    with versitygw_server() as server:
+        yield server.properties
 
 HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "sqlite", "postgres", HIVE])
+@pytest.mark.parametrize("kind", ["folder", "bucket", "sqlite", "postgres", HIVE])
 def test_killed_processes_leave_what_the_history_says(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     name, properties = str(tmp_path / "t"), {}
-    if kind != "folder":
+    if kind == "bucket":
+        name, properties = "s3://bucket/t", request.getfixturevalue("bucket")
+    elif kind != "folder":
         properties = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "wh")}
         if kind == "postgres":
             properties["uri"] = request.getfixturevalue("postgres").uri
