@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from iceberg_spark.engines.at_hand import (
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest
+from iceberg_spark.read.read_ahead import read_ahead
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.manifest_counts import count_by_manifest_list
@@ -105,7 +107,12 @@ class TableScan(ScanRequest):
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as one Arrow table; all of them are held in memory."""
-        return self.to_arrow_batch_reader().read_all()
+        if self.limit is not None:
+            return self.to_arrow_batch_reader().read_all()
+        context = self._context()
+        tasks = plan(self.loaded.metadata, self.io, context)
+        batches = read_ahead(tasks, partial(read_task, context, self.io))
+        return pa.Table.from_batches(batches, to_arrow(context.read_schema))
 
     def to_pandas(self) -> Any:
         """Return the rows as a `pandas.DataFrame`; all of them are held in memory."""
