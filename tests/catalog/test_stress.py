@@ -19,6 +19,7 @@ def bucket() -> Iterator[dict[str, str]]:
     with versitygw_server() as server:
         yield server.properties
 
+
 HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
 
 
