@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.servers.hive_metastore import HiveMetastore, hive_metastore
+from tests.servers.moto import Moto, moto_server
 from tests.servers.postgres import Postgres, postgres_server
 from tests.servers.rest_server import RestServer, rest_server
 
@@ -44,4 +45,11 @@ def postgres() -> Iterator[Postgres]:
 def hive() -> Iterator[HiveMetastore]:
     """One Hive metastore for all tests of a process; each test makes databases of its own."""
     with hive_metastore() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def amazon() -> Iterator[Moto]:
+    """One moto for all tests of a process; each test makes databases of its own."""
+    with moto_server() as server:
         yield server

@@ -5,6 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 
+from iceberg_spark.catalog.by_pyiceberg.amazons_catalogs import (
+    dynamodb_catalog,
+    glue_catalog,
+    no_bigquery_catalog,
+)
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
@@ -32,14 +37,19 @@ _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "sql": sql_catalog,
     "jdbc": sql_catalog,
     "hive": hive_catalog,
+    "glue": glue_catalog,
+    "dynamodb": dynamodb_catalog,
+    "bigquery": no_bigquery_catalog,
 }
-_LATER = ("glue", "dynamodb", "bigquery", "in-memory")
+_LATER = ("in-memory",)
 _JAVAS = {
     "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
     "org.apache.iceberg.rest.RESTCatalog": "rest",
     "org.apache.iceberg.hive.HiveCatalog": "hive",
     "org.apache.iceberg.aws.glue.GlueCatalog": "glue",
+    "org.apache.iceberg.aws.dynamodb.DynamoDbCatalog": "dynamodb",
+    "org.apache.iceberg.gcp.bigquery.BigQueryMetastoreCatalog": "bigquery",
 }
 """Java's classes as `catalog-impl` names them."""
 
@@ -53,9 +63,10 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
-    `sql` (or `jdbc`: a database at `uri`), `hive` (a metastore at `uri`) or `memory`. `local`
-    needs no configuration: SQLite and a warehouse in the user's data folder. Raises
-    InvalidInputError for an unknown type, UnsupportedError for PyIceberg's other ones.
+    `sql` (or `jdbc`: a database at `uri`), `hive` (a metastore at `uri`), `glue`, `dynamodb`
+    or `memory`. `local` needs no configuration: SQLite and a warehouse in the user's data
+    folder. Raises InvalidInputError for an unknown type, UnsupportedError for PyIceberg's other
+    ones.
     """
     called = name or DEFAULT_CATALOG
     given = property_texts(properties)

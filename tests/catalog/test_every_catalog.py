@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from iceberg_spark.catalog.by_pyiceberg.amazons_catalogs import dynamodb_catalog, glue_catalog
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.hive.hive_catalog import hive_catalog
@@ -32,7 +33,11 @@ SCHEMA = Schema(NestedField(1, "id", LongType()))
 
 REST = pytest.param("rest", marks=pytest.mark.xdist_group("rest"))
 HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
-KINDS = ["local", "file-uri", "memory-store", "memory-catalog", "sqlite", "postgres", REST, HIVE]
+AMAZONS = [
+    pytest.param(kind, marks=pytest.mark.xdist_group("amazon")) for kind in ("glue", "dynamodb")
+]
+STORES = ["local", "file-uri", "memory-store"]
+KINDS = [*STORES, "memory-catalog", "sqlite", "postgres", REST, HIVE, *AMAZONS]
 
 
 @pytest.fixture(params=KINDS)
@@ -53,14 +58,23 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]
         case "rest":
             yield on_server(request.getfixturevalue("rest").uri)
         case "hive":
-            made = hive_catalog("c", request.getfixturevalue("hive").properties(tmp_path))
-            made.namespaces.create(("db",), {})
-            yield made
-            for _, name in made.namespaces.list_tables(("db",)):
-                made.drop_table(f"db.{name}")
-            made.namespaces.drop(("db",))
+            properties = request.getfixturevalue("hive").properties(tmp_path)
+            yield from with_database(hive_catalog("c", properties))
+        case "glue" | "dynamodb":
+            properties = request.getfixturevalue("amazon").properties(request.param, tmp_path)
+            made = {"glue": glue_catalog, "dynamodb": dynamodb_catalog}[request.param]
+            yield from with_database(made("c", properties))
         case _:
             yield memory_catalog(unique, {"warehouse": f"file://{tmp_path}"})
+
+
+def with_database(made: Catalog) -> Iterator[Catalog]:
+    """Its database `db` is this test's alone: such a service is one catalog for all."""
+    made.namespaces.create(("db",), {})
+    yield made
+    for _, name in made.namespaces.list_tables(("db",)):
+        made.drop_table(f"db.{name}")
+    made.namespaces.drop(("db",))
 
 
 def in_database(name: str, uri: str, warehouse: Path) -> Catalog:

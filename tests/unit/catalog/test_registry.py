@@ -46,9 +46,9 @@ def test_a_server_is_a_rest_catalog_that_nothing_is_asked_of_yet(properties: dic
     assert repr(load_catalog("c", **properties)) == "RestCatalog(c)"
 
 
-@pytest.mark.parametrize("properties", [{"type": "glue"}, {"type": "in-memory"}])
+@pytest.mark.parametrize("properties", [{"type": "bigquery"}, {"type": "in-memory"}])
 def test_catalogs_that_are_not_there_yet_are_named(properties: dict[str, str]):
-    with pytest.raises(UnsupportedError, match="not supported yet"):
+    with pytest.raises(UnsupportedError, match=f"has type {properties['type']}"):
         load_catalog("c", **properties)
 
 

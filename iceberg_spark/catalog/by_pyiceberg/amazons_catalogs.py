@@ -1,0 +1,80 @@
+"""Catalogs in AWS Glue and DynamoDB, and why there is none in BigQuery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from iceberg_spark.catalog.by_pyiceberg.dynamodb_pointers import DynamoDbCatalog
+from iceberg_spark.catalog.by_pyiceberg.glue_pointers import GlueCatalog
+from iceberg_spark.catalog.by_pyiceberg.namespaces import TheirNamespaces, Theirs
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.io.storage import open_storage
+from iceberg_spark.lazy import LazyModule
+
+glue = LazyModule("pyiceberg.catalog.glue")
+dynamodb = LazyModule("pyiceberg.catalog.dynamodb")
+boto3 = LazyModule("boto3")
+
+_ENDPOINT = "dynamodb.endpoint"
+
+
+def glue_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
+    """Return a catalog in AWS Glue, by PyIceberg's properties; nothing is connected to yet."""
+    given = dict(properties)
+    theirs = Theirs(name, lambda: _with_client(glue, "GlueCatalog")(name, **given))
+    return _catalog(name, given, theirs, GlueCatalog(theirs, given), glue_catalog)
+
+
+def dynamodb_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
+    """Return a catalog in DynamoDB, by PyIceberg's properties; nothing is connected to yet."""
+    given = dict(properties)
+
+    def make() -> Any:
+        kind = _with_client(dynamodb, "DynamoDbCatalog")
+        if _ENDPOINT not in given:
+            return kind(name, **given)
+        session = boto3.Session(
+            region_name=_first(given, "region"),
+            aws_access_key_id=_first(given, "access-key-id"),
+            aws_secret_access_key=_first(given, "secret-access-key"),
+            aws_session_token=_first(given, "session-token"),
+        )
+        return kind(name, session.client("dynamodb", endpoint_url=given[_ENDPOINT]), **given)
+
+    theirs = Theirs(name, make)
+    return _catalog(name, given, theirs, DynamoDbCatalog(theirs, given), dynamodb_catalog)
+
+
+def _first(properties: Mapping[str, str], key: str) -> str | None:
+    return properties.get(f"dynamodb.{key}") or properties.get(f"client.{key}")
+
+
+def no_bigquery_catalog(name: str, properties: Mapping[str, str]) -> NoReturn:  # noqa: ARG001
+    """Raise UnsupportedError: PyIceberg's catalog there has no commit that could be built upon."""
+    raise UnsupportedError(
+        f"Catalog '{name}' has type bigquery: PyIceberg can't commit to it, so neither can we. Its "
+        "tables are reached through BigLake's Iceberg REST catalog (type rest)"
+    )
+
+
+def _catalog(
+    name: str,
+    properties: dict[str, str],
+    theirs: Theirs,
+    pointers: GlueCatalog | DynamoDbCatalog,
+    made_by: Callable[[str, dict[str, str]], PointerCatalog],
+) -> PointerCatalog:
+    namespaces = TheirNamespaces(theirs, pointers, open_storage(properties))
+    return PointerCatalog(name, properties, pointers, namespaces, made_by)
+
+
+def _with_client(module: LazyModule, kind: str) -> Any:
+    try:
+        return getattr(module, kind)
+    except ImportError as error:
+        raise UnsupportedError(
+            f"Catalogs of Amazon's services need PyIceberg and boto3 ({error}): "
+            "pip install 'iceberg-spark[pyiceberg]'"
+        ) from error

@@ -1,0 +1,183 @@
+"""Pointers to tables in DynamoDB, moved by the version of their item (Java: DynamoDbCatalog)."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours, botocore, code_of, is_final
+from iceberg_spark.catalog.by_pyiceberg.namespaces import (
+    WAREHOUSE,
+    Theirs,
+    default_location,
+    split,
+)
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.pointer_catalog import Move
+from iceberg_spark.errors import NoSuchTableError, TableAlreadyExistsError
+
+_PLACE, _FORMER = "p.metadata_location", "p.previous_metadata_location"
+_TABLE_TYPE, _ICEBERG = "p.table_type", "ICEBERG"
+_VERSION = "v"
+_NEW, _SAME = f"attribute_not_exists({_VERSION})", f"{_VERSION} = :v"
+_OTHERWISE = {"ConditionalCheckFailedException", "TransactionConflictException"}
+_NEITHER = "TransactionCanceledException"
+
+
+class DynamoDbCatalog:
+    """An item for each table says where its newest metadata file is."""
+
+    __slots__ = ("_theirs", "_warehouse")
+
+    def __init__(self, theirs: Theirs, properties: dict[str, str]) -> None:
+        self._theirs = theirs
+        self._warehouse = properties.get(WAREHOUSE)
+
+    @property
+    def _table(self) -> str:
+        name: str = self._theirs.catalog.dynamodb_table_name
+        return name
+
+    @property
+    def _items(self) -> Any:
+        return self._theirs.catalog.dynamodb
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a table's newest metadata file is; None: there is no such table."""
+        return _pointer(self._item(identifier))
+
+    def _item(self, identifier: str) -> dict[str, Any] | None:
+        with as_ours():
+            answer = self._items.get_item(
+                TableName=self._table, ConsistentRead=True, Key=_key(identifier)
+            )
+        item: dict[str, Any] | None = answer.get("Item")
+        return item
+
+    def insert(self, made: LoadedTable) -> bool:
+        """Add a table; False where the name is taken."""
+        if self._item(made.identifier) is not None:
+            return False
+        item = {
+            **_key(made.identifier),
+            **_stamped(created=True),
+            _TABLE_TYPE: {"S": _ICEBERG},
+            _PLACE: {"S": made.metadata_location},
+            _FORMER: {"S": ""},
+        }
+        return self._put(item, _NEW, {})
+
+    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+        """Move a table's pointer; False where it isn't at `base`."""
+        changed = self._changed(Move(base, made))
+        if changed is None:
+            return False
+        return self._put(changed["Item"], _SAME, changed["ExpressionAttributeValues"])
+
+    def move_all(self, moves: Sequence[Move]) -> bool:
+        """Move pointers of several tables in one transaction; False, and none, where one can't be.
+
+        Raises UnsupportedError for more tables than a transaction may have (100).
+        """
+        puts = [changed for changed in map(self._changed, moves) if changed is not None]
+        if len(puts) < len(moves):
+            return False
+        with as_ours():
+            try:
+                self._items.transact_write_items(TransactItems=[{"Put": put} for put in puts])
+            except botocore.ClientError as error:
+                if code_of(error) == _NEITHER and is_final(error):
+                    return False
+                raise
+        return True
+
+    def _changed(self, move: Move) -> dict[str, Any] | None:
+        """Return the put that moves a pointer; None where it isn't at the move's base."""
+        base, made = move
+        item = self._item(made.identifier)
+        if item is None or _pointer(item) != base.metadata_location:
+            return None
+        pointer = {
+            _PLACE: {"S": made.metadata_location},
+            _FORMER: {"S": base.metadata_location},
+        }
+        return {
+            "TableName": self._table,
+            "Item": item | _stamped() | pointer,
+            "ConditionExpression": _SAME,
+            "ExpressionAttributeValues": {":v": item[_VERSION]},
+        }
+
+    def _put(self, item: dict[str, Any], condition: str, values: dict[str, Any]) -> bool:
+        given = {"ExpressionAttributeValues": values} if values else {}
+        with as_ours():
+            try:
+                self._items.put_item(
+                    TableName=self._table, Item=item, ConditionExpression=condition, **given
+                )
+            except botocore.ClientError as error:
+                if code_of(error) in _OTHERWISE and is_final(error):
+                    return False
+                raise
+        return True
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a table; False where there is none."""
+        if _pointer(self._item(identifier)) is None:
+            return False
+        with as_ours():
+            self._items.delete_item(TableName=self._table, Key=_key(identifier))
+        return True
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name, both items at once.
+
+        Raises NoSuchTableError, TableAlreadyExistsError (or it was changed meanwhile).
+        """
+        item = self._item(identifier)
+        if item is None or _pointer(item) is None:
+            raise NoSuchTableError(f"No table {identifier} in catalog '{self._theirs.name}'")
+        renamed = {**item, **_key(new_identifier), **_stamped()}
+        put = {"TableName": self._table, "Item": renamed, "ConditionExpression": _NEW}
+        gone = {
+            "TableName": self._table,
+            "Key": _key(identifier),
+            "ConditionExpression": _SAME,
+            "ExpressionAttributeValues": {":v": item[_VERSION]},
+        }
+        with as_ours():
+            try:
+                self._items.transact_write_items(TransactItems=[{"Put": put}, {"Delete": gone}])
+            except botocore.ClientError as error:
+                if code_of(error) == _NEITHER:
+                    if self.find(new_identifier) == _pointer(item):
+                        return  # the request was sent again after it had been carried out
+                    raise TableAlreadyExistsError(
+                        f"{new_identifier} is in catalog '{self._theirs.name}' already, or "
+                        f"{identifier} was changed while it was renamed"
+                    ) from error
+                raise
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new table of that name goes."""
+        return default_location(self._theirs, identifier, self._warehouse)
+
+
+def _key(identifier: str) -> dict[str, Any]:
+    namespace, _ = split(identifier)
+    return {"identifier": {"S": identifier}, "namespace": {"S": namespace}}
+
+
+def _stamped(*, created: bool = False) -> dict[str, Any]:
+    now = {"N": str(int(time.time() * 1000))}
+    stamps = {_VERSION: {"S": str(uuid.uuid4())}, "updated_at": now}
+    return {**stamps, "created_at": now} if created else stamps
+
+
+def _pointer(item: dict[str, Any] | None) -> str | None:
+    if item is None or item.get(_TABLE_TYPE, {}).get("S", "").upper() != _ICEBERG:
+        return None
+    found: str | None = item.get(_PLACE, {}).get("S")
+    return found

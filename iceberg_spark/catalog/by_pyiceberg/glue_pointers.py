@@ -1,0 +1,197 @@
+"""Pointers to tables in AWS Glue, moved by the version of Glue's table (Java: GlueCatalog)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours, botocore, code_of, is_final
+from iceberg_spark.catalog.by_pyiceberg.namespaces import (
+    WAREHOUSE,
+    Theirs,
+    default_location,
+    split,
+)
+from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
+from iceberg_spark.catalog.hive.hive_types import hive_type
+from iceberg_spark.catalog.pointer_catalog import Move
+from iceberg_spark.errors import (
+    CommitFailedException,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.types import NestedField
+
+_PLACE, _FORMER = "metadata_location", "previous_metadata_location"
+_TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
+_MISSING, _TAKEN = "EntityNotFoundException", "AlreadyExistsException"
+_CHANGED = "ConcurrentModificationException"
+_INPUT = (
+    "Name",
+    "Description",
+    "Owner",
+    "Retention",
+    "StorageDescriptor",
+    "PartitionKeys",
+    "TableType",
+    "Parameters",
+)
+"""What of a table of Glue can be given to it."""
+
+
+class GlueCatalog:
+    """Glue's table says where the newest metadata file of an Iceberg table is."""
+
+    __slots__ = ("_skip_archive", "_theirs", "_warehouse")
+
+    def __init__(self, theirs: Theirs, properties: dict[str, str]) -> None:
+        self._theirs = theirs
+        self._warehouse = properties.get(WAREHOUSE)
+        self._skip_archive = properties.get("glue.skip-archive", "true").lower() == "true"
+
+    @property
+    def _glue(self) -> Any:
+        return self._theirs.catalog.glue
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a table's newest metadata file is; None: there is no such table."""
+        return _pointer(self._table(identifier))
+
+    def _table(self, identifier: str) -> dict[str, Any] | None:
+        database, name = split(identifier)
+        with as_ours():
+            try:
+                found: dict[str, Any] = self._glue.get_table(DatabaseName=database, Name=name)
+            except botocore.ClientError as error:
+                if code_of(error) == _MISSING:
+                    return None
+                raise
+        table: dict[str, Any] = found["Table"]
+        return table
+
+    def insert(self, made: LoadedTable) -> bool:
+        """Add a table; False where the name is taken."""
+        if self._table(made.identifier) is not None:
+            return False
+        database, name = split(made.identifier)
+        table = {"Name": name, **_described(made, {})}
+        with as_ours():
+            return self._created(database, table)
+
+    def _created(self, database: str, table: dict[str, Any]) -> bool:
+        try:
+            self._glue.create_table(DatabaseName=database, TableInput=table)
+        except botocore.ClientError as error:
+            if code_of(error) == _TAKEN and is_final(error):
+                return False
+            raise
+        return True
+
+    def move(self, base: LoadedTable, made: LoadedTable) -> bool:
+        """Move a table's pointer; False where it isn't at `base`."""
+        table = self._table(made.identifier)
+        if table is None or _pointer(table) != base.metadata_location:
+            return False
+        database, _ = split(made.identifier)
+        former = {**table.get("Parameters", {}), _FORMER: base.metadata_location}
+        changed = {key: table[key] for key in _INPUT if key in table}
+        with as_ours():
+            try:
+                self._glue.update_table(
+                    DatabaseName=database,
+                    TableInput=changed | _described(made, former),
+                    SkipArchive=self._skip_archive,
+                    VersionId=table["VersionId"],
+                )
+            except botocore.ClientError as error:
+                if code_of(error) in {_CHANGED, _MISSING} and is_final(error):
+                    return False
+                raise
+        return True
+
+    def move_all(self, moves: Sequence[Move]) -> bool:
+        """Refuse: Glue changes one table at a time. Raises UnsupportedError."""
+        raise one_table_only(self._theirs.name, [move.made.identifier for move in moves])
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a table; False where there is none."""
+        if _pointer(self._table(identifier)) is None:
+            return False
+        database, name = split(identifier)
+        with as_ours():
+            try:
+                self._glue.delete_table(DatabaseName=database, Name=name)
+            except botocore.ClientError as error:
+                if code_of(error) == _MISSING:
+                    return not is_final(error)
+                raise
+        return True
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Make a table of another name and drop the former: Glue has no call for it.
+
+        Raises NoSuchTableError, TableAlreadyExistsError, CommitFailedException (it was changed
+        meanwhile).
+        """
+        table = self._table(identifier)
+        if table is None or _pointer(table) is None:
+            raise NoSuchTableError(f"No table {identifier} in catalog '{self._theirs.name}'")
+        database, name = split(new_identifier)
+        renamed = {key: table[key] for key in _INPUT if key in table} | {"Name": name}
+        with as_ours():
+            if not self._created(database, renamed):
+                raise TableAlreadyExistsError(
+                    f"{new_identifier} is in catalog '{self._theirs.name}' already"
+                )
+        if _pointer(self._table(identifier)) != _pointer(table):
+            self.remove(new_identifier)
+            raise CommitFailedException(f"{identifier} was changed while it was renamed")
+        self.remove(identifier)
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new table of that name goes."""
+        return default_location(self._theirs, identifier, self._warehouse)
+
+
+def _pointer(table: dict[str, Any] | None) -> str | None:
+    parameters = (table or {}).get("Parameters", {})
+    if parameters.get(_TABLE_TYPE, "").upper() != _ICEBERG:
+        return None
+    found: str | None = parameters.get(_PLACE)
+    return found
+
+
+def _described(made: LoadedTable, parameters: dict[str, str]) -> dict[str, Any]:
+    """Return what Glue's table says of a version (Java: IcebergToGlueConverter)."""
+    pointer = {_TABLE_TYPE: _ICEBERG, _PLACE: made.metadata_location}
+    return {
+        "TableType": "EXTERNAL_TABLE",
+        "Parameters": parameters | pointer,
+        "StorageDescriptor": {
+            "Columns": _columns(made.metadata),
+            "Location": made.metadata.location,
+        },
+    }
+
+
+def _columns(metadata: TableMetadata) -> list[dict[str, Any]]:
+    """Return columns of the current schema, and those of former ones, as Glue shows them."""
+    shown = {field.name: _column(field, current=True) for field in metadata.schema.fields}
+    for schema in metadata.schemas.values():
+        for field in schema.fields:
+            shown.setdefault(field.name, _column(field, current=False))
+    return list(shown.values())
+
+
+def _column(field: NestedField, *, current: bool) -> dict[str, Any]:
+    return {
+        "Name": field.name,
+        "Type": hive_type(field.field_type),
+        "Parameters": {
+            "iceberg.field.id": str(field.field_id),
+            "iceberg.field.optional": str(not field.required).lower(),
+            "iceberg.field.current": str(current).lower(),
+        },
+        **({"Comment": field.doc[:255]} if field.doc else {}),
+    }

@@ -1,0 +1,155 @@
+"""Namespaces of a catalog as PyIceberg's own catalogs keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours
+from iceberg_spark.catalog.catalog import LoadedTable, Name
+from iceberg_spark.catalog.metadata_file import load_version
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+
+WAREHOUSE = "warehouse"
+_LOCATION = "location"
+
+
+class Theirs:
+    """A catalog of PyIceberg's, made when it is used first: some ask their service at once."""
+
+    __slots__ = ("_made", "_make", "name")
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name = name
+        self._make = make
+        self._made: Any = None
+
+    @property
+    def catalog(self) -> Any:
+        """PyIceberg's catalog."""
+        if self._made is None:
+            with as_ours():
+                self._made = self._make()
+        return self._made
+
+
+class MovableNames(Protocol):
+    """Pointers whose tables can be added and renamed."""
+
+    def insert(self, made: LoadedTable) -> bool:
+        """Add a table; False where the name is taken."""
+        ...
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name."""
+        ...
+
+
+class TheirNamespaces:
+    """Namespaces of one level."""
+
+    __slots__ = ("_io", "_pointers", "_theirs")
+
+    def __init__(self, theirs: Theirs, pointers: MovableNames, io: FileIO) -> None:
+        self._theirs = theirs
+        self._pointers = pointers
+        self._io = io
+
+    def list_namespaces(self, parent: Name) -> list[Name]:
+        """Return the namespaces; there is nothing below one. Raises NoSuchNamespaceError."""
+        if parent:
+            self.properties(parent)
+            return []
+        with as_ours():
+            return sorted(tuple(each) for each in self._theirs.catalog.list_namespaces())
+
+    def exists(self, namespace: Name) -> bool:
+        """Return whether there is such a namespace."""
+        try:
+            self.properties(namespace)
+        except NoSuchNamespaceError:
+            return False
+        return True
+
+    def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
+        """Create a namespace. Raises NamespaceAlreadyExistsError."""
+        if len(namespace) != 1:
+            raise InvalidInputError(f"{'.'.join(namespace)}: namespaces here have one level")
+        with as_ours():
+            self._theirs.catalog.create_namespace(namespace, dict(properties))
+
+    def drop(self, namespace: Name) -> None:
+        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        self.properties(namespace)
+        with as_ours():
+            self._theirs.catalog.drop_namespace(namespace)
+
+    def properties(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        return properties_of(self._theirs, namespace)
+
+    def update_properties(
+        self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
+    ) -> None:
+        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        self.properties(namespace)
+        gone = set(removals) - updates.keys()
+        with as_ours():
+            self._theirs.catalog.update_namespace_properties(namespace, gone, dict(updates))
+
+    def list_tables(self, namespace: Name) -> list[Name]:
+        """Return the Iceberg tables in a namespace. Raises NoSuchNamespaceError."""
+        self.properties(namespace)
+        with as_ours():
+            return sorted(tuple(each) for each in self._theirs.catalog.list_tables(namespace))
+
+    def rename_table(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name; its files stay.
+
+        Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
+        """
+        self.properties(split(new_identifier)[:1])
+        self._pointers.rename(identifier, new_identifier)
+
+    def register_table(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table that is there, at one of its metadata files; False where the name is taken.
+
+        Raises NoSuchNamespaceError.
+        """
+        self.properties(split(identifier)[:1])
+        return self._pointers.insert(load_version(self._io, identifier, metadata_location))
+
+
+def split(identifier: str) -> tuple[str, str]:
+    """Return a table's namespace and name. Raises InvalidInputError."""
+    namespace, _, name = identifier.rpartition(".")
+    if not namespace or not name or "." in namespace:
+        raise InvalidInputError(f"'{identifier}' is not namespace.table, of one level each")
+    return namespace, name
+
+
+def properties_of(theirs: Theirs, namespace: Name) -> dict[str, str]:
+    """Return a namespace's properties. Raises NoSuchNamespaceError."""
+    if len(namespace) != 1:
+        raise NoSuchNamespaceError(
+            f"No namespace {'.'.join(namespace)} in catalog '{theirs.name}': they have one level"
+        )
+    with as_ours():
+        found = theirs.catalog.load_namespace_properties(namespace)
+    return {str(key): str(value) for key, value in found.items()}
+
+
+def default_location(theirs: Theirs, identifier: str, warehouse: str | None) -> str:
+    """Return where a new table goes: below its namespace's location, or the warehouse."""
+    namespace, name = split(identifier)
+    home = properties_of(theirs, (namespace,)).get(_LOCATION)
+    if home:
+        return location.join(home.rstrip("/"), name)
+    if not warehouse:
+        raise InvalidInputError(
+            f"Catalog '{theirs.name}' has no property {WAREHOUSE}, nor has namespace {namespace} a "
+            "location: one of them says where new tables go"
+        )
+    return location.join(location.absolute(warehouse), f"{namespace}.db", name)
