@@ -12,6 +12,7 @@ from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import DEFAULT_CATALOG, overlaid
 from iceberg_spark.catalog.registry import load_catalog as load
+from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
 from iceberg_spark.engines.at_hand import session_settings
 from iceberg_spark.errors import (
@@ -99,7 +100,8 @@ class TableCatalog:
         """
         name, listed = table_name(identifier), self._listed
         check_place(metadata_location)
-        read_metadata(self._catalog.io(metadata_location), metadata_location)
+        if not isinstance(self._catalog, RestCatalog):  # a server has credentials that we lack
+            read_metadata(self._catalog.io(metadata_location), metadata_location)
         if not listed.register_table(name, metadata_location):
             raise TableAlreadyExistsError(f"Table {name} is in catalog '{self.name}' already")
         return self.load_table(name)

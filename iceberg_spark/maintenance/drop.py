@@ -22,7 +22,8 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
 
     The catalog removes the folders of data and metadata at the table's location. What the table's
     snapshots have besides goes where it lies in another folder of the table's own; files that
-    `add_files` took from elsewhere, and other tables, stay. Raises NoSuchTableError,
+    `add_files` took from elsewhere, and other tables, stay. A server that keeps the metadata
+    removes the files itself, and may keep them for a while. Raises NoSuchTableError,
     ValidationException (`gc.enabled`).
     """
     if not purge:
@@ -30,6 +31,9 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
         return
     table = catalog.load(identifier)
     check_purge(table)
+    if table.given_by_catalog:
+        catalog.drop_table(identifier, purge=True)
+        return
     io = table.io
     own: list[str] = []
     with suppress(IcebergError):  # of a broken table what lies at its location goes

@@ -73,6 +73,20 @@ def add_column(f: Faulty) -> None:
     f.catalog.load_table(f.name("t")).update_schema().add_column("n", "int").commit()
 
 
+def append_to_both(f: Faulty) -> None:
+    f.catalog.create_table(f.name("second"), "id bigint")
+    with ice.transaction(f.catalog) as tx:
+        tx.load_table(f.name("t")).append(rows(2))
+        tx.load_table(f.name("second")).append(rows(3))
+
+
+def done_to_both(f: Faulty) -> bool:
+    second = f.truth.load_table(f.name("second"))
+    both = done_append(f)
+    assert ids(second) == ([3] if both else []), f.proxy.asked
+    return both
+
+
 @dataclass(frozen=True, slots=True)
 class Verb:
     """A verb, its request that goes wrong, and whether it was done."""
@@ -93,6 +107,7 @@ def done_append(f: Faulty) -> bool:
 
 VERBS = {
     "append": Verb(append, "POST", "/tables/t", done_append),
+    "two tables": Verb(append_to_both, "POST", "/transactions/commit", done_to_both),
     "create": Verb(create, "POST", "/tables/new", lambda f: f.truth.table_exists(f.name("new"))),
     "column": Verb(
         add_column,

@@ -21,10 +21,11 @@ def bucket() -> Iterator[dict[str, str]]:
 
 
 HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
+REST = pytest.param("rest", marks=pytest.mark.xdist_group("rest"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "bucket", "sqlite", "postgres", HIVE])
+@pytest.mark.parametrize("kind", ["folder", "bucket", "sqlite", "postgres", HIVE, REST])
 def test_killed_processes_leave_what_the_history_says(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -39,6 +40,8 @@ def test_killed_processes_leave_what_the_history_says(
             properties["uri"] = request.getfixturevalue("postgres").uri
         if kind == "hive":
             properties = request.getfixturevalue("hive").properties(tmp_path / "wh")
+        if kind == "rest":
+            properties = {"uri": request.getfixturevalue("rest").uri}
         name = "stress.killed.t"
         ice.load_catalog("stress", **properties).create_namespace("killed")
     make_table(name, properties=properties)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from tenacity import (
     RetryError,
@@ -19,7 +20,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.catalog import LoadedTable, TableChange
 from iceberg_spark.catalog.rest.answers import (
     CONFLICT,
     NEW_TABLE,
@@ -30,7 +31,7 @@ from iceberg_spark.catalog.rest.answers import (
 )
 from iceberg_spark.catalog.rest.changes import change_request, is_asked_back
 from iceberg_spark.catalog.rest.landed import has_landed
-from iceberg_spark.catalog.rest.paths import COMMIT, table_node
+from iceberg_spark.catalog.rest.paths import COMMIT, COMMIT_TABLES, table_node
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.tables import metadata_of
@@ -47,7 +48,6 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.requirements import TableRequirement
 from iceberg_spark.spec.rest_json import requirement_to_json, update_to_json
 from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 
@@ -80,30 +80,23 @@ class _OpenError(BusyError):
 
 @dataclass(slots=True)
 class TableCommit:
-    """One commit, over all times that its request is sent. `look` loads the table."""
+    """One commit of a table or several, over all times that its request is sent.
+
+    `look` loads a table, and `shown` names them for people.
+    """
 
     session: RestSession
-    identifier: str
     shown: str
-    requirements: tuple[TableRequirement, ...]
-    updates: tuple[TableUpdate, ...]
-    creates: bool
-    look: Callable[[], LoadedTable]
+    changes: tuple[TableChange, ...]
+    look: Callable[[str], LoadedTable]
     doubt: _Doubt = field(default=_Doubt.NONE, init=False)
 
-    def run(self) -> Committed:
+    def run(self) -> list[Committed]:
         """Have it committed.
 
         Raises what `Catalog.commit` raises; ServiceUnavailableError says that nothing landed.
         """
-        session = self.session
-        session.paths.need(COMMIT)
-        body = {
-            "identifier": table_node(self.identifier),
-            "requirements": [requirement_to_json(each) for each in self.requirements],
-            "updates": [update_to_json(each) for each in self.updates],
-        }
-        request = change_request(session, "POST", session.paths.table(self.identifier), body)
+        request = self._request()
         again = Patience(_TRIES - 1, _PATIENCE_S).retrying()
         try:
             return again(self._once, request)
@@ -114,7 +107,20 @@ class TableCommit:
                 raise self._unknown(error) from error
             raise ServiceUnavailableError(f"{error}; nothing was committed") from error
 
-    def _once(self, request: Request) -> Committed:
+    def _request(self) -> Request:
+        session, nodes = self.session, [_node(change) for change in self.changes]
+        if len(nodes) > 1:
+            session.paths.need(COMMIT_TABLES)
+            return change_request(session, "POST", session.paths.tables, {"table-changes": nodes})
+        session.paths.need(COMMIT)
+        at = session.paths.table(self.changes[0].identifier)
+        return change_request(session, "POST", at, nodes[0])
+
+    @property
+    def _creates(self) -> bool:
+        return any(change.base is None for change in self.changes)
+
+    def _once(self, request: Request) -> list[Committed]:
         """Send the request once. Raises BusyError, _OpenError, NotSentError: send it again."""
         try:
             answer = self.session.exchange(request)
@@ -131,7 +137,7 @@ class TableCommit:
             raise self._unknown(refused) from refused
         return self._failed(answer)
 
-    def _failed(self, answer: Answer) -> Committed:
+    def _failed(self, answer: Answer) -> list[Committed]:
         error = self._error(answer)
         if is_asked_back(answer):
             raise BusyError(str(error), answer.retry_after_s)
@@ -149,37 +155,36 @@ class TableCommit:
     def _error(self, answer: Answer) -> IcebergError:
         meaning = {404: NoSuchTableError, CONFLICT: CommitFailedException}
         return self.session.error(
-            answer, NEW_TABLE if self.creates else meaning, f"commit to {self.shown}"
+            answer, NEW_TABLE if self._creates else meaning, f"commit to {self.shown}"
         )
 
-    def _made(self, answer: Answer) -> Committed:
+    def _made(self, answer: Answer) -> list[Committed]:
         """Return what the server says it has made, if it has."""
+        if len(self.changes) > 1:
+            return self._seen(self._found(LostAnswerError("the tables can't be loaded after it")))
         try:
             metadata, place = metadata_of(answer.node())
         except IcebergError as error:  # of metadata that we can't read, too: it may have landed
             raise LostAnswerError(str(error)) from error
-        if not has_landed(metadata, self._own):
+        if not has_landed(metadata, _own(self.changes[0])):
             raise LostAnswerError(f"{answer.url} answered with a table that lacks the commit")
-        return Committed(metadata, place, answer.headers.get("etag"))
+        return [Committed(metadata, place, answer.headers.get("etag"))]
 
-    @property
-    def _own(self) -> tuple[TableUpdate, ...]:
-        """The updates that no other commit has."""
-        return tuple(one for one in self.updates if isinstance(one, AddSnapshot | AssignUuid))
-
-    def _settled(self, error: IcebergError) -> Committed:
+    def _settled(self, error: IcebergError) -> list[Committed]:
         """Look after no clear answer: it landed, can't any more, or may be sent again."""
         found = self._found(error)
-        if found is not None and has_landed(found.metadata, self.updates):
-            return Committed(found.metadata, found.metadata_location)
+        if self._has_landed(found):
+            return self._seen(found)
+        self._check_whole(found, error)
         self._check(found)
         raise _OpenError(str(error))
 
-    def _refused(self, error: IcebergError) -> Committed:
+    def _refused(self, error: IcebergError) -> list[Committed]:
         """Look after a refusal: another request of this commit may have come first."""
         found = self._found(error)
-        if found is not None and has_landed(found.metadata, self.updates):
-            return Committed(found.metadata, found.metadata_location)
+        if self._has_landed(found):
+            return self._seen(found)
+        self._check_whole(found, error)
         if self.doubt is _Doubt.UNCLEAR:  # a refusal of this request is none of the one before
             if isinstance(error, UnauthorizedError | ForbiddenError):
                 raise self._unknown(error) from error
@@ -188,7 +193,26 @@ class TableCommit:
                 raise _OpenError(str(error))
         raise error
 
-    def _after_503(self, error: IcebergError) -> Committed:
+    def _has_landed(self, found: list[LoadedTable | None]) -> bool:
+        """Return whether every table has its part: they land together."""
+        return all(
+            table is not None and has_landed(table.metadata, change.updates)
+            for table, change in zip(found, self.changes, strict=True)
+        )
+
+    def _check_whole(self, found: list[LoadedTable | None], error: IcebergError) -> None:
+        """Look again where tables of one commit land one after the other, as in the reference."""
+        if any(
+            table is not None and (own := _own(change)) and has_landed(table.metadata, own)
+            for table, change in zip(found, self.changes, strict=True)
+        ):
+            self.doubt = _Doubt.UNCLEAR
+            raise _OpenError(str(error))
+
+    def _seen(self, found: list[LoadedTable | None]) -> list[Committed]:
+        return [Committed(each.metadata, each.metadata_location) for each in found if each]
+
+    def _after_503(self, error: IcebergError) -> list[Committed]:
         """Send it again only if a key makes that safe; else look some times and believe the 503."""
         if self.session.config.takes_keys or self.doubt is _Doubt.UNCLEAR:
             self.doubt = self.doubt if self.doubt is not _Doubt.NONE else _Doubt.FAILED
@@ -203,22 +227,26 @@ class TableCommit:
         except RetryError:
             raise ServiceUnavailableError(f"{error}; nothing was committed") from error
 
-    def _found(self, error: IcebergError) -> LoadedTable | None:
-        """Return the table as it is, None: it isn't there. Raises CommitStateUnknownException."""
+    def _found(self, error: IcebergError) -> list[LoadedTable | None]:
+        """Return the tables as they are, None: not there. Raises CommitStateUnknownException."""
+        return [self._looked_for(change, error) for change in self.changes]
+
+    def _looked_for(self, change: TableChange, error: IcebergError) -> LoadedTable | None:
         try:
-            return self.look()
+            return self.look(change.identifier)
         except NoSuchTableError:
-            if self.creates:
+            if change.base is None:
                 return None
             raise self._unknown(error) from error
         except IcebergError as unseen:
             raise self._unknown(unseen) from unseen
 
-    def _check(self, found: LoadedTable | None) -> None:
+    def _check(self, found: list[LoadedTable | None]) -> None:
         """Raise what says that the commit can't land any more, for another came first."""
-        if self.creates and found is not None:
-            raise TableAlreadyExistsError(f"Table {self.shown} is there already")
-        check(found.metadata if found else None, self.requirements)
+        for change, table in zip(self.changes, found, strict=True):
+            if change.base is None and table is not None:
+                raise TableAlreadyExistsError(f"Table {self.shown} is there already")
+            check(table.metadata if table else None, change.requirements)
 
     def _given_up(self, error: IcebergError) -> IcebergError:
         if self.doubt is _Doubt.FAILED:
@@ -230,3 +258,16 @@ class TableCommit:
             f"The commit to {self.shown} may have landed: {error}. Look at the table before trying "
             "again; no file was removed"
         )
+
+
+def _node(change: TableChange) -> dict[str, Any]:
+    return {
+        "identifier": table_node(change.identifier),
+        "requirements": [requirement_to_json(each) for each in change.requirements],
+        "updates": [update_to_json(each) for each in change.updates],
+    }
+
+
+def _own(change: TableChange) -> tuple[TableUpdate, ...]:
+    """Return the updates that no other commit has."""
+    return tuple(one for one in change.updates if isinstance(one, AddSnapshot | AssignUuid))

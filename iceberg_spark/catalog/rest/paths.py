@@ -94,6 +94,11 @@ class Paths:
         return self.namespace(namespace, "tables", quote(name, safe=""), *below)
 
     @property
+    def tables(self) -> str:
+        """Where several tables are changed in one commit."""
+        return self._of("transactions", "commit")
+
+    @property
     def rename(self) -> str:
         """Where tables get other names."""
         return self._of("tables", "rename")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from iceberg_spark.catalog.catalog import (
@@ -11,12 +12,13 @@ from iceberg_spark.catalog.catalog import (
     Namespaces,
     NewTable,
     TableChange,
-    one_table_only,
 )
 from iceberg_spark.catalog.rest.answers import NEW_TABLE, TABLE, Answer
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
-from iceberg_spark.catalog.rest.commit import TableCommit
+from iceberg_spark.catalog.rest.commit import Committed, TableCommit
 from iceberg_spark.catalog.rest.credentials import is_of_storage
+from iceberg_spark.catalog.rest.guards import guards_of
+from iceberg_spark.catalog.rest.known_tables import Tagged
 from iceberg_spark.catalog.rest.namespaces import RestNamespaces
 from iceberg_spark.catalog.rest.paths import CREATE_TABLE, DROP_TABLE, TABLE_EXISTS, split
 from iceberg_spark.catalog.rest.session import RestSession, session_of
@@ -133,33 +135,41 @@ class RestCatalog:
         base: LoadedTable | None,
     ) -> LoadedTable:
         """Have the server check requirements and apply updates, in one request."""
+        change = TableChange(identifier, tuple(requirements), tuple(updates), base)
+        return self._committed((change,))[0]
+
+    def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
+        """Have the server change several tables at once, or none.
+
+        Raises UnsupportedError where it has no such endpoint.
+        """
+        return self._committed(tuple(changes))
+
+    def _committed(self, changes: tuple[TableChange, ...]) -> list[LoadedTable]:
         tables = self._tables
-        known = tables.known.find(identifier)
-        made = TableCommit(
-            self._session,
-            identifier,
-            tables.shown(identifier),
-            tuple(requirements),
-            tuple(updates),
-            base is None,
-            lambda: tables.load(identifier),
-        ).run()
-        place = made.metadata.location
+        kept = [tables.known.find(change.identifier) for change in changes]
+        shown = ", ".join(tables.shown(change.identifier) for change in changes)
+        guarded = tuple(replace(change, requirements=guards_of(change)) for change in changes)
+        committed = TableCommit(self._session, shown, guarded, tables.load).run()
+        every = zip(changes, committed, kept, strict=True)
+        return [self._after(change, made, known) for change, made, known in every]
+
+    def _after(self, change: TableChange, made: Committed, known: Tagged | None) -> LoadedTable:
+        """Return a table after its commit: its storage is that of before, or what was staged."""
+        place, tables, base = made.metadata.location, self._tables, change.base
         io = base.io if base else tables.known.staged(place) or self.io(place)
         table = LoadedTable(
-            identifier,
+            change.identifier,
             made.metadata,
             made.place,
             table_io(io, made.metadata, made.place),
             given_by_catalog=True,
         )
-        until = known.until if known else None
-        tables.known.keep(table, made.tag if base and until else None, until)
+        if known is None or base is None:
+            tables.known.forget(change.identifier)
+        else:
+            tables.known.keep(table, made.tag, known.until)
         return table
-
-    def commit_tables(self, changes: Sequence[TableChange]) -> list[LoadedTable]:
-        """Have the server change several tables at once. Raises UnsupportedError."""
-        raise one_table_only(self._name, [change.identifier for change in changes])
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Have the server drop a table, with `purge` its files as well. Raises NoSuchTableError."""

@@ -47,7 +47,7 @@ class RestTables:
             self.known.keep(table, answer.headers.get(ETAG))
             return table
 
-        request = Request("GET", paths.table(identifier), {"snapshots": "all"}, headers=headers)
+        request = Request("GET", paths.table(identifier), headers=headers)
         return session.read(request, TABLE, f"load table {self.shown(identifier)}", parsed)
 
     def shown(self, identifier: str) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from iceberg_spark.catalog.rest.answers import Answer, LostAnswerError, NotSentError
 from iceberg_spark.catalog.rest.settings import RestSettings
@@ -55,7 +55,8 @@ class Transport:
         at = request.url
         url = at if at.startswith(("http://", "https://")) else f"{self._settings.uri}/{at}"
         if request.query:
-            url = str(httpx.URL(url).copy_merge_params(dict(request.query)))
+            query = urlencode(request.query, safe="", quote_via=quote)
+            url = f"{url}{'&' if '?' in url else '?'}{query}"
         return replace(
             request, url=url, query={}, headers={**self._settings.headers, **request.headers}
         )

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.api.catalog import TableCatalog
+from iceberg_spark.catalog.catalog import LoadedTable, TableChange
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import (
@@ -25,8 +26,15 @@ from iceberg_spark.spec.metadata_json import metadata_to_json
 from iceberg_spark.spec.new_table import new_metadata, new_table_updates
 from iceberg_spark.spec.requirements import AssertCreate
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Snapshot, SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.types import LongType, NestedField
-from iceberg_spark.spec.updates import SetLocation, SetProperties
+from iceberg_spark.spec.updates import (
+    AddSnapshot,
+    RemoveSnapshots,
+    SetLocation,
+    SetProperties,
+    SetSnapshotRef,
+)
 from tests.unit.catalog.rest.fake_server import FakeServer, Reply, body, error
 
 PATH = "v1/namespaces/db/tables/t"
@@ -98,6 +106,39 @@ def test_every_change_has_a_key_where_the_server_takes_them():
     catalog.namespaces.create(("n",), {})
     keys = [one.headers.get("Idempotency-Key") for one in server.requests[1:]]
     assert None not in keys and len(set(keys)) == 3
+
+
+def test_a_branch_that_was_moved_keeps_its_snapshots():
+    snapshot = Snapshot(7, 5, "/w/list.avro", None, 1, {"operation": "append"})
+    ref = SnapshotRef(7, SnapshotRefType.BRANCH)
+    metadata = apply(BASE, (AddSnapshot(snapshot), SetSnapshotRef("side", ref)), now_ms=9)
+    base = LoadedTable("db.t", metadata, "/w/b.json", open_storage())
+    server = served([given(metadata)])
+    server.catalog().commit("db.t", (), (RemoveSnapshots((8,)),), base)
+    guard = {"type": "assert-ref-snapshot-id", "ref": "side", "snapshot-id": 7}
+    assert body(server.requests[-1])["requirements"] == [guard]
+
+
+def test_tables_of_one_commit_that_have_landed_in_part_are_looked_for_again():
+    change = (AddSnapshot(Snapshot(7, 5, "/w/list.avro", None, 1, {"operation": "append"})),)
+    after = apply(BASE, change, now_ms=9)
+    base = LoadedTable("db.t", BASE, "/w/b.json", open_storage())
+    changes = [TableChange(f"db.{name}", (), change, base) for name in ("t", "u")]
+    server = FakeServer({"POST v1/transactions/commit": [LOST, error(409, "CommitFailed")]})
+    server.replies[f"GET {PATH}"] = given(after)
+    server.replies["GET v1/namespaces/db/tables/u"] = [given(BASE), given(after)]
+    assert [each.metadata for each in server.catalog().commit_tables(changes)] == [after, after]
+    assert len(server.asked("POST")) == 2
+    server.replies["GET v1/namespaces/db/tables/u"] = given(BASE)
+    with pytest.raises(CommitStateUnknownException):
+        server.catalog().commit_tables(changes)
+
+
+def test_a_server_purges_itself():
+    server = served([], [given(BASE)])
+    server.replies[f"DELETE {PATH}"] = httpx.Response(204)
+    TableCatalog(server.catalog()).purge_table("db.t")
+    assert server.asked() == [f"GET {PATH}", f"DELETE {PATH}?purgeRequested=true"]
 
 
 def test_503_without_retry_after_is_not_sent_again_and_nothing_landed():

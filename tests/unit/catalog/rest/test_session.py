@@ -59,7 +59,7 @@ def test_prefix_and_separator_stand_in_paths_as_the_server_gave_them():
     with pytest.raises(ServiceUnavailableError):
         server.catalog().load("a b.c/d.é+f")
     assert server.asked()[0].startswith(
-        "GET v1/ws%2Fone/x/namespaces/a%20b%2Ec%2Fd/tables/%C3%A9%2Bf?"
+        "GET v1/ws%2Fone/x/namespaces/a%20b%2Ec%2Fd/tables/%C3%A9%2Bf"
     )
 
 
