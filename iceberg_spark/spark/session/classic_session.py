@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 _SEPARATORS = tuple(map(chr, (*range(9), *range(14, 32))))
@@ -48,6 +49,17 @@ def worker_python(session: SparkSession) -> str | None:
     """Return the Python that workers are started with, None over Connect: the server's is its."""
     context = _context(session)
     return None if context is None else str(context.pythonExec)
+
+
+def shipped_packages(session: SparkSession) -> tuple[str, ...]:
+    """Return the packages that a session sends to its workers (--py-files, addPyFile), unpacked.
+
+    Over Connect nothing is told.
+    """
+    context = _context(session)
+    if context is None:
+        return ()
+    return tuple(SparkFiles.get(name) for name in context._python_includes or ())
 
 
 def java_version(session: SparkSession) -> str | None:

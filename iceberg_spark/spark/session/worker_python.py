@@ -6,6 +6,8 @@ can be told before the first task; on a cluster the executors' Python is theirs 
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from functools import lru_cache
@@ -13,7 +15,10 @@ from functools import lru_cache
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.spark.session.classic_session import master, worker_python
+from iceberg_spark.spark.session.classic_session import master, shipped_packages, worker_python
+
+_LOCAL = re.compile(r"local(\[|$)")
+"""Masters whose workers are on this machine for sure: not `local-cluster[...]`."""
 
 
 def check_worker_python(spark: SparkSession) -> None:
@@ -22,9 +27,9 @@ def check_worker_python(spark: SparkSession) -> None:
     Raises InvalidInputError naming the Python and the setting. Asks each Python once.
     """
     workers = worker_python(spark)
-    if workers is None or not str(master(spark)).startswith("local"):
+    if workers is None or not _LOCAL.match(str(master(spark))):
         return
-    lacks = _what_it_lacks(workers)
+    lacks = _what_it_lacks(workers, shipped_packages(spark))
     if lacks:
         raise InvalidInputError(
             f"Spark's workers would run '{workers}', which can't use iceberg_spark: {lacks}. Set "
@@ -33,14 +38,20 @@ def check_worker_python(spark: SparkSession) -> None:
 
 
 @lru_cache(maxsize=8)
-def _what_it_lacks(python: str) -> str:
+def _what_it_lacks(python: str, shipped: tuple[str, ...]) -> str:
     """Return why a Python can't import the package, nothing when it can."""
     if python == sys.executable:
         return ""
+    path = (*shipped, os.environ.get("PYTHONPATH", ""))
     program = "import pyspark_pyiceberg_lite as p; import iceberg_spark.spark.datasource.source"
     try:
         done = subprocess.run(  # noqa: S603 - the session's own setting
-            [python, "-c", program], capture_output=True, text=True, check=False, timeout=60
+            [python, "-c", program],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
         )
     except OSError as error:
         return str(error)

@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session import worker_python
 from iceberg_spark.spark.session.worker_python import check_worker_python
+from tests.spark.processes import ROOT
 
 WITHOUT_FSSPEC = """
 import sys
@@ -29,7 +33,9 @@ except ImportError as error:
 
 
 def session(master: str, python: str) -> object:
-    return SimpleNamespace(_sc=SimpleNamespace(master=master, pythonExec=python))
+    return SimpleNamespace(
+        _sc=SimpleNamespace(master=master, pythonExec=python, _python_includes=[])
+    )
 
 
 def test_the_drivers_own_python_is_fine() -> None:
@@ -62,3 +68,22 @@ def test_a_worker_that_lacks_a_module_leaves_other_sources_alone_and_says_so() -
     assert name == "pyiceberg-lite"
     assert "'fsspec'" in message
     assert "PYSPARK_PYTHON" in message
+
+
+def test_a_cluster_on_this_machine_has_a_python_of_its_own() -> None:
+    check_worker_python(session("local-cluster[2,1,1024]", "/no/such/python"))
+
+
+def test_a_package_that_is_sent_to_the_workers_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: nothing that is installed
+    bare.chmod(0o755)
+    own = session("local[2]", str(bare))
+    monkeypatch.setattr(worker_python, "shipped_packages", lambda _: ())
+    with pytest.raises(InvalidInputError, match="No module named"):
+        check_worker_python(own)
+    installed = (str(ROOT), sysconfig.get_paths()["purelib"])
+    monkeypatch.setattr(worker_python, "shipped_packages", lambda _: installed)
+    check_worker_python(own)
