@@ -53,14 +53,9 @@ class Count:
 COVERED = ("--cov", "--cov-report=", "--cov-fail-under=0")
 """Each suite leaves a file; what all of them reached is judged at the end."""
 
-QUICK_JVM = " ".join(
-    (
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-XX:ReservedCodeCacheSize=512m",
-        "-XX:-MethodFlushing",
-        "-XX:MetaspaceSize=512m",
-    )
+QUICK_JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m -XX:-MethodFlushing "
+    "-XX:MetaspaceSize=512m"
 )
 """No test runs so long that optimised machine code pays: compiling it took 43% of a JVM's time.
 

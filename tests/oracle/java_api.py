@@ -5,6 +5,7 @@ the Java writers exactly as Spark holds them.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -26,8 +27,9 @@ def identifier(name: str) -> str:
     return f"j.db.{name}"
 
 
+@cache
 def iceberg(spark: SparkSession) -> JavaObject:
-    """Return the JVM package org.apache.iceberg."""
+    """Return the JVM package org.apache.iceberg; Java looks for a package in every archive."""
     return spark.sparkContext._jvm.org.apache.iceberg
 
 

@@ -35,7 +35,12 @@ class Written:
         return rows.table(start, stop, self.file_format)
 
 
-CASES = [Written(v, f, p) for v in (1, 2) for f in FORMATS for p in PARTITIONINGS]
+CASES = [
+    Written(1 + (row + column) % 2, file_format, partitioning)
+    for row, file_format in enumerate(FORMATS)
+    for column, partitioning in enumerate(PARTITIONINGS)
+]
+"""Every pair of format version, file format and partitioning."""
 by_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -52,6 +57,14 @@ def create(path: str, case: Written, **properties: str) -> None:
 def assert_all_agree(java: SparkSession, path: str, expected: pa.Table, step: str) -> None:
     assert_same_rows(expected, read(java, path), what=f"Java after {step}")
     assert_same_rows(expected, read_both(java, path), what=f"both engines after {step}")
+
+
+def test_the_cases_have_every_pair() -> None:
+    assert len({(case.version, case.file_format) for case in CASES}) == 2 * len(FORMATS)
+    assert len({(case.version, case.partitioning) for case in CASES}) == 2 * len(PARTITIONINGS)
+    assert len({(c.file_format, c.partitioning) for c in CASES}) == len(FORMATS) * len(
+        PARTITIONINGS
+    )
 
 
 @by_case

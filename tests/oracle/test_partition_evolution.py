@@ -9,7 +9,8 @@ import iceberg_spark as ice
 from tests.oracle import rows
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.delete_tables import alter
-from tests.oracle.java_api import frame, identifier, location, read
+from tests.oracle.filters import assert_both_keep, kept_by_spark
+from tests.oracle.java_api import identifier, location, read
 from tests.oracle.java_tables import append, create
 from tests.oracle.product import append_spark, read_both, read_spark
 
@@ -69,10 +70,7 @@ def test_files_of_two_specs_read_and_filter_as_java(
     assert (everything.num_rows == 40) == (version == 1)
     assert_same_rows(everything, read_both(java, path), what="the Arrow scan")
     assert_same_rows(everything, read_spark(java, path), what="the Spark frame")
-    made = frame(java, everything)
-    for text in FILTERS:
-        expected = made.where(text).toArrow()
-        assert_same_rows(expected, read_both(java, path, row_filter=text), what=text)
+    assert_both_keep(java, path, FILTERS, kept_by_spark(java, everything, FILTERS))
 
 
 @by_version
@@ -89,8 +87,8 @@ def test_we_write_in_the_new_spec_and_java_reads_on(
     expected = rows.table(0, 40)
     assert_same_rows(expected, read(java, path), what="Java")
     assert_same_rows(expected, read_both(java, path), what="the Arrow scan")
-    for text in FILTERS[:4]:
-        kept = frame(java, expected).where(text).toArrow()
+    texts = FILTERS[:4]
+    for text, kept in zip(texts, kept_by_spark(java, expected, texts), strict=True):
         assert_same_rows(kept, java.table(identifier(name)).where(text).toArrow(), what=text)
 
 

@@ -1,16 +1,13 @@
 """Whatever Java wrote, both of the product's readers return Java's rows."""
 
-from collections.abc import Callable, Iterable
-from functools import reduce
+from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import expr, lit
+from pyspark.sql import SparkSession
 
-import iceberg_spark as ice
 from tests.oracle.compare import assert_same_rows, canonical_rows
+from tests.oracle.filters import assert_both_keep, kept_by_spark
 from tests.oracle.java_api import frame, identifier, read
 from tests.oracle.java_tables import CASES, DELETES, FORMATS, PARTITIONINGS, Case, JavaTable
 from tests.oracle.product import read_arrow, read_both, read_frame, read_spark
@@ -60,33 +57,35 @@ def test_every_row_filter_keeps_what_spark_keeps(
 ) -> None:
     """Java's rows filtered by Spark itself: Java's own push-down would lose NaN rows.
 
-    Our reader tries every filter on every table. A frame costs Spark a hundred times as much, so
-    every filter meets each partitioning and each kind of deletes natively, not all pairs of these.
+    Each filter meets each pair of file format, partitioning and kind of deletes, by our reader and,
+    where the files are Parquet, natively; not all three of them together.
     """
     table = java_table(case)
-    marks = [expr(text).alias(f"_{n}") for n, text in enumerate(FILTERS)]
-    marked = frame(java, table.rows).select("*", *marks).toArrow()
-    first = (list(PARTITIONINGS).index(case.partitioning) + DELETES.index(case.deletes)) % 3
-    by_spark = range(first, len(FILTERS), 3) if case.file_format == "parquet" else range(0)
-    native = filtered_natively(java, table.path, by_spark) if by_spark else None
-    for number, text in enumerate(FILTERS):
-        kept = marked.filter(pc.fill_null(marked[f"_{number}"], fill_value=False))
-        expected = kept.select(table.rows.column_names)
-        actual = read_arrow(table.path, row_filter=text)
-        assert_same_rows(expected, actual, what=text)
-        if native is not None and number in by_spark:
-            by_frame = native.filter(pc.equal(native["_number"], number)).drop_columns("_number")
-            assert_same_rows(expected, by_frame, what=f"the frame of {text}")
+    texts = [FILTERS[number] for number in filters_of(case)]
+    expected = kept_by_spark(java, table.rows, texts)
+    if case.file_format == "parquet":
+        assert_both_keep(java, table.path, texts, expected)
+        return
+    for text, kept in zip(texts, expected, strict=True):
+        assert_same_rows(kept, read_arrow(table.path, row_filter=text), what=text)
 
 
-def filtered_natively(java: SparkSession, path: str, numbers: Iterable[int]) -> pa.Table:
-    """The rows of these filters' frames, in one job, beside the number of the filter."""
-    table = ice.load_table(path)
-    frames = [
-        table.scan(row_filter=FILTERS[number]).to_df(java).withColumn("_number", lit(number))
-        for number in numbers
-    ]
-    return reduce(DataFrame.union, frames).toArrow()
+def filters_of(case: Case) -> range:
+    """Every third filter; which ones, changes with each of the three."""
+    first = FORMATS.index(case.file_format) + DELETES.index(case.deletes)
+    return range((first + list(PARTITIONINGS).index(case.partitioning)) % 3, len(FILTERS), 3)
+
+
+def test_every_filter_meets_every_pair() -> None:
+    second = [case for case in CASES if case.version == 2]
+    pairs: tuple[Callable[[Case], object], ...] = (
+        lambda case: (case.file_format, case.partitioning),
+        lambda case: (case.file_format, case.deletes),
+        lambda case: (case.partitioning, case.deletes),
+    )
+    for pair in pairs:
+        met = {(pair(case), number) for case in second for number in filters_of(case)}
+        assert len(met) == len({pair(case) for case in second}) * len(FILTERS)
 
 
 @by_fullest
