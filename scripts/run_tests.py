@@ -95,6 +95,9 @@ def run(name: str, suite: Suite) -> Count:
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": str(python),
         "SPARK_CONF_DIR": str(ROOT / "conf"),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(ROOT / "tests" / "preloaded"), os.environ.get("PYTHONPATH")])
+        ),
         "COVERAGE_FILE": str(coverage_file(name)),
         "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip(),
     }

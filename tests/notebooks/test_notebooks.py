@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from scripts.run_notebooks import NOTEBOOKS, executed
+from tests.spark.processes import users_path
 
 FOUND = sorted(NOTEBOOKS.glob("*.ipynb"))
 CHANGING = ("/tmp/", "/var/")  # folders that have another name at each run
@@ -42,6 +43,7 @@ def test_a_notebook_runs_as_a_newcomer_starts_it_and_shows_what_it_showed(
 ):
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.delenv("PYSPARK_DRIVER_PYTHON", raising=False)
+    monkeypatch.setenv("PYTHONPATH", users_path())
     before = shown(nbformat.read(path, as_version=4))
     assert len(before) > 3
     assert shown(executed(path)) == before
