@@ -81,7 +81,10 @@ SUITES = {
     "oracle": Suite(("tests/oracle",), shares=True, covers=True),
     "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST), shares=True, covers=True),
     "spark-4.3": Suite(
-        ("tests/spark",), ("-m", "not slow and not connect_too"), ".venv-4.3", shares=True
+        ("tests/spark",),
+        ("-m", "not slow and not connect_too", "--one-case-each"),
+        ".venv-4.3",
+        shares=True,
     ),
 }
 

@@ -1,8 +1,10 @@
 """One JVM for all Spark tests: a classic session, and a Connect client of the server in it."""
 
 import socket
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from pyspark.sql import SparkSession
@@ -52,8 +54,29 @@ def any_spark(request: pytest.FixtureRequest) -> SparkSession | ConnectSession:
     return request.getfixturevalue(name)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--one-case-each",
+        action="store_true",
+        help="run one case of each parametrised test, for a second version of PySpark",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Everything in this folder starts Spark."""
+    mine = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
+    for item in mine:
+        item.add_marker(pytest.mark.spark)
+    if config.getoption("--one-case-each"):
+        left_out = set(mine) - one_case_each(mine)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=list(left_out))
+
+
+def one_case_each(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return one case of each test, always the same; modes and engines take turns."""
+    cases = defaultdict(list)
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.spark)
+        if not any(item.get_closest_marker(name) for name in ("slow", "connect_too")):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    return {each[crc32(name.encode()) % len(each)] for name, each in cases.items()}
