@@ -127,6 +127,8 @@ def losses(spark: SparkSession, folder: str) -> dict[str, Any]:
 def main(folder: str, what: str) -> None:
     batches = "spark.sql.execution.arrow.maxRecordsPerBatch"
     builder = SparkSession.builder.config(batches, str(BATCH_ROWS))
+    given = os.environ.get("SPARK_SUBMIT_OPTS", "")  # what the suites say to a driver's JVM
+    builder = builder.config("spark.executor.extraJavaOptions", given)
     for name, value in SETTINGS[what].items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
