@@ -29,7 +29,7 @@ class Suite:
     options: tuple[str, ...] = ()
     environment: str = ".venv"
     shares: bool = False  # the machine, with other suites
-    covers: bool = False  # lines it ran count for the coverage of the whole
+    covers: bool = False  # lines it ran count for the coverage of the whole; tracing takes CPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ SUITES = {
         ("-n", "2", "--dist", "loadgroup", f"--ignore={WHEEL_TEST}"),  # a group shares a server
         covers=True,
     ),
-    "oracle": Suite(("tests/oracle",), shares=True, covers=True),
+    "oracle": Suite(("tests/oracle",), shares=True),
     "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST), shares=True, covers=True),
     "spark-4.3": Suite(
         ("tests/spark",),
