@@ -93,8 +93,9 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
             return self._no_driver(error)
         if isinstance(error, OSError) and self.store == "hdfs" and _LIBRARY_MISSING & _words(error):
             return UnsupportedError(
-                f"Can't {self.doing} {self.path}: hdfs: locations need Hadoop's libhdfs and Java; "
-                "set HADOOP_HOME, JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem asks"
+                f"Can't {self.doing} {self.path}: hdfs: locations need the client hdfs-native "
+                "(pip install 'iceberg-spark[hdfs]'), or Hadoop's libhdfs and Java: HADOOP_HOME, "
+                "JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem asks"
             )
         found = _by_builtin(error) or _by_library(error)
         if found is None:

@@ -19,6 +19,7 @@ from iceberg_spark.io.conditional_put import create_if_absent
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
 from iceberg_spark.io.fsspec_store import FsspecStore
+from iceberg_spark.io.hdfs_store import hdfs_store
 from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
 from iceberg_spark.io.object_clients import object_store
@@ -211,7 +212,8 @@ class FsspecIO:
 
     def _store(self, path: str) -> Store:
         """Return what speaks to a location's store; nothing is asked of it yet."""
-        found = object_store(path, self._properties, self._timeout_s)
+        found: Store | None = object_store(path, self._properties, self._timeout_s)
+        found = found or hdfs_store(path, self._properties)
         if found is not None:
             return found
         given = path, self._properties, self._timeout_s

@@ -14,6 +14,7 @@ from typing import Any
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.aws_credentials import aws_profile
+from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.numbers import is_true, number
 from iceberg_spark.io.object_store import ObjectStore, is_odd
 from iceberg_spark.lazy import LazyModule
@@ -40,7 +41,7 @@ def object_store(where: str, properties: Mapping[str, str], timeout_s: float) ->
     if kind not in _KINDS or not _can_take(where, properties):
         return None
     used = tuple(sorted((k, v) for k, v in properties.items() if k.startswith(_USED)))
-    return _store(kind, _bucket(kind, where), used, timeout_s, _process())
+    return _store(kind, _bucket(kind, where), used, timeout_s, process_of_threads())
 
 
 def _can_take(where: str, properties: Mapping[str, str]) -> bool:
@@ -55,21 +56,6 @@ def _bucket(kind: str, where: str) -> str:
     """Return the bucket; of Azure container and host, `container@account.dfs...`, if it has one."""
     bucket = location.strip_scheme(where).partition("/")[0]
     return bucket if kind == "abfs" else bucket.rpartition("@")[2]
-
-
-_process_of_threads: list[int] = []
-
-
-def _process() -> int:
-    """Return this process's id, and refuse a child of one whose threads a fork did not copy."""
-    if not _process_of_threads:
-        _process_of_threads.append(os.getpid())
-    if _process_of_threads[0] != os.getpid():
-        raise UnsupportedError(
-            "A process that read from a store of objects was forked, and its client's threads were "
-            "not copied: start the child by multiprocessing.get_context('spawn')"
-        )
-    return os.getpid()
 
 
 @lru_cache(maxsize=64)

@@ -39,7 +39,7 @@ def rest_server(folder: Path) -> Iterator[RestServer]:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )
         try:
-            port = _first_line(process).removeprefix("PORT ")
+            port = first_line(process).removeprefix("PORT ")
             assert port.isdecimal(), (folder / "server.log").read_text()[-3000:]
             yield RestServer(f"http://127.0.0.1:{port}", warehouse)
         finally:
@@ -47,7 +47,7 @@ def rest_server(folder: Path) -> Iterator[RestServer]:
             process.communicate()
 
 
-def _first_line(process: subprocess.Popen[str]) -> str:
+def first_line(process: subprocess.Popen[str]) -> str:
     """What the server says first, waited for a bounded time."""
     said: queue.Queue[str] = queue.Queue()
     out = process.stdout

@@ -1,0 +1,221 @@
+"""HDFS by its own protocol, without libhdfs and Java (implements `Store`)."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any, BinaryIO, cast
+
+import pyarrow.fs as pafs
+
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.forked import process_of_threads
+from iceberg_spark.io.limits import RANGES
+from iceberg_spark.io.object_files import ObjectFiles
+from iceberg_spark.io.range_file import Part, RangeFile
+from iceberg_spark.lazy import LazyModule
+
+hdfs_native = LazyModule("hdfs_native")
+
+_IO_IMPL = "py-io-impl"
+
+
+def hdfs_store(where: str, properties: Mapping[str, str]) -> HdfsStore | None:
+    """Return the store of an `hdfs:` location, None where fsspec has to take it.
+
+    Raises UnsupportedError in a child of a process that used a client.
+    """
+    if location.store_of(where) != "hdfs" or find_spec("hdfs_native") is None:
+        return None
+    if properties.get(_IO_IMPL, "").endswith("FsspecFileIO") or properties.get("hdfs.user"):
+        return None
+    host = location.strip_scheme(where).partition("/")[0] or properties.get("hdfs.host", "")
+    if host and ":" not in host and "hdfs.port" in properties:
+        host = f"{host}:{properties['hdfs.port']}"
+    return _store(host, properties.get("hdfs.kerberos_ticket"), process_of_threads())
+
+
+@lru_cache(maxsize=16)
+def _store(host: str, ticket: str | None, _process: int) -> HdfsStore:
+    url = f"hdfs://{host}" if host else None  # else `fs.defaultFS` of Hadoop's configuration
+    return HdfsStore(hdfs_native.Client(url, kerberos_cache=ticket))
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsStore:
+    """Files of one name node, or of the cluster that Hadoop's configuration knows by a name."""
+
+    client: Any
+
+    @property
+    def creates_atomically(self) -> bool:
+        """Whether `put_new` is one step: a rename that does not overwrite is."""
+        return True
+
+    def path_of(self, where: str) -> str:
+        """Return the path on the file system."""
+        return "/" + location.normalise(where).partition("://")[2].partition("/")[2]
+
+    def read(self, at: str) -> bytes:
+        """Return a whole file."""
+        with self.client.read(at) as file:
+            return bytes(file.read())
+
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        """Return those of the files that are there."""
+        found = {}
+        for at in paths:
+            with suppress(FileNotFoundError):
+                status = self.client.get_file_info(at)
+                if not status.isdir:
+                    found[at] = FileInfo(at, status.length, status.modification_time)
+        return found
+
+    def open(self, at: str, errors: AbstractContextManager[None]) -> BinaryIO:
+        """Open for seekable reading."""
+        file = RangeFile(self.ranges(at), errors)
+        return cast(BinaryIO, io.BufferedReader(file, RANGES.least_bytes))
+
+    def ranges(self, at: str) -> _FileRanges:
+        """Return what the file's bytes are asked of."""
+        file = self.client.read(at)
+        return _FileRanges(file, len(file))
+
+    def writer(self, at: str) -> HdfsWriter:
+        """Return a new file; the folders above it are made."""
+        return HdfsWriter(self, at)
+
+    def put(self, at: str, data: bytes) -> None:
+        """Write a whole file over what is there."""
+        waiting = self._waiting(at, data)
+        self.client.rename(waiting, at, overwrite=True)
+
+    def put_new(self, at: str, data: bytes) -> None:
+        """Write a whole file beside its name and give it the name, which nobody may have."""
+        waiting = self._waiting(at, data)
+        try:
+            self.client.rename(waiting, at, overwrite=False)
+        except FileExistsError:
+            self.remove(waiting)
+            raise
+
+    def _waiting(self, at: str, data: bytes) -> str:
+        """Write bytes under a name that no reader takes for metadata."""
+        waiting = f"{location.parent(at)}/{uuid.uuid4()}-{location.name(at)}.tmp"
+        writer = HdfsWriter(self, waiting)
+        try:
+            writer.write(data)
+            writer.close()
+        except BaseException:
+            writer.discard()
+            raise
+        return waiting
+
+    def remove(self, at: str) -> None:
+        """Delete a file; one that is gone already is fine."""
+        with suppress(FileNotFoundError):
+            self.client.delete(at)
+
+    def remove_many(self, paths: Iterable[str]) -> None:
+        """Delete files; those that are gone already are fine."""
+        for at in paths:
+            self.remove(at)
+
+    def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
+        """Yield the path below a folder and the description of each file, recursively."""
+        for path, status in self._below(at, recursive=True):
+            if not status.isdir:
+                yield path, _info(status)
+
+    def folders(self, at: str) -> list[str]:
+        """Return the names of the folders right below a folder."""
+        return sorted(name for name, status in self._below(at) if status.isdir)
+
+    def files(self, at: str) -> list[tuple[str, FileInfo]]:
+        """Return the names and descriptions of the files right below a folder."""
+        return [(name, _info(one)) for name, one in self._below(at) if not one.isdir]
+
+    def _below(self, at: str, *, recursive: bool = False) -> Iterator[tuple[str, Any]]:
+        root = at.rstrip("/")
+        with suppress(FileNotFoundError):
+            for status in self.client.list_status(root or "/", recursive):
+                if below := status.path.removeprefix(root).lstrip("/"):
+                    yield below, status
+
+    def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
+        """Return an Arrow file system; reading raises through `errors`."""
+        return pafs.PyFileSystem(ObjectFiles(self, errors))
+
+
+@dataclass(frozen=True, slots=True)
+class _FileRanges:
+    """One open file's ranges."""
+
+    file: Any
+    size: int
+
+    def tail(self, length: int) -> Part:
+        """Return the last bytes."""
+        return self.part(max(0, self.size - length), length)
+
+    def part(self, start: int, length: int) -> Part:
+        """Return bytes from a position on; the client panics beyond the end."""
+        wanted = min(length, self.size - start)
+        data = self.file.read_range(start, wanted) if wanted > 0 else b""
+        return Part(start, memoryview(data), self.size)
+
+
+class HdfsWriter:
+    """A new file that is gone again if it is discarded; readers see it grow."""
+
+    def __init__(self, store: HdfsStore, at: str) -> None:
+        self._store = store
+        self._at = at
+        self._written = 0
+        self._file = store.client.create(at)
+        self.closed = False
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes."""
+        count = memoryview(data).nbytes
+        self._file.write(data)
+        self._written += count
+        return count
+
+    def flush(self) -> None:
+        """Do nothing: closing makes the file durable."""
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._written
+
+    def close(self) -> None:
+        """Finish the file, on the disks of its data nodes."""
+        if self.closed:
+            return
+        try:
+            self._file.hsync()
+            self._file.close()
+        except BaseException:
+            self.discard()
+            raise
+        self.closed = True
+
+    def discard(self) -> None:
+        """Remove what was written, as far as that can be."""
+        with suppress(Exception):  # whatever the client raises: the first error is told
+            if not self.closed:
+                self._file.close()
+        self.closed = True
+        with suppress(Exception):
+            self._store.remove(self._at)
+
+
+def _info(status: Any) -> FileInfo:
+    return FileInfo(status.path, status.length, status.modification_time)
