@@ -11,7 +11,7 @@ from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_proper
 from iceberg_spark.catalog.rest.paths import LOAD_TABLE
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.transport import Request
-from iceberg_spark.catalog.rest.vended_io import vended_io
+from iceberg_spark.catalog.rest.vended_io import VendedIO, vended_io
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
@@ -44,7 +44,7 @@ class RestTables:
             if answer.status == NOT_MODIFIED and known is not None:
                 return known.table
             table = self.given(identifier, answer.node())
-            self.known.keep(table, answer.headers.get(ETAG))
+            self.known.keep(table, answer.headers.get(ETAG) if _lasts(table.io) else None)
             return table
 
         request = Request("GET", paths.table(identifier), headers=headers)
@@ -70,7 +70,13 @@ class RestTables:
         io = table_io(open_storage(properties), metadata, place or metadata.location)
         if expires_at_ms(properties) is None:
             return io
-        return vended_io(self._name, self._properties, identifier, metadata.location, io)
+        made_from = self._name, self._properties, identifier, metadata.location
+        return vended_io(self.session.paths, *made_from, io)
+
+
+def _lasts(io: FileIO) -> bool:
+    """Return whether storage can be used as long as one likes, not until its credentials expire."""
+    return isinstance(io, VendedIO) or expires_at_ms(io.properties) is None
 
 
 def metadata_of(node: Mapping[str, Any]) -> tuple[TableMetadata, str]:

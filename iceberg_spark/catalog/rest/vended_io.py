@@ -14,7 +14,7 @@ import pyarrow.fs as pafs
 
 from iceberg_spark.catalog.rest.answers import TABLE, Answer
 from iceberg_spark.catalog.rest.credentials import credential_for, expires_at_ms
-from iceberg_spark.catalog.rest.paths import CREDENTIALS
+from iceberg_spark.catalog.rest.paths import CREDENTIALS, Paths
 from iceberg_spark.catalog.rest.session import RestSession, session_of
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.errors import IcebergError
@@ -29,7 +29,7 @@ _PAUSE_MS = 10_000
 
 
 def vended_io(
-    name: str, catalog: Mapping[str, str], identifier: str, place: str, io: FileIO
+    paths: Paths, name: str, catalog: Mapping[str, str], identifier: str, place: str, io: FileIO
 ) -> FileIO:
     """Return storage that renews the credentials of a table, where its server can give new ones.
 
@@ -37,8 +37,7 @@ def vended_io(
     table's location.
     """
     enabled = io.properties.get(ENABLED, "true").lower() != "false"
-    session = session_of(name, catalog)
-    can = ENDPOINT in io.properties or session.paths.has(CREDENTIALS)
+    can = ENDPOINT in io.properties or paths.has(CREDENTIALS)
     return VendedIO(name, catalog, identifier, place, io) if enabled and can else io
 
 

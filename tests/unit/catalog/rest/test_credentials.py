@@ -1,5 +1,6 @@
 """Storage of a table: what the server gave for it, and how that is renewed."""
 
+import json
 import pickle
 import time
 
@@ -11,6 +12,9 @@ from iceberg_spark.catalog.rest.credentials import credential_for, storage_prope
 from iceberg_spark.catalog.rest.vended_io import VendedIO
 from iceberg_spark.errors import ServiceUnavailableError, UnsupportedError
 from iceberg_spark.io.storage import open_storage
+from iceberg_spark.spec.metadata_json import metadata_to_json
+from iceberg_spark.spec.new_table import new_metadata
+from iceberg_spark.spec.schema import Schema
 from tests.unit.catalog.rest.fake_server import URI, FakeServer, error
 
 EXPIRES = "s3.session-token-expires-at-ms"
@@ -76,6 +80,22 @@ def test_credentials_are_renewed_once_they_are_about_to_expire(server: FakeServe
     assert io.properties["s3.access-key-id"] == io.properties["s3.access-key-id"] == "new"
     assert io.properties["a"] == "b"
     assert len(server.asked()) == 1
+
+
+def test_a_table_is_asked_for_whole_where_its_credentials_cannot_be_renewed() -> None:
+    metadata = new_metadata(Schema(), location="s3://b/t", now_ms=1)
+    node = {
+        "metadata-location": "s3://b/t/m.json",
+        "metadata": json.loads(metadata_to_json(metadata)),
+        "config": {"s3.access-key-id": "key", EXPIRES: in_ms(3600)},
+    }
+    server = FakeServer(
+        {"GET v1/namespaces/db/tables/t": httpx.Response(200, json=node, headers={"ETag": "v1"})}
+    )
+    catalog = server.catalog()
+    catalog.load("db.t")
+    catalog.load("db.t")
+    assert not [one for one in server.requests if "If-None-Match" in one.headers]
 
 
 def test_credentials_that_are_good_are_used_as_they_are(server: FakeServer):
