@@ -23,7 +23,8 @@ _OLDEST_JAVA = 17
 _OLDEST_PYSPARK = (4, 1)
 _EXTRAS = {
     "s3fs": "s3://", "gcsfs": "gs://", "adlfs": "abfss://", "grpc": "Spark Connect",
-    "pandas": "to_pandas() and pandas frames",
+    "pandas": "to_pandas() and pandas frames", "sqlalchemy": "catalogs in a database",
+    "thrift": "Hive metastores", "boto3": "AWS Glue, DynamoDB",
 }  # fmt: skip
 
 

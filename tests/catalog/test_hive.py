@@ -328,6 +328,8 @@ def test_another_metastore_of_the_list_answers_where_one_does_not(
         ({"uri": "http://h:9083", "type": "hive"}, InvalidInputError, "thrift://host:9083"),
         ({"uri": "thrift://h:port"}, InvalidInputError, "thrift://host:9083"),
         ({"iceberg.hive.lock-timeout-ms": "soon"}, InvalidInputError, "lock-"),
+        ({"hadoop.iceberg.hive.lock-timeout-ms": "soon"}, InvalidInputError, "lock-"),
+        ({"hadoop.hive.metastore.sasl.enabled": "true"}, UnsupportedError, "without Kerberos"),
         ({"hive.metastore.client.socket.timeout": "long"}, InvalidInputError, "seconds"),
     ],
 )

@@ -45,7 +45,10 @@ def test_killed_processes_leave_what_the_history_says(
         name = "stress.killed.t"
         ice.load_catalog("stress", **properties).create_namespace("killed")
     make_table(name, properties=properties)
-    outcome = stress(name, logs, seconds=6, processes=8, samples=6, properties=properties)
+    seconds, processes = (4, 6) if kind in {"postgres", "hive"} else (6, 8)
+    outcome = stress(
+        name, logs, seconds=seconds, processes=processes, samples=6, properties=properties
+    )
     assert outcome.found.violations == []
     assert outcome.kills > 0 and outcome.found.commits > 1
     assert outcome.found.compared == min(7, outcome.found.commits)

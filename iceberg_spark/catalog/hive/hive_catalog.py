@@ -44,10 +44,21 @@ def hive_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
         raise UnsupportedError(
             "Catalogs in a Hive metastore need Thrift: pip install 'iceberg-spark[hive]'"
         ) from error
-    metastore = Metastore(properties)
-    pointers = HiveCatalog(name, properties, metastore)
+    settings = {**_of_hadoop(properties), **properties}
+    metastore = Metastore(settings)
+    pointers = HiveCatalog(name, settings, metastore)
     namespaces = HiveNamespaces(name, metastore, pointers, open_storage(properties))
     return PointerCatalog(name, properties, pointers, namespaces, hive_catalog)
+
+
+def _of_hadoop(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return what Java's catalog hands on to Hive's configuration (`hadoop.iceberg.hive.*`)."""
+    begins = "hadoop."
+    return {
+        key.removeprefix(begins): text
+        for key, text in properties.items()
+        if key.startswith((f"{begins}iceberg.", f"{begins}hive."))
+    }
 
 
 class HiveNamespaces:
