@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo check lint test test-4.3 faults fuzz attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults fuzz attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -40,6 +40,9 @@ endef
 
 demo: setup ## Run the main job on real data: a year of flights, partitioned by month
 	@$(WITH_SPARK) $(PY) demo/flights.py
+
+demo-catalog: setup ## The same on a REST catalog with S3, both started here
+	@$(WITH_SPARK) $(PY) -m demo.catalog
 
 check: lint ## Lint, types, layers, architecture
 	$(PY) -m pytest tests/architecture -q -m "not slow"

@@ -23,6 +23,10 @@ public final class RestServer {
     properties.put("uri", "jdbc:sqlite:" + args[0]);
     properties.put("jdbc.schema-version", "V1");
     properties.put("warehouse", args[1]);
+    for (int at = 2; at < args.length; at++) {
+      String[] given = args[at].split("=", 2);
+      properties.put(given[0], given[1]);
+    }
     Catalog catalog = CatalogUtil.buildIcebergCatalog("reference", properties, new Configuration());
     ServletContextHandler context = new ServletContextHandler(ServletContextHandler.NO_SESSIONS);
     context.addServlet(new ServletHolder(new RESTCatalogServlet(new RESTCatalogAdapter(catalog))), "/*");

@@ -3,7 +3,7 @@
 import queue
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
@@ -22,17 +22,25 @@ class RestServer:
     """Where the server is, and where its tables' files go."""
 
     uri: str
-    warehouse: Path
+    warehouse: str
 
 
 @contextmanager
-def rest_server(folder: Path) -> Iterator[RestServer]:
-    """Run the server; it ends with this process in any case, for it ends with its input."""
-    warehouse = folder / "warehouse"
+def rest_server(
+    folder: Path, on_s3: tuple[str, Mapping[str, str]] | None = None
+) -> Iterator[RestServer]:
+    """Run the server; it ends with this process in any case, for it ends with its input.
+
+    `on_s3` is a warehouse there and how it is reached; the server writes by Java's S3FileIO then.
+    """
+    place, storage = on_s3 or (str(folder / "warehouse"), {})
+    path = class_path() + (f":{jars(HERE / 'rest_server_s3.xml')}/*" if on_s3 else "")
+    if on_s3:
+        storage = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", **storage}
     command = [
         java("java"), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
-        f"-Dlog4j2.configurationFile=file:{QUIET_LOG}", "-cp", class_path(), "RestServer",
-        str(folder / "catalog.db"), str(warehouse),
+        f"-Dlog4j2.configurationFile=file:{QUIET_LOG}", "-cp", path, "RestServer",
+        str(folder / "catalog.db"), place, *(f"{key}={value}" for key, value in storage.items()),
     ]  # fmt: skip
     with (folder / "server.log").open("w") as log:
         process = subprocess.Popen(
@@ -41,7 +49,7 @@ def rest_server(folder: Path) -> Iterator[RestServer]:
         try:
             port = first_line(process).removeprefix("PORT ")
             assert port.isdecimal(), (folder / "server.log").read_text()[-3000:]
-            yield RestServer(f"http://127.0.0.1:{port}", warehouse)
+            yield RestServer(f"http://127.0.0.1:{port}", place)
         finally:
             process.kill()
             process.communicate()

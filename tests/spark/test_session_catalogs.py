@@ -10,7 +10,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.errors import InvalidInputError, NoSuchTableError
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 
 pytestmark = pytest.mark.connect_too
@@ -81,6 +82,15 @@ def test_metadata_tables_are_read_through_it(lake: Any, table: Any) -> None:
     then = lake.read.format(FORMAT).option("snapshot-id", first).load("lake.db.t#files")
     assert then.count() == 2
     assert ice.sql(lake, "select * from lake.db.t.snapshots").count() == 2
+
+
+def test_a_catalog_that_sees_tables_everywhere_has_metadata_tables(
+    lake: Any, table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileSystemCatalog, "table_exists", lambda *_: True)  # as Java's server
+    assert ice.sql(lake, "select * from lake.db.t.snapshots").count() == 1
+    with pytest.raises(NoSuchTableError, match=r"db/nowhere/snapshots"):
+        ice.sql(lake, "select * from lake.db.nowhere.snapshots")
 
 
 def test_frames_are_saved_to_it(lake: Any) -> None:

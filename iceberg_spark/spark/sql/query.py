@@ -9,10 +9,15 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.pinned import split_name
 from iceberg_spark.catalog.registry import resolve, with_settings
-from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.errors import (
+    IcebergError,
+    InvalidInputError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+)
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.nodes import And, Unbound
@@ -137,8 +142,7 @@ class _Planner:
     def table(self, place: str) -> QueriedTable:
         """Return the table's frame, pruned where the query allows."""
         settings = partial(session_catalog, self.spark)
-        catalog, identifier, selector = _table_and_selector(place, settings)
-        loaded = catalog.load(identifier)
+        loaded, selector = _table_and_selector(place, settings)
         choice = {**_selected(selector), **self._as_of()}
         if selector and not choice:
             return self._metadata_table(loaded, selector)
@@ -214,17 +218,24 @@ class _Planner:
         return str(self.spark.conf.get(key, default)).lower() == "true"
 
 
-def _table_and_selector(place: str, settings: Settings) -> tuple[Catalog, str, str | None]:
-    """Return a table and what stands behind its name: a branch, a tag, a metadata table."""
+def _table_and_selector(place: str, settings: Settings) -> tuple[LoadedTable, str | None]:
+    """Return a table and what stands behind its name: a branch, a tag, a metadata table.
+
+    The whole name comes first. It is loaded and not looked for: some servers say that there is a
+    table of a metadata table's name.
+    """
     table, name = split_name(place)
     catalog, identifier = resolve(table, with_settings(table, {}, settings))
-    if name is not None:
-        return catalog, identifier, name
-    above, dot, last = identifier.rpartition(".")
-    is_name = "/" not in identifier and "." in above
-    if dot and is_name and not catalog.table_exists(identifier):
-        return catalog, above, last
-    return catalog, identifier, None
+    above, _, last = identifier.rpartition(".")
+    if name is not None or "/" in identifier or "." not in above:
+        return catalog.load(identifier), name
+    try:
+        return catalog.load(identifier), None
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        try:
+            return catalog.load(above), last
+        except (NoSuchTableError, NoSuchNamespaceError):
+            raise error from None
 
 
 def _selected(selector: str | None) -> dict[str, Any]:
