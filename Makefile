@@ -55,6 +55,7 @@ lint: setup
 
 test: setup setup-4.3 ## Run all tests: PySpark 4.1, then what faces Spark on 4.3
 	@scripts/postgres.sh >/dev/null
+	@$(WITH_SPARK) $(PY) -m tests.servers.prepare
 	@$(WITH_SPARK) $(PY) scripts/run_tests.py
 
 test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only

@@ -23,15 +23,15 @@ _KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOt
 _INSTALL_S = 600
 
 
-def _program() -> Path:
+def program() -> Path:
     """azurite's program of the blob service; one process installs it."""
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "iceberg-spark-tests"
     folder = home / f"azurite-{_VERSION}"
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+    main = folder / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
     with (folder / "lock").open("w") as lock:
         flock(lock, LOCK_EX)
-        if not program.exists():
+        if not main.exists():
             options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder)]
             done = subprocess.run(
                 ["npm", "install", *options, f"azurite@{_VERSION}"],
@@ -41,7 +41,7 @@ def _program() -> Path:
                 check=False,
             )
             assert done.returncode == 0, f"azurite can't be installed: {done.stderr[-3000:]}"
-    return program
+    return main
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def azure_server() -> Iterator[dict[str, str]]:
     port = free_port()
     url = f"http://{HOST}:{port}/{_ACCOUNT}"
     command = [
-        "node", str(_program()), "--blobHost", HOST, "--blobPort", str(port),
+        "node", str(program()), "--blobHost", HOST, "--blobPort", str(port),
         "--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry",
     ]  # fmt: skip
     with (

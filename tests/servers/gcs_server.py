@@ -71,14 +71,18 @@ class _Door(BaseHTTPRequestHandler):
         server.close()
 
 
+def program() -> Path:
+    """fake-gcs-server's program."""
+    return go_program("github.com/fsouza/fake-gcs-server", "v1.56.1")
+
+
 @contextmanager
 def gcs_server() -> Iterator[dict[str, str]]:
     """Serve Google's store with an empty bucket `bucket`; gives the storage properties."""
-    program = go_program("github.com/fsouza/fake-gcs-server", "v1.56.1")
     port = free_port()
     url = f"http://{HOST}:{port}"
     command = [
-        str(program), "-backend", "memory", "-scheme", "http", "-host", HOST,
+        str(program()), "-backend", "memory", "-scheme", "http", "-host", HOST,
         "-port", str(port), "-public-host", f"{HOST}:{port}", "-external-url", url,
     ]  # fmt: skip
     with (

@@ -11,10 +11,15 @@ from tests.servers.rest_server import QUIET_LOG, first_line
 HERE = Path(__file__).parent
 
 
+def program() -> Path:
+    """The folder with the mini-cluster's jar."""
+    return jars(HERE / "hdfs_server.xml")
+
+
 @contextmanager
 def hdfs_server(folder: Path) -> Iterator[str]:
     """Run HDFS below a folder; gives `hdfs://host:port`. It ends with its input."""
-    parts = [f"{jars(HERE / 'hdfs_server.xml')}/*", f"{SPARK_JARS}/*"]
+    parts = [f"{program()}/*", f"{SPARK_JARS}/*"]
     command = [
         java("java"), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx300m",
         f"-Dlog4j2.configurationFile=file:{QUIET_LOG}", "-cp", ":".join(parts),

@@ -40,8 +40,8 @@ def moto_server() -> Iterator[S3Server]:
     """Serve moto: conditional PUTs are right."""
     server = S3Server(free_port())
     with tempfile.TemporaryDirectory(prefix="moto-") as home:
-        program = Path(sys.executable).with_name("moto_server")
-        command = [str(program), "-H", HOST, "-p", str(server.port)]
+        moto = Path(sys.executable).with_name("moto_server")
+        command = [str(moto), "-H", HOST, "-p", str(server.port)]
         with running(command, Path(home) / "log", lambda: accepts(server.port)):
             asked = Request(f"http://{HOST}:{server.port}/bucket", method="PUT")
             asked.add_header(
@@ -51,16 +51,20 @@ def moto_server() -> Iterator[S3Server]:
             yield server
 
 
+def program() -> Path:
+    """versitygw's program."""
+    return go_program("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
+
+
 @contextmanager
 def versitygw_server(*, obeys_conditions: bool = True) -> Iterator[S3Server]:
     """Serve versitygw over a folder; without metadata it ignores every condition."""
-    program = go_program("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
     server = S3Server(free_port())
     home = Path(tempfile.mkdtemp(prefix="versitygw-"))
     try:
         (home / "files" / "bucket").mkdir(parents=True)
         command = [
-            str(program), "--port", f"{HOST}:{server.port}", "--access", _ACCESS,
+            str(program()), "--port", f"{HOST}:{server.port}", "--access", _ACCESS,
             "--secret", _SECRET, "--quiet", "posix", *([] if obeys_conditions else ["--nometa"]),
             "files",
         ]  # fmt: skip
