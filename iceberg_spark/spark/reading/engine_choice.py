@@ -186,7 +186,8 @@ def _rules(
         _mask(pc.match_substring_regex(paths.column, _GLOB)),
     )
     yield "path that Spark would spell otherwise", _mask(pc.match_substring_regex(paths.rest, _ODD))
-    allowed = allowed_stores(plan.context.io.properties)
+    given = plan.context.io.properties
+    allowed = allowed_stores(given)
     for prefix in pc.unique(paths.prefix).to_pylist():
         scheme = prefix.partition(":")[0]
         if allowed is not None and store_of(prefix) not in allowed:  # Arrow's tasks refuse it
@@ -196,6 +197,15 @@ def _rules(
                 f"Spark has no file system for {prefix or scheme}",
                 _mask(pc.equal(paths.prefix, prefix)),
             )
+        # Keys and endpoints of the table's own, vended ones among them, are not Hadoop's.
+        if any(name.startswith(_PROPERTIES_OF.get(store_of(prefix), ())) for name in given):
+            yield (
+                f"storage properties for {prefix} are the table's, not Spark's",
+                _mask(pc.equal(paths.prefix, prefix)),
+            )
+
+
+_PROPERTIES_OF = {"s3": ("s3.", "client."), "gs": ("gcs.",), "abfs": ("adls.",)}
 
 
 def _repeated(paths: Any) -> Mask:

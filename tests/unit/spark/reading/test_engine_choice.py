@@ -135,6 +135,22 @@ def test_a_store_that_spark_knows_is_native(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("s3://b/f.parquet", "s3.access-key-id"),
+        ("s3a://b/f.parquet", "s3.endpoint"),
+        ("gs://b/f.parquet", "gcs.oauth2.token"),
+        ("abfss://c@a.dfs.core.windows.net/f.parquet", "adls.sas-token.a"),
+    ],
+)
+def test_a_table_with_keys_of_its_own_is_not_read_with_sparks(path: str, name: str, tmp_path: Path):
+    plan = with_paths(with_rows(made(tmp_path)).scan().plan_files(), path)
+    own = replace(plan, context=replace(plan.context, io=open_storage({name: "given"})))
+    (label,) = labels(own, Reach(has_file_system=lambda _: True))
+    assert "are the table's, not Spark's" in label
+
+
+@pytest.mark.parametrize(
     ("count", "size"), [("listed_files", "listed_file_bytes"), ("several_files", "tiny_file_bytes")]
 )
 def test_many_small_files_go_to_arrow(
