@@ -243,8 +243,21 @@ class _Attempt:
         return tables if self._has_ours(tables) else None
 
     def _has_ours(self, tables: Sequence[LoadedTable]) -> bool:
-        """Return whether the commit landed: one table tells for all, which land together."""
-        return any(part.is_in(table) for part, table in zip(self.parts, tables, strict=True))
+        """Return whether the commit landed.
+
+        Raises CommitStateUnknownException where some tables have it and others don't, which a
+        server brings about that changes them one after the other.
+        """
+        pairs = zip(self.parts, tables, strict=True)
+        seen = {part.identifier: part.is_in(table) for part, table in pairs}
+        if {True, False} <= set(seen.values()):
+            there = [name for name, is_in in seen.items() if is_in]
+            lack = [name for name, is_in in seen.items() if is_in is False]
+            raise CommitStateUnknownException(
+                f"{', '.join(there)} has this commit and {', '.join(lack)} does not, or has not "
+                "kept it: look at these tables before trying again; no file was removed"
+            )
+        return True in seen.values()
 
 
 def _storage(

@@ -49,12 +49,15 @@ class TablePart:
         requirements = tuple(requirements_for(base, self.updates))
         return TableChange(self.identifier, requirements, self.updates, self.base)
 
-    def is_in(self, table: LoadedTable) -> bool:
-        """Return whether a table has this part's snapshots, or was created by it."""
+    def is_in(self, table: LoadedTable) -> bool | None:
+        """Return whether a table has this part's snapshots, or was created by it.
+
+        None for changes that leave no such mark.
+        """
         made = [update.uuid for update in self.updates if isinstance(update, AssignUuid)]
         ids = [one.snapshot.snapshot_id for one in self.updates if isinstance(one, AddSnapshot)]
         if not made and not ids:
-            return False
+            return None
         there = table.metadata.snapshots
         return all(one == table.metadata.table_uuid for one in made) and all(
             one in there for one in ids
