@@ -165,12 +165,13 @@ class FileSystemCatalog:
     def _remember(self, table: str, loaded: LoadedTable) -> LoadedTable:
         """Keep what a store tells by its tag, so that an unchanged table isn't read again.
 
-        Not where versions are deleted after commits: one whose deletion failed is no newest one.
+        Where versions are deleted after commits a tag tells nothing: one whose deletion failed is
+        still there, and its next version may be gone.
         """
         self._known.pop(table, None)
-        if loaded.tag and not bool_property(
-            loaded.metadata.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED
-        ):
+        if bool_property(loaded.metadata.properties, METADATA_DELETE_AFTER_COMMIT_ENABLED):
+            return replace(loaded, tag="")
+        if loaded.tag:
             self._known[table] = loaded
         while len(self._known) > _MOST_KNOWN:
             self._known.pop(next(iter(self._known)), None)

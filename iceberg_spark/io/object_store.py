@@ -27,6 +27,8 @@ _DENIED = (401, 403)
 _CONFLICT = 409
 _BEYOND_THE_END = 416
 _NOT_IMPLEMENTED = 501
+_UNORDERED = "--x-s3"
+"""The end of a directory bucket's name: S3 lists its keys in no order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class ObjectStore:
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
         """Return those of the objects of one folder that are there, by one listing if it can."""
-        if len(paths) > 1 and self.kind in _LISTS_FROM:
+        if len(paths) > 1 and self.kind in _LISTS_FROM and not self.bucket.endswith(_UNORDERED):
             found, unseen = self._listed(paths)
         else:
             found, unseen = {}, list(paths)

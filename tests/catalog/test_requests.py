@@ -10,7 +10,7 @@ import iceberg_spark as ice
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.metadata_file import Codec, encode_metadata
 from iceberg_spark.errors import CommitFailedException
-from iceberg_spark.io import conditional_put
+from iceberg_spark.io import conditional_put, object_store
 from iceberg_spark.manifest.cache import MANIFEST_CACHE
 from iceberg_spark.spec.updates import SetProperties
 from tests.s3_server import Objects, s3_server
@@ -65,6 +65,29 @@ def test_a_load_and_a_scan_of_three_files_take_ten_requests(server: Objects, tab
     rows = ice.load_table(table.location(), **server.properties).scan().to_arrow()
     assert sorted(rows.column("id").to_pylist()) == [0, 1, 2]
     assert len(server.requests) <= 10
+
+
+def test_an_old_version_whose_deletion_failed_is_not_committed_to(
+    server: Objects, table: ice.Table
+):
+    table.update_properties().set({"write.metadata.delete-after-commit.enabled": "true"}).commit()
+    catalog = FileSystemCatalog("c", server.properties)
+    base = catalog.load(table.location())
+    for number in range(2):
+        table.update_properties().set({"n": str(number)}).commit()
+    del server.stored[f"{folder(table)}/v6.metadata.json"]  # as deleted after a later commit
+    assert f"{folder(table)}/v5.metadata.json" in server.stored
+    with pytest.raises(CommitFailedException):
+        catalog.commit(table.location(), [], [SetProperties({"a": "1"})], base)
+    assert catalog.load(table.location()).metadata.properties["n"] == "1"
+
+
+def test_a_directory_bucket_is_not_listed_for_names_in_order(
+    server: Objects, table: ice.Table, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(object_store, "_UNORDERED", "bucket")
+    ice.load_table(table.location(), **server.properties)
+    assert "GET bucket" not in server.requests
 
 
 def test_a_next_version_in_another_spelling_is_seen(server: Objects, table: ice.Table):
