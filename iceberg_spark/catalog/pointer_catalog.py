@@ -326,8 +326,10 @@ class PointerCatalog:
         """Tell from the newest metadata whether a move was made. Raises StorageError: unclear."""
         identifier = made.identifier
         path = self._pointers.find(identifier)
-        if path is None or path == made.metadata_location:
-            return path is not None
+        if path == made.metadata_location:
+            return True
+        if path is None:  # it may have landed, and been renamed since: then the file is in use
+            raise StorageError(f"{identifier} is no longer in catalog '{self._name}'")
         newest = load_version(self._io, identifier, path).metadata
         if base is None:
             return newest.table_uuid == made.metadata.table_uuid

@@ -28,12 +28,11 @@ from tenacity import (
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable, TableChange
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.table_part import TablePart
+from iceberg_spark.commits.table_part import TablePart, check_same_table
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
     IcebergError,
-    ValidationException,
 )
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
@@ -190,12 +189,9 @@ class _Attempt:
 
     def _reloaded(self, part: TablePart) -> LoadedTable:
         """Load the newest version. Raises ValidationException where it is of another table."""
-        found, before = self.catalog.load(part.identifier), part.base
-        if before is not None and found.metadata.table_uuid != before.metadata.table_uuid:
-            raise ValidationException(
-                f"{part.identifier} is another table by now, it was dropped and created again "
-                "(its uuid differs): load it to change it"
-            )
+        found = self.catalog.load(part.identifier)
+        if part.base is not None:
+            check_same_table(found, part.base.metadata.table_uuid)
         return found
 
     def _once(self) -> list[LoadedTable]:

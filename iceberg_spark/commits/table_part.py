@@ -7,10 +7,20 @@ from dataclasses import dataclass
 
 from iceberg_spark.catalog.catalog import LoadedTable, TableChange
 from iceberg_spark.commits.action import Action
+from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
+
+
+def check_same_table(found: LoadedTable, uuid: str) -> None:
+    """Raise ValidationException where a table is not the one that was planned on."""
+    if found.metadata.table_uuid != uuid:
+        raise ValidationException(
+            f"{found.identifier} is another table by now, it was dropped and created again "
+            "(its uuid differs): load it to change it"
+        )
 
 
 @dataclass(slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from iceberg_spark.catalog.catalog import NewTable
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.table_part import check_same_table
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.cdc_writer import UpsertedFiles
@@ -15,12 +16,12 @@ from iceberg_spark.write.cdc_writer import UpsertedFiles
 def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -> None:
     """Commit what the tasks of a save wrote; nothing of it stays when that is refused.
 
-    Raises what `transaction.commit.commit` raises.
+    Raises what `commits.commit.commit` raises.
     """
     catalog, identifier = resolve(place.path, place.storage)
     io = plan.context.io
     with removed_unless_committed(io, [file.file_path for file in files]) as handover:
-        base = None if plan.creation else catalog.load(identifier)
+        base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
         creation = NewTable(plan.creation, io) if plan.creation else None
         commit(catalog, identifier, actions, base, creation=creation, handover=handover)
@@ -31,5 +32,13 @@ def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> 
     catalog, identifier = resolve(place.path, place.storage)
     io = plan.context.write.io
     with removed_unless_committed(io, files.paths) as handover:
-        base = catalog.load(identifier)
+        base = _loaded(catalog, identifier, plan.uuid)
         commit(catalog, identifier, plan.actions(files), base, handover=handover)
+
+
+def _loaded(catalog: Catalog, identifier: str, uuid: str | None) -> LoadedTable:
+    """Load the table as it is now. Raises ValidationException where it isn't that of the plan."""
+    found = catalog.load(identifier)
+    if uuid is not None:
+        check_same_table(found, uuid)
+    return found

@@ -58,6 +58,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
         options.snapshot_properties,
         creation.updates if creation else (),
         merged_on,
+        None if creation else metadata.table_uuid,
     )
     check_columns(plan.context.schema, to_arrow(given), plan.align)
     return plan
@@ -84,7 +85,8 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
         options=_align_options(options),
     )
     CdcReader(context, to_arrow(given))
-    return UpsertPlan(context, options.branch, options.snapshot_properties)
+    uuid = loaded.metadata.table_uuid
+    return UpsertPlan(context, options.branch, options.snapshot_properties, uuid)
 
 
 def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:

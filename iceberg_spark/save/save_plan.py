@@ -36,7 +36,8 @@ class SavePlan:
     """How rows become files of a table, and those a commit; it travels to every task.
 
     `creation` holds the updates that create the table, else it is there. `merged_on` is where
-    the metadata is whose schema this save extends. It holds no metadata: the commit loads it.
+    the metadata is whose schema this save extends. It holds no metadata: the commit loads it, and
+    checks that it is still the table `uuid`, since files of one would be rows of another.
     """
 
     context: WriteContext
@@ -46,6 +47,7 @@ class SavePlan:
     snapshot_properties: Mapping[str, str] | None = None
     creation: tuple[TableUpdate, ...] = ()
     merged_on: str | None = None
+    uuid: str | None = None
 
     def actions(self, io: FileIO, files: Sequence[DataFile]) -> list[Action]:
         """Return what commits the files that were written by this plan."""
@@ -74,6 +76,7 @@ class UpsertPlan:
     context: UpsertContext
     branch: str | None = None
     snapshot_properties: Mapping[str, str] | None = None
+    uuid: str | None = None
 
     def actions(self, files: UpsertedFiles) -> list[Action]:
         """Return what commits the files that were written by this plan."""

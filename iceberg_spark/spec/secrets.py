@@ -12,7 +12,8 @@ from iceberg_spark.errors import InvalidInputError, InvalidOptionError, redacted
 
 _SECRET = re.compile(
     r"secret|password|passwd|token(?!-expires)|access.?key|account.?key|private.?key|credential"
-    r"|connection.?string|(?:^|[._-])(?:sas|key)(?:$|[._-])|session-kwargs",
+    r"|connection.?string|(?:^|[._-])(?:sas|key)(?:$|[._-])|session-kwargs"
+    r"|^header\..*(?:auth|cookie|signature)",
     re.IGNORECASE,
 )
 _NO_SECRET = re.compile(r"kms-key-id", re.IGNORECASE)  # a name that needs rights of its own

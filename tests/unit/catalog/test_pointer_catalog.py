@@ -180,6 +180,21 @@ def test_a_commit_whose_log_no_longer_reaches_back_is_unknown(
     assert catalog.load("db.t").metadata.properties["a"] == "1"
 
 
+def test_a_commit_whose_table_was_renamed_while_its_answer_was_lost_keeps_its_file(
+    catalog: PointerCatalog, kept: Kept
+) -> None:
+    base = create(catalog)
+
+    def another_renames_and_the_answer_is_lost() -> None:
+        kept.at["db.u"] = kept.at.pop("db.t")
+        raise LOST
+
+    kept.after.append(another_renames_and_the_answer_is_lost)
+    with pytest.raises(CommitStateUnknownException):
+        change(catalog, base, a="1")
+    assert catalog.load("db.u").metadata.properties == {"a": "1"}
+
+
 def test_a_refusal_after_a_lost_answer_does_not_say_that_nothing_landed(
     catalog: PointerCatalog, kept: Kept
 ) -> None:

@@ -144,6 +144,16 @@ def test_settings_of_a_session_are_asked_for_undefined_names_only(monkeypatch: p
     assert overlaid("c", {}, lambda _: session) == {}
 
 
+@pytest.mark.parametrize("name", ["AUTHORIZATION", "PROXY-AUTHORIZATION", "COOKIE", "X-AUTH"])
+def test_another_uri_takes_no_configured_header_that_says_who_asks(
+    monkeypatch: pytest.MonkeyPatch, name: str
+):
+    monkeypatch.setenv("PYICEBERG_CATALOG__C__URI", "https://one")
+    monkeypatch.setenv(f"PYICEBERG_CATALOG__C__HEADER.{name}", "Bearer secret")
+    assert "Bearer secret" in load_catalog("c").properties.values()
+    assert dict(load_catalog("c", uri="https://two").properties) == {"uri": "https://two"}
+
+
 def test_a_location_names_no_catalog():
     for place in ("/a/b.c.d", "s3://b/a.b.c", "a/b.c", "t", "t.", "v1.metadata.json"):
         assert catalog_of(place) is None
