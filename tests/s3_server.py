@@ -42,6 +42,10 @@ _REFUSALS = {
 }
 
 
+_REFUSED_BUCKETS = {"missing": (404, "NoSuchBucket"), "closed": (403, "AccessDenied")}
+"""Buckets whose listing is refused."""
+
+
 @dataclass
 class Objects:
     """The objects by bucket and key, and what goes wrong with PUTs of keys that match."""
@@ -141,12 +145,19 @@ class _Handler(BaseHTTPRequestHandler):
         status = 200
         if asked := re.match(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "")):
             start, end = _bounds(asked[1], asked[2], len(data))
+            if asked[1] and start >= len(data):
+                self._error(416, "InvalidRange", with_body=with_body)
+                return
+        if asked and data:  # the end of an empty object comes as a whole one
             headers["Content-Range"] = f"bytes {start}-{min(end, len(data) - 1)}/{len(data)}"
             data, status = data[start : end + 1], 206
         self._answer(status, data, headers, with_body=with_body)
 
     def _list(self, query: dict[str, list[str]]) -> None:
         bucket, prefix = self.key.strip("/"), query.get("prefix", [""])[0]
+        if bucket in _REFUSED_BUCKETS:
+            self._error(*_REFUSED_BUCKETS[bucket])
+            return
         delimiter = query.get("delimiter", [""])[0]
         after = query.get("continuation-token", query.get("start-after", [""]))[0]
         most = int(query.get("max-keys", ["1000"])[0])

@@ -21,8 +21,8 @@ _FILES = (
     ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
     ("AWS_CONFIG_FILE", "~/.aws/config"),
 )
-_KEPT = timedelta(minutes=5)
-"""How long keys are used that name no end of their own: botocore renews them when asked."""
+_KEPT = timedelta(minutes=10)
+"""The end that is told of keys without one; the client asks again five minutes before it."""
 _ROLE_SESSION = "iceberg-spark"
 
 
@@ -58,7 +58,7 @@ def aws_profile(
         return AwsProfile(lambda: _assumed(found, role, properties, region), region)
     if not named and found.get_credentials() is None:  # files that hold no keys
         return None
-    return AwsProfile(lambda: _found(found, named), region)
+    return AwsProfile(lambda: _found(named), region)
 
 
 def _is_there(file: tuple[str, str]) -> bool:
@@ -66,8 +66,8 @@ def _is_there(file: tuple[str, str]) -> bool:
     return Path(os.environ.get(variable, usual)).expanduser().is_file()
 
 
-def _found(aws: Any, name: str | None) -> dict[str, Any]:
-    credentials = aws.get_credentials()
+def _found(name: str | None) -> dict[str, Any]:
+    credentials = session.Session(profile=name).get_credentials()  # a session reads files once
     if credentials is None:
         raise StoragePermissionError(f"The AWS profile '{name}' has no keys")
     frozen = credentials.get_frozen_credentials()

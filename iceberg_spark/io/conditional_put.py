@@ -60,8 +60,15 @@ def _no_conditional_put(where: str) -> UnsupportedError:
     )
 
 
-_proven: set[tuple[str | None, str]] = set()
-"""Endpoints and buckets that were seen to obey the condition, in this process."""
+_proven: set[tuple[str | None, ...]] = set()
+"""What `server_of` names and was seen to obey the condition, in this process."""
+
+
+def server_of(where: str, properties: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return all that says which server has a location's bucket, and by which client."""
+    bucket = location.strip_scheme(where).partition("/")[0]
+    given = map(properties.get, _SERVERS)
+    return location.store_of(where), bucket, *given, *map(os.environ.get, _IN_ENVIRONMENT)
 
 
 def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str, str]) -> None:
@@ -69,16 +76,15 @@ def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str,
 
     Nothing is left of it, unless the writer may not delete: then an object of one byte.
     """
-    bucket = location.strip_scheme(where).partition("/")[0]
-    endpoint = next(filter(None, map(properties.get, _ENDPOINTS)), None)
-    if (endpoint, bucket) in _proven:
+    server = server_of(where, properties)
+    if server in _proven:
         return
     probe = f"{location.parent(at)}/{uuid.uuid4()}.probe"
     _put_new(store, probe, b"1", where)
     try:
         _put_new(store, probe, b"2", where)
     except FileExistsError:
-        _proven.add((endpoint, bucket))
+        _proven.add(server)
     else:
         raise _no_conditional_put(where)
     finally:
@@ -86,7 +92,11 @@ def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str,
             store.remove(probe)
 
 
-_ENDPOINTS = ("s3.endpoint", "gcs.service.host", "adls.account-host", "adls.connection-string")
+_SERVERS = (
+    "s3.endpoint", "gcs.service.host", "adls.account-host", "adls.connection-string",
+    "adls.account-name", "s3.proxy-uri", "py-io-impl",
+)  # fmt: skip
+_IN_ENVIRONMENT = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AZURE_STORAGE_ACCOUNT_NAME")
 
 
 @contextmanager

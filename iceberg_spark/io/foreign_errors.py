@@ -7,6 +7,7 @@ use them and by names of classes where they don't, so that none of them has to b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from types import TracebackType
 
 from iceberg_spark.errors import (
@@ -29,6 +30,8 @@ _DRIVERS = {
     "hf": "huggingface_hub",
     "sftp": "paramiko",
 }
+
+_FSSPEC = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs"}
 
 _NOT_FOUND = frozenset({"ResourceNotFoundError", "NotFound", "NoSuchKey", "NoSuchBucket"})
 _EXISTS = frozenset(
@@ -97,13 +100,15 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
                 "(pip install 'iceberg-spark[hdfs]'), or Hadoop's libhdfs and Java: HADOOP_HOME, "
                 "JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem asks"
             )
-        found = _by_builtin(error) or _by_library(error)
+        found = _by_builtin(error) or _by_library(error) or _by_panic(error)
         if found is None:
             return None
         return found(self._message(found, error))
 
     def _no_driver(self, error: ImportError) -> IcebergError:
         package = _DRIVERS.get(self.store, error.name or "its fsspec driver")
+        if self.store in _FSSPEC and find_spec("obstore") is not None:  # it was not for obstore
+            package = _FSSPEC[self.store]
         return UnsupportedError(
             f"Can't {self.doing} {self.path}: the driver for {self.store}: locations is not "
             f"installed; pip install {package}"
@@ -154,9 +159,16 @@ def _by_library(error: BaseException) -> type[IcebergError] | None:
         return NoSuchFileError
     if names & _DENIED or status in _HTTP_DENIED:
         return StoragePermissionError
+    if "InvalidPathError" in names:  # a name in a listing that obstore refuses
+        return StorageError
     if names & _EXISTS or status == _HTTP_EXISTS:
         return FileAlreadyExistsError
     return TransientStorageError
+
+
+def _by_panic(error: BaseException) -> type[IcebergError] | None:
+    """Return the error for a client of Rust that gave up: on an endpoint that is no URL, say."""
+    return StorageError if type(error).__name__ == "PanicException" else None
 
 
 def _words(error: BaseException) -> frozenset[str]:

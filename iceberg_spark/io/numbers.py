@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from iceberg_spark.errors import InvalidOptionError
 
+_MOST = 1e6  # seconds: eleven days
 _TRUE = ("true", "1", "yes", "on")
 
 
@@ -20,6 +21,9 @@ def number(properties: Mapping[str, str], key: str, default: float) -> float:
     if text is None:
         return default
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
         raise InvalidOptionError(f"Storage property {key} must be a number, not '{text}'") from None
+    if not 0 <= found <= _MOST:
+        raise InvalidOptionError(f"Storage property {key} must be from 0 to {_MOST:g}, not {text}")
+    return found

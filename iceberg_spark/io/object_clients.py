@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import Any
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.aws_credentials import aws_profile
 from iceberg_spark.io.forked import process_of_threads
@@ -26,6 +26,15 @@ _KINDS = frozenset({"s3", "gs", "abfs"})
 _ONLY_FSSPEC = ("gcs.requester-pays", "gcs.session-kwargs", "gcs.access", "adls.credential")
 """Properties that obstore has nothing for."""
 _USED = ("s3.", "gcs.", "adls.", "client.")
+_ENVIRONMENT = (
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+    "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_REGION", "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME",
+    "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_TOKEN",
+    "AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE",
+)  # fmt: skip
+"""Where clients look when they are made; whoever sets one later gets another client."""
 _RETRIES = 4
 _LAST_RETRY = 0.7  # of the time that failures in passing are waited for
 _LONGEST = timedelta(hours=1)
@@ -41,7 +50,8 @@ def object_store(where: str, properties: Mapping[str, str], timeout_s: float) ->
     if kind not in _KINDS or not _can_take(where, properties):
         return None
     used = tuple(sorted((k, v) for k, v in properties.items() if k.startswith(_USED)))
-    return _store(kind, _bucket(kind, where), used, timeout_s, process_of_threads())
+    environment = tuple(map(os.environ.get, _ENVIRONMENT))
+    return _store(kind, _bucket(kind, where), used, timeout_s, process_of_threads(), environment)
 
 
 def _can_take(where: str, properties: Mapping[str, str]) -> bool:
@@ -55,12 +65,19 @@ def _can_take(where: str, properties: Mapping[str, str]) -> bool:
 def _bucket(kind: str, where: str) -> str:
     """Return the bucket; of Azure container and host, `container@account.dfs...`, if it has one."""
     bucket = location.strip_scheme(where).partition("/")[0]
+    if not bucket or _NO_NAME.search(bucket):  # a part of the address would go to another object
+        raise InvalidInputError(f"Can't open {where}: '{bucket}' is no name of a bucket")
     return bucket if kind == "abfs" else bucket.rpartition("@")[2]
 
 
 @lru_cache(maxsize=64)
 def _store(
-    kind: str, bucket: str, given: tuple[tuple[str, str], ...], timeout_s: float, _process: int
+    kind: str,
+    bucket: str,
+    given: tuple[tuple[str, str], ...],
+    timeout_s: float,
+    _process: int,
+    _environment: tuple[str | None, ...],
 ) -> ObjectStore:
     properties = dict(given)
     arguments = _ARGUMENTS[kind](bucket, properties, timeout_s)
@@ -69,6 +86,8 @@ def _store(
     once = lru_cache(maxsize=1)(partial(make, retry_config={"max_retries": 0}))
     return ObjectStore(kind, bucket, make(retry_config=again), once)
 
+
+_NO_NAME = re.compile(r"[\s?#%\\]")
 
 _CLASSES = {"s3": "S3Store", "gs": "GCSStore", "abfs": "AzureStore"}
 
@@ -82,6 +101,8 @@ class _Arguments:
 
 
 def _client_options(endpoint: str, connect_s: float, silent_s: float) -> dict[str, Any]:
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise InvalidOptionError(f"An endpoint starts with http:// or https://, not {endpoint}")
     return {
         "allow_http": endpoint.startswith("http:"),
         "connect_timeout": timedelta(seconds=connect_s),

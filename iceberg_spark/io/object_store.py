@@ -24,6 +24,7 @@ exceptions = LazyModule("obstore.exceptions")
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _DENIED = (401, 403)
+_NOT_FOUND = 404
 _CONFLICT = 409
 _BEYOND_THE_END = 416
 _NOT_IMPLEMENTED = 501
@@ -51,14 +52,14 @@ class ObjectStore:
 
     def read(self, at: str) -> bytes:
         """Return a whole object."""
-        return bytes(obstore.get(self.client, at).bytes())
+        return bytes(obstore.get(self.client, _object(at)).bytes())
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
         """Return those of the objects of one folder that are there, by one listing if it can."""
         if len(paths) > 1 and self.kind in _LISTS_FROM and not self.bucket.endswith(_UNORDERED):
             found, unseen = self._listed(paths)
         else:
-            found, unseen = {}, list(paths)
+            found, unseen = {}, [at for at in paths if at]
         for at in unseen:
             with suppress(FileNotFoundError):
                 found[at] = _info(at, obstore.head(self.client, at))
@@ -73,7 +74,9 @@ class ObjectStore:
         first = min(paths)
         folder = first.rpartition("/")[0]
         listing = obstore.list(self.client, folder, offset=first[:-1], chunk_size=_PAGE)
-        chunk: Sequence[Any] = next(iter(listing), ())
+        chunk: Sequence[Any] = ()
+        with suppress(FileNotFoundError), _by_status():  # the bucket
+            chunk = next(iter(listing), ())
         found = {one["path"]: _info(one["path"], one) for one in chunk}
         last = max(found, default="")
         complete = len(chunk) < _PAGE
@@ -92,12 +95,12 @@ class ObjectStore:
 
     def put(self, at: str, data: bytes) -> None:
         """Put a whole object over what is there."""
-        obstore.put(self.client, at, data, use_multipart=False)
+        obstore.put(self.client, _object(at), data, use_multipart=False)
 
     def put_new(self, at: str, data: bytes) -> None:
         """Put a whole object where there is none; sent once."""
         try:
-            obstore.put(self.once(), at, data, mode="create", use_multipart=False)
+            obstore.put(self.once(), _object(at), data, mode="create", use_multipart=False)
         except exceptions.AlreadyExistsError as error:
             if self.kind == "s3" and _status(error) == _CONFLICT:  # another is at it: no winner yet
                 raise ConnectionError(_first_line(error)) from error
@@ -110,7 +113,7 @@ class ObjectStore:
     def remove(self, at: str) -> None:
         """Delete an object; one that is gone already is fine."""
         with suppress(FileNotFoundError):
-            obstore.delete(self.client, at)
+            obstore.delete(self.client, _object(at))
 
     def remove_many(self, paths: Iterable[str]) -> None:
         """Delete objects; those that are gone already are fine."""
@@ -120,11 +123,12 @@ class ObjectStore:
     def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
         """Yield the path below a folder and the description of each object, recursively."""
         root = at.rstrip("/")
-        for chunk in obstore.list(self.client, root, chunk_size=_PAGE):
-            for one in chunk:
-                name = one["path"]
-                if name != root:
-                    yield name[len(root) :].lstrip("/"), _info(name, one)
+        with suppress(FileNotFoundError), _by_status():  # the bucket
+            for chunk in obstore.list(self.client, root, chunk_size=_PAGE):
+                for one in chunk:
+                    name = one["path"]
+                    if name != root:
+                        yield name[len(root) :].lstrip("/"), _info(name, one)
 
     def folders(self, at: str) -> list[str]:
         """Return the names of the folders right below a folder."""
@@ -136,7 +140,9 @@ class ObjectStore:
         return [(location.name(one["path"]), _info(one["path"], one)) for one in found]
 
     def _right_below(self, at: str) -> Any:
-        return obstore.list_with_delimiter(self.client, at.rstrip("/"))
+        with suppress(FileNotFoundError), _by_status():  # the bucket
+            return obstore.list_with_delimiter(self.client, at.rstrip("/"))
+        return {"common_prefixes": (), "objects": ()}
 
     def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:  # noqa: ARG002
         """Return an Arrow file system; reading raises through `errors`."""
@@ -175,11 +181,19 @@ class _ObjectRanges:
         try:
             answer = obstore.get(self.store.client, self.at, options={"range": asked})
         except exceptions.BaseError as error:
-            if _status(error) != _BEYOND_THE_END:
+            # To the end of an empty object servers answer 416, or with the whole of nothing.
+            if _status(error) != _BEYOND_THE_END and _WHOLE not in str(error):
                 raise
-            return _nothing(int(obstore.head(self.store.client, self.at)["size"]))
+            size = int(obstore.head(self.store.client, self.at)["size"])
+            if size > (asked[0] if isinstance(asked, tuple) else 0):
+                raise
+            return _nothing(size)
         start, size = answer.range[0], int(answer.meta["size"])
-        return Part(start, memoryview(answer.bytes()), size)
+        tag = answer.meta.get("e_tag") or ""
+        return Part(start, memoryview(answer.bytes()), size, tag)
+
+
+_WHOLE = "non-partial response"
 
 
 def _nothing(size: int) -> Part:
@@ -195,7 +209,7 @@ class ObjectWriter:
         self._written = 0
         self._file = obstore.open_writer(
             store.client,
-            at,
+            _object(at),
             buffer_size=RANGES.upload_bytes,
             max_concurrency=RANGES.uploads_at_once,
         )
@@ -207,11 +221,11 @@ class ObjectWriter:
 
     def write(self, data: Any, /) -> int:
         """Write bytes."""
-        count = memoryview(data).nbytes
+        view = memoryview(data).cast("B")
         with _by_status():
-            self._file.write(data)
-        self._written += count
-        return count
+            self._file.write(view)
+        self._written += len(view)
+        return len(view)
 
     def flush(self) -> None:
         """Do nothing: parts of an upload are not readable before its end."""
@@ -242,13 +256,23 @@ class ObjectWriter:
 
 @contextmanager
 def _by_status() -> Iterator[None]:
-    """Tell a refusal from a failure: an upload's errors are all of one class."""
+    """Tell a refusal from a failure: errors of uploads, and those of listings, are of one class."""
     try:
         yield
-    except OSError as error:
-        if _status(error) in _DENIED:
+    except (OSError, exceptions.GenericError) as error:
+        status = _status(error)
+        if status in _DENIED:
             raise PermissionError(_first_line(error)) from error
+        if status == _NOT_FOUND:
+            raise FileNotFoundError(_first_line(error)) from error
         raise
+
+
+def _object(at: str) -> str:
+    """Return a key. Raises ValueError for an empty one: its requests are the bucket's own."""
+    if not at:
+        raise ValueError("a bucket is no file")
+    return at
 
 
 def key_of(where: str) -> str:

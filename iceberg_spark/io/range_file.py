@@ -16,11 +16,15 @@ from iceberg_spark.io.limits import RANGES
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes of an object from a position on, and the size of the whole object."""
+    """Bytes of an object from a position on, and the size of the whole object.
+
+    `tag` is another where the object's bytes are others; "" where the store has none.
+    """
 
     start: int
     data: memoryview
     object_size: int
+    tag: str = ""
 
 
 class Ranges(Protocol):
@@ -36,7 +40,7 @@ class Ranges(Protocol):
 
 
 class RangeFile(io.RawIOBase):
-    """A seekable file over an object's ranges.
+    """A seekable file over an object's ranges; one that is replaced meanwhile is an error.
 
     The first request tells the size too: it is for the end where that is what is asked for (a
     footer), else for what is read. Small reads take more than they need, and large ones are
@@ -123,7 +127,13 @@ class RangeFile(io.RawIOBase):
         if length > RANGES.part_bytes:
             return self._fetch_parts(length)
         start, asked = self._at, max(length, RANGES.least_bytes)
-        self._keep(self._asked(lambda: self._ranges.part(start, asked)))
+
+        def fetch() -> Part:
+            part = self._ranges.part(start, asked)
+            self._check(part, min(asked, part.object_size - start))
+            return part
+
+        self._keep(self._asked(fetch))
         return self._kept[-1].data[:length]
 
     def _fetch_parts(self, length: int) -> memoryview:
@@ -135,12 +145,19 @@ class RangeFile(io.RawIOBase):
         def fetch(start: int) -> None:
             wanted = min(RANGES.part_bytes, length - start)
             part = self._ranges.part(self._at + start, wanted)
-            if len(part.data) != wanted:
-                raise EOFError(f"the object ends at {part.object_size}: it was changed meanwhile")
+            self._check(part, wanted)
             joined[start : start + wanted] = part.data
 
         self._asked(lambda: list(_threads(os.getpid()).map(fetch, starts)))
         return joined.toreadonly()
+
+    def _check(self, part: Part, wanted: int) -> None:
+        """Refuse less than was asked for, and bytes of another object than those before."""
+        first = self._kept[0] if self._kept else part
+        if part.tag != first.tag or part.object_size != first.object_size:
+            raise EOFError(f"its {first.object_size} bytes were replaced while they were read")
+        if len(part.data) < wanted:
+            raise EOFError(f"{wanted} bytes were asked for, and {len(part.data)} came")
 
     def _keep(self, part: Part) -> int:
         """Keep the first answer (a footer, a header) and the last; return the object's size."""

@@ -25,8 +25,8 @@ def server() -> Iterator[Objects]:
 @pytest.fixture
 def table(server: Objects, monkeypatch: pytest.MonkeyPatch) -> ice.Table:
     """A table of three files, three manifests and four versions."""
-    endpoint = server.properties["s3.endpoint"]
-    monkeypatch.setattr(conditional_put, "_proven", {(endpoint, "bucket")})
+    proven = conditional_put.server_of("s3://bucket", server.properties)
+    monkeypatch.setattr(conditional_put, "_proven", {proven})
     made = ice.create_table(f"s3://bucket/{uuid.uuid4().hex}", "id bigint", **server.properties)
     for number in range(3):
         made.append(pa.table({"id": [number]}))

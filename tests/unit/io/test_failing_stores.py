@@ -159,3 +159,25 @@ def test_a_lock_lets_a_store_without_conditional_put_commit(
     with pytest.raises(FileAlreadyExistsError):
         io.create_if_absent("s3://b/v1", b"2")
     assert io.read_bytes("s3://b/v1") == b"1"
+
+
+@pytest.mark.parametrize(
+    ("where", "properties"),
+    [
+        ("gs://b/k", {}),
+        ("s3://b/k", {"s3.endpoint": "http://other"}),
+        ("gs://b/k", {"gcs.service.host": "http://other"}),
+        ("s3://b/k", {"py-io-impl": ""}),
+    ],
+)
+def test_a_server_is_proved_by_itself(where: str, properties: dict[str, str]):
+    """Another store's bucket of the same name, another server, and another client's request."""
+    given = {**FSSPEC, "s3.endpoint": "http://one"}
+    proved = conditional_put.server_of("s3://b/k", given)
+    assert conditional_put.server_of(where, {**given, **properties}) != proved
+
+
+def test_an_endpoint_of_the_environment_is_proved_by_itself(monkeypatch: pytest.MonkeyPatch):
+    proved = conditional_put.server_of("s3://b/k", {})
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://other")
+    assert conditional_put.server_of("s3://b/k", {}) != proved

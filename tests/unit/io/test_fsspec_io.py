@@ -14,7 +14,7 @@ from iceberg_spark.errors import (
     StoragePermissionError,
     UnsupportedError,
 )
-from iceberg_spark.io import object_clients
+from iceberg_spark.io import foreign_errors, object_clients
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.io.stores import SharedMemoryFiles
@@ -138,8 +138,14 @@ def test_repr_shows_no_values():
 
 def test_a_driver_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(object_clients, "find_spec", lambda _: None)
+    monkeypatch.setattr(foreign_errors, "find_spec", lambda _: None)
     with pytest.raises(UnsupportedError, match=r"pip install 'iceberg-spark\[gcs\]'"):
         IO.read_bytes("gs://bucket/key")
+
+
+def test_the_driver_of_what_obstore_can_not_do_is_named():
+    with pytest.raises(UnsupportedError, match="pip install gcsfs"):
+        IO.read_bytes("gs://bucket/a//key")
 
 
 def test_an_unknown_scheme_is_named():

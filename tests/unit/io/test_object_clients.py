@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import InvalidInputError, InvalidOptionError, UnsupportedError
 from iceberg_spark.io import forked, object_clients
 from iceberg_spark.io.object_clients import object_store
 
@@ -166,3 +166,37 @@ def test_a_child_of_a_process_that_used_a_client_is_refused(monkeypatch: pytest.
 
 def test_no_secret_is_shown():
     assert "hush" not in repr(object_store("s3://b/k", KEYS, 8.0))
+
+
+def test_a_client_is_made_anew_where_the_environment_changed(monkeypatch: pytest.MonkeyPatch):
+    one = object_store("s3://b/k", {}, 8.0)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "other")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    assert one is not object_store("s3://b/k", {}, 8.0)
+
+
+def test_keys_that_are_renewed_in_a_file_are_used(tmp_path: Path):
+    (tmp_path / ".aws").mkdir()
+    file = tmp_path / ".aws" / "credentials"
+    file.write_text("[default]\naws_access_key_id = old\naws_secret_access_key = hush\n")
+    keys = arguments("s3://b/k", {})["credential_provider"]
+    assert keys()["access_key_id"] == "old"
+    file.write_text("[default]\naws_access_key_id = new\naws_secret_access_key = hush\n")
+    assert keys()["access_key_id"] == "new"
+
+
+@pytest.mark.parametrize("bucket", ["", "b?x", "b#x", "b%20", "a b"])
+def test_what_is_no_name_of_a_bucket_is_refused(bucket: str):
+    with pytest.raises(InvalidInputError, match="no name of a bucket"):
+        object_store(f"s3://{bucket}/k", KEYS, 8.0)
+
+
+def test_an_endpoint_without_a_scheme_is_refused():
+    with pytest.raises(InvalidOptionError, match="starts with http"):
+        object_store("s3://b/k", {**KEYS, "s3.endpoint": "localhost:9000"}, 8.0)
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "inf", "1e30"])
+def test_times_that_are_none_are_refused(seconds: str):
+    with pytest.raises(InvalidOptionError, match=r"s3\.request-timeout must be from 0"):
+        object_store("s3://b/k", {**KEYS, "s3.request-timeout": seconds}, 8.0)

@@ -89,5 +89,18 @@ def test_a_part_that_comes_short_is_an_error():
     file = RangeFile(noted, nullcontext())
     assert file.size() == 1_000
     noted.data = bytes(500)
-    with pytest.raises(EOFError, match="ends at 500"):
+    with pytest.raises(EOFError, match="its 1000 bytes were replaced"):
         file.read(850)
+
+
+@pytest.mark.parametrize("length", [10, 850])
+def test_an_answer_that_is_too_short_is_an_error(length: int):
+    class Short(Noted):
+        def part(self, start: int, length: int) -> Part:
+            whole = super().part(start, length)
+            return Part(start, whole.data[:-1], whole.object_size)
+
+    file = RangeFile(Short(bytes(1_000)), nullcontext())
+    file.size()
+    with pytest.raises(EOFError, match="bytes were asked for, and"):
+        file.read(length)

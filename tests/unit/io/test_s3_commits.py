@@ -30,7 +30,8 @@ def objects(
     server: Objects, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Objects:
     server.client = request.param
-    monkeypatch.setattr(conditional_put, "_proven", {(server.properties["s3.endpoint"], "bucket")})
+    proven = conditional_put.server_of("s3://bucket", server.properties)
+    monkeypatch.setattr(conditional_put, "_proven", {proven})
     monkeypatch.setattr(new_version, "_PAUSES_S", (0.0, 0.0, 0.0))
     server.stored.clear()
     server.answers.clear()

@@ -1,0 +1,95 @@
+"""Objects of S3 through obstore: what other stores do not have, or do otherwise."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from iceberg_spark.errors import StorageError, StoragePermissionError
+from iceberg_spark.io.foreign_errors import TransientStorageError
+from iceberg_spark.io.fsspec_io import FsspecIO
+from tests.s3_server import Objects, s3_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Objects]:
+    with s3_server() as objects:
+        yield objects
+
+
+@pytest.fixture
+def objects(server: Objects) -> Objects:
+    server.stored.clear()
+    server.requests.clear()
+    return server
+
+
+@pytest.fixture
+def io(objects: Objects) -> FsspecIO:
+    return FsspecIO(objects.properties)
+
+
+def test_an_empty_object_is_read(io: FsspecIO, objects: Objects):
+    objects.stored["bucket/empty"] = b""
+    with io.open("s3://bucket/empty") as file:
+        assert file.read() == b""
+    files, at = io.arrow("s3://bucket/empty")
+    assert files.open_input_file(at).size() == 0
+
+
+def test_an_object_that_is_replaced_while_it_is_read_is_an_error(io: FsspecIO, objects: Objects):
+    objects.stored["bucket/k"] = b"1" * 1_000_000
+    with io.open("s3://bucket/k") as file:
+        objects.stored["bucket/k"] = b"2" * 1_000_000
+        with pytest.raises(StorageError, match="were replaced while they were read"):
+            file.read(10)
+
+
+@pytest.mark.parametrize("where", ["s3://bucket", "s3://bucket/"])
+def test_a_bucket_is_no_file(io: FsspecIO, objects: Objects, where: str):
+    for work in (io.delete, io.read_bytes, io.create, lambda at: io.replace(at, b"1")):
+        with pytest.raises(StorageError, match="a bucket is no file"):
+            work(where)
+    assert not io.exists(where)
+    assert objects.requests == []
+
+
+def test_a_bucket_that_is_missing_holds_nothing(io: FsspecIO, objects: Objects):
+    assert list(io.list("s3://missing/a")) == []
+    assert list(io.list_folders("s3://missing/a")) == []
+    assert io.find(["s3://missing/a/b", "s3://missing/a/c"]) == {}
+    assert len(objects.requests) == 3
+
+
+def test_a_listing_that_is_denied_is_not_tried_again(io: FsspecIO, objects: Objects):
+    for work in (
+        lambda: list(io.list("s3://closed/a")),
+        lambda: list(io.list_folders("s3://closed/a")),
+        lambda: io.find(["s3://closed/a/b", "s3://closed/a/c"]),
+    ):
+        with pytest.raises(StoragePermissionError):
+            work()
+    assert len(objects.requests) == 3
+
+
+def test_a_listing_with_a_name_that_obstore_refuses_is_not_tried_again(
+    io: FsspecIO, objects: Objects
+):
+    objects.stored["bucket/a/b//c"] = b""
+    with pytest.raises(StorageError, match="contained empty path segment") as refused:
+        list(io.list("s3://bucket/a"))
+    assert not isinstance(refused.value, TransientStorageError)
+    assert len(objects.requests) == 1
+
+
+def test_numbers_are_written_as_their_bytes(io: FsspecIO, objects: Objects):
+    with io.create("s3://bucket/numbers") as file:
+        assert file.write(np.arange(3, dtype="<i4")) == 12
+        assert file.tell() == 12
+    assert objects.stored["bucket/numbers"] == b"\0\0\0\0\1\0\0\0\2\0\0\0"
+
+
+def test_a_panic_of_the_client_is_an_error_of_the_store(objects: Objects):
+    io = FsspecIO({**objects.properties, "s3.endpoint": "http://a b"})
+    with pytest.raises(StorageError, match="PanicException"):
+        io.read_bytes("s3://bucket/k")
