@@ -13,7 +13,7 @@ from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import DEFAULT_CATALOG, overlaid
 from iceberg_spark.catalog.registry import load_catalog as load
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
-from iceberg_spark.catalog.table_name import TableName, property_texts, table_name
+from iceberg_spark.catalog.table_name import TableName, check_part, property_texts, table_name
 from iceberg_spark.engines.at_hand import session_settings
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -176,6 +176,10 @@ def transaction(catalog: TableCatalog | str) -> CatalogTransaction:
 
 
 def _parts(namespace: TableName) -> Name:
+    if isinstance(namespace, tuple):
+        for part in namespace:
+            if isinstance(part, str):
+                check_part(part)
     parts = tuple(table_name(namespace).split("."))
     if not all(parts):
         raise InvalidInputError(f"'{'.'.join(parts)}' is no namespace: a part of it is empty")

@@ -23,6 +23,9 @@ class TablePartTransaction(TableTransaction):
     def __init__(self, catalog: Catalog, base: LoadedTable) -> None:
         super().__init__(catalog, base, lambda _: None)
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -43,8 +46,14 @@ class TablePartTransaction(TableTransaction):
         return self._staged.part()
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Remove what was written; changes can't be added any more."""
         self._staged.discard()
+        self._staged.end()
+
+    @property
+    def loaded(self) -> LoadedTable:
+        """The version that the changes are made for."""
+        return self._staged.base
 
 
 class CatalogTransaction:
@@ -79,11 +88,26 @@ class CatalogTransaction:
             self._discard()
 
     def load_table(self, identifier: TableName) -> TablePartTransaction:
-        """Return a table to be changed; the same one for the same name. Raises NoSuchTableError."""
+        """Return a table to be changed; the same one for the same name.
+
+        Raises NoSuchTableError, and InvalidInputError where a catalog that takes upper for lower
+        case has given the table by another spelling.
+        """
         name = table_name(identifier)
         if name not in self._tables:
-            self._tables[name] = TablePartTransaction(self._catalog, self._catalog.load(name))
+            loaded = self._catalog.load(name)
+            self._check_is_another(name, loaded)
+            self._tables[name] = TablePartTransaction(self._catalog, loaded)
         return self._tables[name]
+
+    def _check_is_another(self, name: str, loaded: LoadedTable) -> None:
+        """Refuse a table that is part of this under another spelling: it would be changed twice."""
+        uuid = loaded.metadata.table_uuid
+        for other, part in self._tables.items():
+            if other.casefold() == name.casefold() and part.loaded.metadata.table_uuid == uuid:
+                raise InvalidInputError(
+                    f"{name} is {other}, which is part of this transaction: load it by one name"
+                )
 
     def commit_transaction(self) -> None:
         """Commit the changes of all tables; without any nothing happens.

@@ -42,8 +42,10 @@ def table_html(loaded: LoadedTable) -> str:
     )
 
 
-def transaction_text(base: LoadedTable, actions: Sequence[object]) -> str:
-    """Return the changes of a transaction that is not committed, a line each."""
+def transaction_text(base: LoadedTable, actions: Sequence[object] | None) -> str:
+    """Return the changes of a transaction that is not committed, a line each; None: it ended."""
+    if actions is None:
+        return printable(f"Transaction of {base.identifier}, ended")
     made = [f"  {type(action).__name__}" for action in actions] or ["  no change yet"]
     return printable("\n".join([f"Transaction of {base.identifier}, not committed:", *made]))
 

@@ -13,7 +13,7 @@ from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.write_rows import RowSource, write_rows
-from iceberg_spark.errors import StorageError
+from iceberg_spark.errors import InvalidInputError, StorageError
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.row_level_change import (
@@ -49,14 +49,38 @@ class StagedChanges:
     change is added and are removed again when nothing lands.
     """
 
-    __slots__ = ("_catalog", "_new_files", "_stage", "actions", "base")
+    __slots__ = ("_actions", "_catalog", "_is_open", "_new_files", "_stage", "base")
 
     def __init__(self, catalog: Catalog, base: LoadedTable) -> None:
         self._catalog = catalog
         self._new_files: list[str] = []
         self._stage = base.metadata, 0
-        self.actions: list[Action] = []
+        self._actions: list[Action] = []
+        self._is_open = True
         self.base = base
+
+    @property
+    def actions(self) -> list[Action]:
+        """The changes so far. Raises InvalidInputError where nobody would land another one."""
+        if not self._is_open:
+            raise InvalidInputError(
+                f"The transaction of {self.base.identifier} has ended, so what is added now would "
+                "never land: begin another one"
+            )
+        return self._actions
+
+    @property
+    def is_open(self) -> bool:
+        """Whether changes can be added."""
+        return self._is_open
+
+    def begin(self) -> None:
+        """Take changes."""
+        self._is_open = True
+
+    def end(self) -> None:
+        """Take no more changes."""
+        self._is_open = False
 
     @property
     def io(self) -> FileIO:
@@ -170,20 +194,21 @@ class StagedChanges:
             take(loaded)
 
     def part(self) -> StagedPart:
-        """Return what a commit of several tables does to this one, and the new files of it."""
+        """Return what a commit of several tables does to this one, and its new files; ends it."""
         actions, files = tuple(self.actions), tuple(self._new_files)
+        self.end()
         return StagedPart(TablePart(self.base.identifier, actions, self.base, self.io), files)
 
     def discard(self) -> None:
         """Remove what was written; what the store keeps is left to orphan removal."""
         with suppress(StorageError):
             self.io.delete_many(self._new_files)
-        clean_up(self.actions, self.io, None)
+        clean_up(self._actions, self.io, None)
         self.reset(self.base)
 
     def reset(self, base: LoadedTable) -> None:
         """Begin anew on a version; what was collected is committed or gone."""
         self.base = base
-        self.actions.clear()
+        self._actions.clear()
         self._new_files.clear()
         self._stage = base.metadata, 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Self
@@ -51,9 +51,11 @@ class TableTransaction(RowVerbs):
         self._take = take
 
     def __repr__(self) -> str:
-        return transaction_text(self._staged.base, self._staged.actions)
+        staged = self._staged
+        return transaction_text(staged.base, staged.actions if staged.is_open else None)
 
     def __enter__(self) -> Self:
+        self._staged.begin()
         return self
 
     def __exit__(
@@ -62,10 +64,13 @@ class TableTransaction(RowVerbs):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self.commit_transaction()
-        else:
-            self._staged.discard()
+        try:
+            if error is None:
+                self.commit_transaction()
+            else:
+                self._staged.discard()
+        finally:
+            self._staged.end()
 
     def _changes(self, on_shown: bool = False) -> AbstractContextManager[StagedChanges]:  # noqa: ARG002
         return nullcontext(self._staged)
@@ -110,7 +115,11 @@ class TableTransaction(RowVerbs):
 
     def manage_snapshots(self) -> ManageSnapshots:
         """Return a builder of branches and tags; its `commit` adds the changes here."""
-        return ManageSnapshots(self._staged.actions.extend)
+
+        def add(actions: Iterable[Action]) -> None:
+            self._staged.actions.extend(actions)
+
+        return ManageSnapshots(add)
 
     def update_schema(
         self, allow_incompatible_changes: bool = False, case_sensitive: bool = True

@@ -31,8 +31,10 @@ def table_name(given: object) -> str:
                     f"'{text}' came as a Path, which drops a slash of '{cut.group(1)}://': give "
                     "locations of a store as text"
                 )
+        case (str() as text,):
+            pass
         case tuple() if given and all(isinstance(part, str) for part in given):
-            text = ".".join(given)
+            text = ".".join(map(check_part, given))
         case _:
             raise InvalidTypeError(
                 "A table is named by text or a Path, a location or an identifier, not by "
@@ -41,6 +43,16 @@ def table_name(given: object) -> str:
     if not text:
         raise InvalidInputError("The table's name or location is empty")
     return os.path.expanduser(text) if text == "~" or text.startswith("~/") else text
+
+
+def check_part(part: str) -> str:
+    """Return a part of a name. Raises InvalidInputError for dots in it: another name has them."""
+    if "." in part:
+        raise InvalidInputError(
+            f"'{part}' is one part of a name and has a dot: names are joined by dots here, so it "
+            "would be taken for another name"
+        )
+    return part
 
 
 def property_texts(given: Mapping[str, object]) -> dict[str, str]:

@@ -81,12 +81,23 @@ class Paths:
 
     def namespace(self, namespace: Name, *below: str) -> str:
         """A namespace, or what is below it."""
+        self._check(namespace)
         parts = self.separator.join(quote(part, safe="") for part in namespace)
         return self._of("namespaces", parts, *below)
 
     def parent(self, namespace: Name) -> str:
         """A namespace as a query has it: not encoded, for the client encodes queries."""
+        self._check(namespace)
         return unquote(self.separator).join(namespace)
+
+    def _check(self, namespace: Name) -> None:
+        """Refuse a part that would be taken for two: the name would be another namespace's."""
+        between = unquote(self.separator)
+        if any(between in part for part in namespace):
+            raise InvalidInputError(
+                f"A part of namespace {'.'.join(namespace)} has {between!r} in it, which the "
+                "server puts between parts: it would be taken for another namespace"
+            )
 
     def table(self, identifier: str, *below: str) -> str:
         """A table, or what is below it."""

@@ -33,6 +33,17 @@ def test_a_table_is_created_and_loaded_by_its_identifier(catalog: TableCatalog):
     assert made.location().endswith("/wh/db/t")
 
 
+@pytest.mark.parametrize("name", [("db", "a.t"), ("db.a", "t"), ("db.a.t", "x")])
+def test_a_part_with_a_dot_names_no_other_table(catalog: TableCatalog, name: tuple[str, ...]):
+    if catalog._catalog.namespaces is not None:
+        catalog.create_namespace_if_not_exists("db.a")
+    catalog.create_table("db.a.t", "id bigint")
+    for asked in (catalog.load_table, catalog.drop_table, catalog.table_exists, ice.load_table):
+        with pytest.raises(InvalidInputError, match="has a dot"):
+            asked(name)
+    assert catalog.table_exists(("db", "a", "t"))
+
+
 def test_a_table_exists_or_not(catalog: TableCatalog):
     assert not catalog.table_exists("db.t")
     catalog.create_table("db.t", "id bigint")
@@ -63,9 +74,17 @@ def test_a_catalog_shows_its_name_and_no_property():
     assert (catalog.name, repr(catalog)) == ("prod", "TableCatalog(prod)")
 
 
-@pytest.mark.parametrize("kind", ["rest", "glue", "hive"])
-def test_a_kind_that_is_to_come_says_so(kind: str):
-    with pytest.raises(UnsupportedError, match=f"{kind}.*filesystem"):
+@pytest.mark.parametrize(
+    ("kind", "says"), [("in-memory", "in-memory.*filesystem"), ("bigquery", "(?i)bigquery")]
+)
+def test_a_kind_that_is_not_supported_says_so(kind: str, says: str):
+    with pytest.raises(UnsupportedError, match=says):
+        ice.load_catalog("prod", type=kind)
+
+
+@pytest.mark.parametrize("kind", ["rest", "hive", "sql"])
+def test_a_kind_that_needs_an_address_says_so(kind: str):
+    with pytest.raises(InvalidInputError, match="property uri"):
         ice.load_catalog("prod", type=kind)
 
 

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,54 @@ def _interrupt_after(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(kind, "move_all", moved)
+
+
+CHANGES: dict[str, Callable[[Any], object]] = {
+    "append": lambda table: table.append(rows(9)),
+    "overwrite": lambda table: table.overwrite(rows(9)),
+    "delete": lambda table: table.delete("id = 1"),
+    "upsert": lambda table: table.upsert(rows(9), keys=["id"]),
+    "properties": lambda table: table.set_properties({"a": "1"}),
+    "schema": lambda table: table.update_schema().add_column("x", "int").commit(),
+    "branch": lambda table: table.manage_snapshots().create_branch(1, "x").commit(),
+}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_after_the_end_is_refused_and_writes_nothing(
+    tmp_path: Path, change: str, fails: bool
+) -> None:
+    made = ice.load_catalog(uuid.uuid4().hex, type="memory", warehouse=str(tmp_path))
+    made.create_table("db.a", "id bigint")
+    part: Any = None
+    with suppress(ZeroDivisionError), made.transaction() as tx:
+        part = tx.load_table("db.a")
+        part.append(rows(1))
+        if fails:
+            1 / 0  # noqa: B018
+    before = files(tmp_path)
+    with pytest.raises(InvalidInputError, match="has ended"):
+        CHANGES[change](part)
+    assert files(tmp_path) == before
+    assert "ended" in repr(part)
+
+
+def test_a_catalogs_transaction_goes_on_after_its_end(catalog: TableCatalog) -> None:
+    tx = catalog.transaction()
+    for number in (1, 2):
+        with tx:
+            tx.load_table("db.a").append(rows(number))
+    assert ids(catalog, "db.a") == [1, 2]
+
+
+def test_one_table_by_two_spellings_is_refused(
+    catalog: TableCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = catalog._catalog
+    load = type(inner).load
+    monkeypatch.setattr(type(inner), "load", lambda self, name: load(self, name.lower()))
+    tx = ice.transaction(catalog)
+    tx.load_table("db.A").append(rows(1))
+    with pytest.raises(InvalidInputError, match=r"DB\.a is db\.A, which is part"):
+        tx.load_table("DB.a")

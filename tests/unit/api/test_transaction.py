@@ -167,3 +167,15 @@ def test_delete_files_are_not_added_as_data():
     )
     with pytest.raises(InvalidInputError, match=r"d\.parquet"), table.transaction() as tx:
         tx.overwrite_files(add=[file])
+
+
+def test_a_change_after_the_with_block_is_refused_and_the_block_can_begin_anew():
+    table = make()
+    with table.transaction() as tx:
+        tx.append(rows(id=[1]))
+    with pytest.raises(InvalidInputError, match="has ended"):
+        tx.append(rows(id=[2]))
+    with tx:
+        tx.append(rows(id=[3]))
+    assert ids(table) == [1, 3]
+    assert "ended" in repr(tx)

@@ -69,6 +69,14 @@ def test_the_separator_is_the_unit_separator_unless_the_server_names_one():
     assert server.catalog().namespaces.exists(("a", "b"))
 
 
+def test_a_part_that_has_the_separator_in_it_is_no_other_namespace():
+    server = FakeServer()
+    for asked in (server.catalog().namespaces.drop, server.catalog().namespaces.list_namespaces):
+        with pytest.raises(InvalidInputError, match="between parts"):
+            asked(("a\x1fb",))
+    assert server.asked() == []
+
+
 def test_an_endpoint_that_the_server_lacks_is_named():
     server = FakeServer(config={"endpoints": ["GET /v1/{prefix}/namespaces"]})
     with pytest.raises(UnsupportedError, match=r"POST /v1/\{prefix\}/namespaces"):
