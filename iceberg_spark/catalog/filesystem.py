@@ -40,8 +40,9 @@ from iceberg_spark.catalog.new_version import another_came_first, create_version
 from iceberg_spark.catalog.purge import files_to_purge
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.catalog.versions import (
-    VERSION_HINT,
     FoundVersion,
+    has_gone_on,
+    hint_path,
     is_unchanged,
     newest_version,
     version_files,
@@ -318,7 +319,8 @@ class FileSystemCatalog:
     def _look_before(self, table: str, version: int, base: LoadedTable | None) -> None:
         """Raise CommitFailedException where the version is there, or its base isn't any more."""
         paths = version_paths(table, version)
-        there = self._io.find(paths if base is None else [base.metadata_location, *paths])
+        known = () if base is None else (base.metadata_location, hint_path(table))
+        there = self._io.find([*known, *paths])
         other = next((path for path in paths if path in there), None)
         if other is not None:
             raise another_came_first(other)
@@ -326,6 +328,8 @@ class FileSystemCatalog:
             return
         if base.metadata_location not in there or there[base.metadata_location].tag != base.tag:
             raise _replaced(base)
+        if has_gone_on(self._io, table, version - 1, there, version - 1):
+            raise CommitFailedException(f"Others came first: {table} has a later version")
 
     def _withdraw_if_late(
         self, table: str, version: int, put: LoadedTable, base: LoadedTable | None
@@ -335,10 +339,13 @@ class FileSystemCatalog:
             self._withdraw_if_doubled(table, put)
         if base is None:
             return ""
-        there = self._io.find([base.metadata_location, put.metadata_location])
-        if base.metadata_location not in there:
+        own = put.metadata_location
+        there = self._io.find([base.metadata_location, own, hint_path(table)])
+        tag = there[own].tag if own in there else ""
+        is_gone = base.metadata_location not in there
+        if is_gone or (tag and has_gone_on(self._io, table, version, there, version - 1)):
             self._withdraw_if_overtaken(table, base.metadata.snapshots, put)
-        return there[put.metadata_location].tag if put.metadata_location in there else ""
+        return tag
 
     def _withdraw_if_doubled(self, table: str, put: LoadedTable) -> None:
         """Give up a creation that met one of another writer, who compresses first versions."""
@@ -387,8 +394,7 @@ class FileSystemCatalog:
         self._committable(table)
         rest = files_to_purge(self._io, self.load(identifier), table) if purge else ()
         versions = [path for _, path in version_files(self._io, table)]
-        hint = location.join(table, METADATA_FOLDER, VERSION_HINT)
-        self._io.delete_many([*versions, hint])
+        self._io.delete_many([*versions, hint_path(table)])
         self._io.delete_many(rest)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -72,12 +73,38 @@ def _spelt(there: Mapping[str, FileInfo], table: str, version: int) -> FoundVers
 
 
 def is_unchanged(io: FileIO, table: str, path: str, tag: str) -> bool:
-    """Return whether a version's file has the content of a tag, and no next version is there."""
+    """Return whether a version's file has the content of a tag, and no later version is known."""
     version = version_of(location.name(path))
     if version is None or not tag:
         return False
-    there = io.find([path, *version_paths(table, version + 1)])
-    return there.keys() == {path} and there[path].tag == tag
+    there = io.find([path, *version_paths(table, version + 1), hint_path(table)])
+    if there.keys() - {hint_path(table)} != {path} or there[path].tag != tag:
+        return False
+    return not has_gone_on(io, table, version, there, version)
+
+
+def has_gone_on(
+    io: FileIO, table: str, version: int, there: Mapping[str, FileInfo], hinted: int
+) -> bool:
+    """Return whether a later version is known, though the next one may not be there.
+
+    Where versions are deleted after commits, one whose deletion failed looks like the newest. The
+    hint proves that no writer went on where it has the number that is expected, by its tag
+    `there` (most stores of S3 give the MD5) or as it is read; else the newest is looked for.
+    """
+    hint = there.get(hint_path(table))
+    number = hashlib.md5(str(hinted).encode(), usedforsecurity=False).hexdigest()
+    if hint is not None and hint.tag.strip('"') == number:
+        return False
+    if hint is not None and _read_hint(io, location.join(table, METADATA_FOLDER)) == hinted:
+        return False
+    newest = newest_version(io, table)
+    return newest is not None and newest.version is not None and newest.version > version
+
+
+def hint_path(table: str) -> str:
+    """Return where the hint is."""
+    return location.join(table, METADATA_FOLDER, VERSION_HINT)
 
 
 def version_files(io: FileIO, table: str) -> list[tuple[int, str]]:
@@ -93,9 +120,8 @@ def version_files(io: FileIO, table: str) -> list[tuple[int, str]]:
 
 def write_hint(io: FileIO, table: str, version: int) -> None:
     """Note the newest version; where that fails, readers walk on from the older one."""
-    path = location.join(table, METADATA_FOLDER, VERSION_HINT)
     try:
-        io.replace(path, str(version).encode())
+        io.replace(hint_path(table), str(version).encode())
     except StorageError:
         return
 

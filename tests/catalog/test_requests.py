@@ -7,10 +7,12 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.catalog import filesystem
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.metadata_file import Codec, encode_metadata
 from iceberg_spark.errors import CommitFailedException
 from iceberg_spark.io import conditional_put, object_store
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.cache import MANIFEST_CACHE
 from iceberg_spark.spec.updates import SetProperties
 from tests.s3_server import Objects, s3_server
@@ -80,6 +82,60 @@ def test_an_old_version_whose_deletion_failed_is_not_committed_to(
     with pytest.raises(CommitFailedException):
         catalog.commit(table.location(), [], [SetProperties({"a": "1"})], base)
     assert catalog.load(table.location()).metadata.properties["n"] == "1"
+
+
+@pytest.mark.parametrize("hint", ["as it is", "gone", "behind"])
+def test_an_old_version_is_not_committed_to_where_later_ones_were_deleted(
+    server: Objects, table: ice.Table, hint: str
+):
+    """The handle is from before versions were deleted, and the deletion of its own failed."""
+    catalog = FileSystemCatalog("c", server.properties)
+    base = catalog.load(table.location())
+    old = f"{folder(table)}/v4.metadata.json"
+    kept = server.stored[old]
+    deleting = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    table.update_properties().set(deleting).commit()
+    for number in range(2):
+        table.append(pa.table({"id": [number]}))
+    assert f"{folder(table)}/v5.metadata.json" not in server.stored
+    server.stored[old] = kept
+    if hint == "gone":
+        del server.stored[f"{folder(table)}/version-hint.text"]
+    elif hint == "behind":
+        server.stored[f"{folder(table)}/version-hint.text"] = b"6"
+    with pytest.raises(CommitFailedException, match="came first"):
+        catalog.commit(table.location(), [], [SetProperties({"a": "1"})], base)
+    assert len(catalog.load(table.location()).metadata.snapshots) == 5
+
+
+def test_a_commit_that_others_overtook_is_withdrawn_though_its_base_is_still_there(
+    server: Objects, table: ice.Table, monkeypatch: pytest.MonkeyPatch
+):
+    """It waits before its version is created; others delete theirs, and fail to delete the base."""
+    deleting = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "1",
+    }
+    table.update_properties().set(deleting).commit()
+    catalog = FileSystemCatalog("c", server.properties)
+    base = catalog.load(table.location())
+    kept = server.stored[f"{folder(table)}/v5.metadata.json"]
+    create = filesystem.create_version
+
+    def late(io: FileIO, path: str, data: bytes) -> None:
+        monkeypatch.setattr(filesystem, "create_version", create)
+        for number in range(3):
+            table.append(pa.table({"id": [number]}))
+        server.stored[f"{folder(table)}/v5.metadata.json"] = kept
+        create(io, path, data)
+
+    monkeypatch.setattr(filesystem, "create_version", late)
+    with pytest.raises(CommitFailedException, match="came first"):
+        catalog.commit(table.location(), [], [SetProperties({"a": "1"})], base)
+    assert len(catalog.load(table.location()).metadata.snapshots) == 6
 
 
 def test_a_directory_bucket_is_not_listed_for_names_in_order(
