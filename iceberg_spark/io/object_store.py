@@ -14,6 +14,7 @@ import pyarrow.fs as pafs
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.limits import RANGES
 from iceberg_spark.io.object_files import ObjectFiles
 from iceberg_spark.io.range_file import Part, RangeFile
@@ -168,6 +169,7 @@ class _ObjectRanges:
 
     def tail(self, length: int) -> Part:
         """Return the last bytes."""
+        process_of_threads()
         if self.store.kind == "abfs":  # Azure has no ranges that count from the end
             size = int(obstore.head(self.store.client, self.at)["size"])
             return self._part((max(0, size - length), size)) if size else _nothing(0)
@@ -178,6 +180,7 @@ class _ObjectRanges:
         return self._part((start, start + length))
 
     def _part(self, asked: Any) -> Part:
+        process_of_threads()
         try:
             answer = obstore.get(self.store.client, self.at, options={"range": asked})
         except exceptions.BaseError as error:
@@ -221,6 +224,7 @@ class ObjectWriter:
 
     def write(self, data: Any, /) -> int:
         """Write bytes."""
+        process_of_threads()
         view = memoryview(data).cast("B")
         with _by_status():
             self._file.write(view)
@@ -238,6 +242,7 @@ class ObjectWriter:
         """Finish the upload."""
         if self.closed:
             return
+        process_of_threads()
         try:
             with _by_status():
                 self._file.close()
@@ -248,9 +253,11 @@ class ObjectWriter:
     def discard(self) -> None:
         """Give the upload up, and remove the object where the store has it and allows that."""
         with suppress(Exception):  # whatever the client raises: the first error is told
+            process_of_threads()
             if not self.closed:
                 self._file.__exit__(BrokenPipeError, BrokenPipeError(), None)  # aborts it
         with suppress(Exception):
+            process_of_threads()
             self._store.remove(self._at)
 
 

@@ -1,11 +1,13 @@
 """Objects of S3 through obstore: what other stores do not have, or do otherwise."""
 
+import os
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from iceberg_spark.errors import StorageError, StoragePermissionError
+from iceberg_spark.errors import StorageError, StoragePermissionError, UnsupportedError
+from iceberg_spark.io import forked
 from iceberg_spark.io.foreign_errors import TransientStorageError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from tests.s3_server import Objects, s3_server
@@ -80,6 +82,25 @@ def test_a_listing_with_a_name_that_obstore_refuses_is_not_tried_again(
         list(io.list("s3://bucket/a"))
     assert not isinstance(refused.value, TransientStorageError)
     assert len(objects.requests) == 1
+
+
+def test_files_that_are_open_are_refused_in_a_forked_child(
+    io: FsspecIO, objects: Objects, monkeypatch: pytest.MonkeyPatch
+):
+    objects.stored["bucket/k"] = b"1" * 1_000_000
+    read, written = io.open("s3://bucket/k"), io.create("s3://bucket/new")
+    objects.requests.clear()
+    with monkeypatch.context() as child:
+        child.setattr(forked, "_first", [os.getpid() + 1])
+        for work in (lambda: read.read(10), lambda: written.write(b"1"), written.close):
+            with pytest.raises(UnsupportedError, match="spawn"):
+                work()
+        with pytest.raises(UnsupportedError, match="spawn"), written:
+            raise UnsupportedError("spawn")
+        assert objects.requests == []
+    written.write(b"1")
+    written.close()
+    assert objects.stored["bucket/new"] == b"1"
 
 
 def test_numbers_are_written_as_their_bytes(io: FsspecIO, objects: Objects):
