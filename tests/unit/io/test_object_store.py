@@ -31,7 +31,11 @@ def io(objects: Objects) -> FsspecIO:
     return FsspecIO(objects.properties)
 
 
-def test_an_empty_object_is_read(io: FsspecIO, objects: Objects):
+@pytest.mark.parametrize("has_odd_ranges", [False, True])
+def test_an_empty_object_is_read(
+    io: FsspecIO, objects: Objects, monkeypatch: pytest.MonkeyPatch, has_odd_ranges: bool
+):
+    monkeypatch.setattr(objects, "has_odd_ranges", has_odd_ranges)
     objects.stored["bucket/empty"] = b""
     with io.open("s3://bucket/empty") as file:
         assert file.read() == b""
