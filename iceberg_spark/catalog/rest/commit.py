@@ -161,7 +161,7 @@ class TableCommit:
     def _made(self, answer: Answer) -> list[Committed]:
         """Return what the server says it has made, if it has."""
         if len(self.changes) > 1:
-            return self._seen(self._found(LostAnswerError("the tables can't be loaded after it")))
+            return self._made_all()
         try:
             metadata, place = metadata_of(answer.node())
         except IcebergError as error:  # of metadata that we can't read, too: it may have landed
@@ -169,6 +169,21 @@ class TableCommit:
         if not has_landed(metadata, _own(self.changes[0])):
             raise LostAnswerError(f"{answer.url} answered with a table that lacks the commit")
         return [Committed(metadata, place, answer.headers.get("etag"))]
+
+    def _made_all(self) -> list[Committed]:
+        """Look at all tables, for the answer shows none.
+
+        Iceberg's reference of a server says yes and leaves a table as it was, where another commit
+        comes in between.
+        """
+        found = self._found(LostAnswerError("the tables can't be loaded after it"))
+        for table, change in zip(found, self.changes, strict=True):
+            if table is None or not has_landed(table.metadata, _own(change)):
+                raise LostAnswerError(
+                    f"The server says that {self.shown} have the commit, and {change.identifier} "
+                    "lacks it"
+                )
+        return self._seen(found)
 
     def _settled(self, error: IcebergError) -> list[Committed]:
         """Look after no clear answer: it landed, can't any more, or may be sent again."""

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -24,7 +25,7 @@ from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_json import metadata_to_json
 from iceberg_spark.spec.new_table import new_metadata, new_table_updates
-from iceberg_spark.spec.requirements import AssertCreate
+from iceberg_spark.spec.requirements import AssertCreate, AssertRefSnapshotId
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.types import LongType, NestedField
@@ -131,6 +132,23 @@ def test_tables_of_one_commit_that_have_landed_in_part_are_looked_for_again():
     assert len(server.asked("POST")) == 2
     server.replies["GET v1/namespaces/db/tables/u"] = given(BASE)
     with pytest.raises(CommitStateUnknownException):
+        server.catalog().commit_tables(changes)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_yes_to_several_tables_is_not_believed_where_a_table_lacks_the_commit(half: bool):
+    snapshot = Snapshot(1, 5, "/w/list.avro", None, 1, {"operation": "append"})
+    change = (AddSnapshot(snapshot), SetSnapshotRef("main", SnapshotRef(1, SnapshotRefType.BRANCH)))
+    after = apply(BASE, change, now_ms=9)
+    theirs = replace(snapshot, snapshot_id=2)
+    won = (AddSnapshot(theirs), SetSnapshotRef("main", SnapshotRef(2, SnapshotRefType.BRANCH)))
+    base = LoadedTable("db.t", BASE, "/w/b.json", open_storage())
+    needs = (AssertRefSnapshotId("main", None),)
+    changes = [TableChange(f"db.{name}", needs, change, base) for name in ("t", "u")]
+    server = FakeServer({"POST v1/transactions/commit": httpx.Response(204)})
+    server.replies[f"GET {PATH}"] = given(after if half else BASE)
+    server.replies["GET v1/namespaces/db/tables/u"] = given(apply(BASE, won, now_ms=9))
+    with pytest.raises(CommitStateUnknownException if half else CommitFailedException):
         server.catalog().commit_tables(changes)
 
 
