@@ -336,8 +336,11 @@ def test_a_denied_access_is_not_tried_again(faraway: type[Unreachable]):
 
 
 def test_a_store_without_a_driver_names_what_to_install():
+    with pytest.raises(UnsupportedError, match=r"oss://.*pip install ossfs"):
+        ice.load_table("oss://bucket/t")
+    by_fsspec = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}
     with pytest.raises(UnsupportedError, match=r"gs://.*pip install gcsfs"):
-        ice.load_table("gs://bucket/t")
+        ice.load_table("gs://bucket/t", **by_fsspec)
 
 
 def test_a_scheme_that_nobody_knows_is_named():
