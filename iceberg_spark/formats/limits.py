@@ -50,6 +50,16 @@ class FooterLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class PuffinLimits:
+    """How Puffin files are read."""
+
+    tail_bytes: int = 64 * 1024
+    """Bytes read at once for a footer: those of a few hundred blobs are within."""
+    unasked_bytes: int = 4 * 1024 * 1024
+    """Bytes of a blob that are read without asking for the file's size before."""
+
+
+@dataclass(frozen=True, slots=True)
 class WriteLimits:
     """What is written where no table property says otherwise."""
 
@@ -84,4 +94,5 @@ class WriteLimits:
 
 READING = ReadLimits()
 FOOTERS = FooterLimits()
+PUFFIN = PuffinLimits()
 WRITING = WriteLimits()

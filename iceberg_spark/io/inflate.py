@@ -20,6 +20,9 @@ BROKEN = (zlib.error, cramjam.DecompressionError, zstd.ZstdError, EOFError, Valu
 """What these raise for bytes that don't decompress."""
 GZIP = 16 + zlib.MAX_WBITS
 RAW_DEFLATE = -zlib.MAX_WBITS
+_LZ4_TIMES = 256
+"""A byte of LZ4 becomes 255 at the most."""
+_LZ4_SIZED, _LZ4_SIZE_FLAG = 14, 8  # magic, flags, block size, then the content's size in 8 bytes
 
 
 def inflated(data: bytes | memoryview, form: int, limits: Limits, where: str) -> bytes:
@@ -42,6 +45,31 @@ def unsnapped(data: bytes | memoryview, limits: Limits, where: str) -> memoryvie
     if cramjam.snappy.decompress_raw_len(data) > allowed:
         raise too_many_bytes(where, allowed)
     return memoryview(cramjam.snappy.decompress_raw(data))
+
+
+def unlz4(data: bytes | memoryview, limits: Limits, where: str) -> bytes:
+    """Return an LZ4 frame decompressed. Raises as `inflated` does."""
+    allowed = limits.bytes_for(len(data))
+    room = _content_size(data)
+    if room is None:
+        room = min(allowed, len(data) * _LZ4_TIMES)
+    if room > allowed:
+        raise too_many_bytes(where, allowed)
+    # A byte more than is allowed, so that what fills the room is known to end there.
+    plain = bytearray(room + 1)
+    try:
+        length = int(cramjam.lz4.decompress_into(data, plain))
+    except cramjam.DecompressionError as cause:
+        if "whole buffer" in str(cause):
+            raise too_many_bytes(where, room) from cause
+        raise
+    return bytes(memoryview(plain)[:length])
+
+
+def _content_size(data: bytes | memoryview) -> int | None:
+    """Return what the head of an LZ4 frame says its content takes."""
+    has_size = len(data) >= _LZ4_SIZED and data[4] & _LZ4_SIZE_FLAG
+    return int.from_bytes(data[6:_LZ4_SIZED], "little") if has_size else None
 
 
 def _joined(

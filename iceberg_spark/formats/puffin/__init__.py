@@ -1,0 +1,1 @@
+"""Puffin files: blobs of any kind behind a footer that describes them."""
