@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spec.format_version import WRITTEN
+from iceberg_spark.spec.format_version import WRITTEN, WRITTEN_VERSIONS
 from iceberg_spark.spec.properties import FORMAT_VERSION, int_property
 
 
@@ -14,6 +14,6 @@ def check_writable_version(properties: Mapping[str, str]) -> None:
     version = int_property(properties, FORMAT_VERSION)
     if version > max(WRITTEN):
         raise UnsupportedError(
-            f"Property '{FORMAT_VERSION}' is {version}: tables of format version 3 and up can't "
-            "be written yet; use 1 or 2"
+            f"Property '{FORMAT_VERSION}' is {version}: tables of format version "
+            f"{version} can't be written; use {WRITTEN_VERSIONS}"
         )

@@ -38,9 +38,15 @@ class FilteredManifest:
 
 @dataclass(slots=True)
 class FilteredManifests:
-    """What was rewritten at earlier tries, by the path of the original."""
+    """What was rewritten at earlier tries, by what the original's entries were read as.
 
-    by_path: dict[str, FilteredManifest] = field(default_factory=dict)
+    By its path alone would be wrong: numbers that entries inherit are written into them, and an
+    original that the same transaction makes, or an upgraded table has, gets others at each try.
+    """
+
+    by_version: dict[tuple[str, int | None, int | None], FilteredManifest] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +72,13 @@ def remove_files(
     kept: list[ManifestFile] = []
     removed: list[DataFile] = []
     for manifest in manifests:
-        found = done.by_path.get(manifest.manifest_path)
+        found = done.by_version.get(manifest.version)
         if found is None:
             found = _without(producer, base, io, manifest, selections)
         if found is None:
             kept.append(manifest)
             continue
-        done.by_path[manifest.manifest_path] = found
+        done.by_version[manifest.version] = found
         kept.append(found.manifest)
         removed.extend(found.removed)
     return Kept(tuple(kept), tuple(removed))

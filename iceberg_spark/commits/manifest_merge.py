@@ -29,7 +29,9 @@ from iceberg_spark.spec.properties import (
 class MergedManifests:
     """What was merged at earlier tries: a retry that finds the same manifests takes it again."""
 
-    by_paths: dict[tuple[str, ...], ManifestFile] = field(default_factory=dict)
+    by_versions: dict[tuple[tuple[str, int | None, int | None], ...], ManifestFile] = field(
+        default_factory=dict
+    )
 
 
 def merge_manifests(
@@ -88,15 +90,15 @@ def _merge(
     bin_: Sequence[ManifestFile],
     merged: MergedManifests,
 ) -> ManifestFile:
-    key = tuple(manifest.manifest_path for manifest in bin_)
-    if key not in merged.by_paths:
+    key = tuple(manifest.version for manifest in bin_)
+    if key not in merged.by_versions:
         entries = [read_entries(io, base, manifest) for manifest in bin_]
         first = bin_[0]
         table = carried_over(pa.concat_tables(entries), producer.snapshot_id(base))
-        merged.by_paths[key] = write_entries(
+        merged.by_versions[key] = write_entries(
             producer, base, io, table, first.partition_spec_id, first.content
         )
-    return merged.by_paths[key]
+    return merged.by_versions[key]
 
 
 def carried_over(entries: pa.Table, snapshot_id: int) -> pa.Table:

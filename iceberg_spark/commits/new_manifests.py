@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from iceberg_spark.manifest.writer import ManifestParts, manifest_bytes, write_m
 from iceberg_spark.spec.data_file import (
     DataFile,
     DataFileContent,
+    FileFormat,
     ManifestEntry,
     ManifestEntryStatus,
 )
@@ -38,7 +40,7 @@ FEWEST_FILES_OF_A_FULL_MANIFEST = 250
 def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
     """Refuse files that can't be added: a path given twice, an unknown spec, a wrong tuple.
 
-    Raises InvalidInputError naming the file, UnsupportedError for delete files in a v1 table.
+    Raises InvalidInputError naming the file, UnsupportedError for delete files that the format version has not.
     """
     seen: set[str] = set()
     for file in files:
@@ -62,6 +64,16 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
                 f"Delete file {file.file_path} can't be added: row-level deletes need the table's "
                 "format-version to be 2; this table has 1"
             )
+        if _is_position_delete_file(file) and base.rules.has_deletion_vectors:
+            raise UnsupportedError(
+                f"Position delete file {file.file_path} can't be added to {base.location}: from "
+                f"format-version {base.format_version} on deletes by position are deletion vectors"
+            )
+
+
+def _is_position_delete_file(file: DataFile) -> bool:
+    by_position = file.content is DataFileContent.POSITION_DELETES
+    return by_position and file.file_format is not FileFormat.PUFFIN
 
 
 def write_added(
@@ -92,7 +104,7 @@ def write_added(
         entries = [
             ManifestEntry(
                 ManifestEntryStatus.ADDED,
-                file,
+                replace(file, first_row_id=None),  # a file of another snapshot gets new row ids
                 producer.snapshot_id(base),
                 numbers.get(file.file_path, number),
             )

@@ -55,8 +55,7 @@ class FileChange:
     def prepare(self, base: TableMetadata, io: FileIO, wanted: Wanted) -> ActionCommit:
         """Return the updates of the change; none when it adds and removes nothing."""
         earlier = self.producer.parent_manifests(base, io)
-        if self._added is None:
-            check_new_files(base, wanted.added)
+        check_new_files(base, wanted.added)  # at each try: the table may have been upgraded
         data = remove_files(
             self.producer, base, io, _of(earlier, ManifestContent.DATA), wanted.data, self._filtered
         )

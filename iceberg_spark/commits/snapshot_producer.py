@@ -12,6 +12,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from iceberg_spark.catalog.metadata_file import metadata_location
 from iceberg_spark.commits.action import ActionCommit
@@ -22,6 +23,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.assigned_row_ids import assigned_row_ids
 from iceberg_spark.manifest.from_manifest import counted
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
 from iceberg_spark.spec.data_file import DataFile
@@ -187,7 +189,9 @@ class SnapshotProducer:
             summary=told,
             schema_id=base.current_schema_id,
         )
-        listed = [_with_counts(base, io, manifest) for manifest in manifests]
+        listed = tuple(_with_counts(base, io, manifest) for manifest in manifests)
+        if base.rules.has_row_lineage:
+            snapshot, listed = _with_row_ids(base, snapshot, listed)
         codec = text_property(base.properties, MANIFEST_COMPRESSION)
         write_manifest_list(
             io, path, snapshot, listed, format_version=base.format_version, codec=codec
@@ -233,6 +237,19 @@ def _with_counts(base: TableMetadata, io: FileIO, manifest: ManifestFile) -> Man
     if not base.rules.has_sequence_numbers or manifest.deleted_rows_count is not None:
         return manifest
     return counted(io, manifest, base.partition_specs[manifest.partition_spec_id], base)
+
+
+def _with_row_ids(
+    base: TableMetadata, snapshot: Snapshot, manifests: tuple[ManifestFile, ...]
+) -> tuple[Snapshot, tuple[ManifestFile, ...]]:
+    """Return a snapshot and its manifests with row ids from the base's next one on.
+
+    By the base of each try: another commit may have used ids up meanwhile.
+    """
+    first = base.next_row_id or 0
+    assigned = assigned_row_ids(manifests, first)
+    added_rows = assigned.next_row_id - first
+    return replace(snapshot, first_row_id=first, added_rows=added_rows), assigned.manifests
 
 
 def _next_sequence_number(base: TableMetadata) -> int:

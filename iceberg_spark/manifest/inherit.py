@@ -58,8 +58,13 @@ def check_data_sequence_number(number: Array, status: Array, manifest: ManifestF
 def inherited_first_row_id(
     first_row_id: Array, record_count: Array, status: Array, manifest: ManifestFile
 ) -> Array:
-    """Return first row ids: files without one get the next free ones from the manifest's on."""
+    """Return first row ids: files without one get the next free ones from the manifest's on.
+
+    A manifest of a commit in the making, which no list has yet, keeps what it says itself.
+    """
     if manifest.content is not ManifestContent.DATA:
+        return first_row_id
+    if manifest.first_row_id is None and manifest.sequence_number is None:
         return first_row_id
     if manifest.first_row_id is None:
         return pa.nulls(len(first_row_id), pa.int64())

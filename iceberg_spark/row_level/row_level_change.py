@@ -79,7 +79,7 @@ class RowLevelMode:
 
     @classmethod
     def of(cls, metadata: TableMetadata, verb: str) -> RowLevelMode:
-        """Return what a table says. Raises UnsupportedError for format version 1."""
+        """Return what a table says. Raises UnsupportedError where its version has no such changes."""
         if not metadata.rules.has_delete_files:
             raise UnsupportedError(
                 f"Row-level changes of {metadata.location} need its format-version to be 2; it "
@@ -87,9 +87,16 @@ class RowLevelMode:
             )
         mode, isolation = _KEYS[verb]
         given = metadata.properties
+        merge_on_read = text_property(given, mode).lower() == "merge-on-read"
+        if merge_on_read and metadata.rules.has_deletion_vectors:
+            raise UnsupportedError(
+                f"{metadata.location} has format-version {metadata.format_version}, of which "
+                f"merge-on-read changes need deletion vectors, that can't be written yet: set its "
+                f"property {mode} to copy-on-write"
+            )
         return cls(
             verb,
-            text_property(given, mode).lower() == "merge-on-read",
+            merge_on_read,
             text_property(given, isolation).lower() == "serializable",
             text_property(given, DELETE_GRANULARITY).lower(),
         )

@@ -23,6 +23,8 @@ class FormatVersion:
     """A snapshot may name its manifests itself, without a manifest list."""
     needs_sequential_partition_ids: bool
     """Partition field ids are 1000, 1001, ...: a field that is removed becomes void."""
+    has_deletion_vectors: bool
+    """New deletes by position are deletion vectors; position delete files are only kept."""
     has_row_lineage: bool
     has_defaults: bool
     has_new_types: bool
@@ -41,6 +43,7 @@ _V1 = FormatVersion(
     repeats_current=True,
     inlines_manifests=True,
     needs_sequential_partition_ids=True,
+    has_deletion_vectors=False,
     has_row_lineage=False,
     has_defaults=False,
     has_new_types=False,
@@ -52,24 +55,26 @@ _V2 = FormatVersion(
     repeats_current=False,
     inlines_manifests=False,
     needs_sequential_partition_ids=False,
+    has_deletion_vectors=False,
     has_row_lineage=False,
     has_defaults=False,
     has_new_types=False,
 )
 _V3 = FormatVersion(
     3,
-    is_written=False,
+    is_written=True,
     has_sequence_numbers=True,
     repeats_current=False,
     inlines_manifests=False,
     needs_sequential_partition_ids=False,
+    has_deletion_vectors=True,
     has_row_lineage=True,
     has_defaults=True,
     has_new_types=True,
 )
 FORMAT_VERSIONS = {each.number: each for each in (_V1, _V2, _V3)}
 WRITTEN = tuple(number for number, rules in FORMAT_VERSIONS.items() if rules.is_written)
-WRITTEN_VERSIONS = " and ".join(map(str, WRITTEN))
+WRITTEN_VERSIONS = ", ".join(map(str, WRITTEN))
 READ_VERSIONS = ", ".join(str(each) for each in FORMAT_VERSIONS)
 
 

@@ -49,6 +49,14 @@ class ManifestFile:
     first_row_id: int | None = None
 
     @property
+    def version(self) -> tuple[str, int | None, int | None]:
+        """What its entries read as: the file, and the numbers that they inherit from the list.
+
+        A retried commit lists the same file again, with other numbers.
+        """
+        return self.manifest_path, self.sequence_number, self.first_row_id
+
+    @property
     def may_have_live_files(self) -> bool:
         """False only when the counts prove that all entries are deleted."""
         return self.added_files_count != 0 or self.existing_files_count != 0

@@ -15,6 +15,18 @@ numbers = count(1)
 """File numbers of this process: a task writes deletes of both kinds for many partitions."""
 
 
+def check_takes_position_deletes(context: WriteContext) -> None:
+    """Raise UnsupportedError for a format version to which no position delete file may be added."""
+    check_takes_deletes(context)
+    if rules_of(context.format_version).has_deletion_vectors:
+        raise UnsupportedError(
+            f"Table {context.table_location} has format version {context.format_version}, which "
+            "takes deletion vectors and no new position delete files; deletion vectors can't be "
+            "written yet: use copy-on-write (write.delete.mode, write.update.mode, "
+            "write.merge.mode)"
+        )
+
+
 def check_takes_deletes(context: WriteContext) -> None:
     """Raise UnsupportedError for a format version without delete files."""
     if not rules_of(context.format_version).has_delete_files:

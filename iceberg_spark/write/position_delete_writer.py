@@ -25,7 +25,7 @@ from iceberg_spark.spec.reserved import (
 )
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.context import TaskId, WriteContext
-from iceberg_spark.write.delete_files import DELETES, check_takes_deletes, numbers
+from iceberg_spark.write.delete_files import DELETES, check_takes_position_deletes, numbers
 from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.locations import file_location, file_name
 from iceberg_spark.write.open_file import FileShape, OpenFile, file_shape
@@ -80,7 +80,7 @@ def write_positions(
     Paths come in ascending order. Of one path at a time the positions are laid out, 8 bytes a
     row; the path is in slices. Else as `write_position_deletes`.
     """
-    check_takes_deletes(context)
+    check_takes_position_deletes(context)
     if granularity not in GRANULARITIES:
         raise InvalidInputError(f"Delete granularity '{granularity}': use file or partition")
     shape = file_shape(

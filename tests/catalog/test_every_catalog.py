@@ -16,6 +16,10 @@ from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog, rest_catalog
 from iceberg_spark.catalog.sql_catalog import sql_catalog
+from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.manage_snapshots import CreateRef, ManageSnapshots
+from iceberg_spark.commits.update_properties import UpdateProperties
 from iceberg_spark.errors import (
     CommitFailedException,
     NoSuchTableError,
@@ -25,8 +29,10 @@ from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.requirements import AssertCreate, AssertTableUuid
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import SnapshotRefType
 from iceberg_spark.spec.types import LongType, NestedField
 from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema, SetProperties, TableUpdate
+from tests.builders import data_file
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))
 
@@ -255,3 +261,22 @@ def test_every_one_of_many_concurrent_commits_lands_once_or_fails(catalog: Catal
     newest = catalog.load("db.t").metadata
     assert newest.properties == {f"k{number}": "1" for number in range(24)}
     assert len(newest.metadata_log) == 24
+
+
+def test_commits_to_two_branches_take_row_ids_one_after_the_other(catalog: Catalog):
+    """What a server checks of a commit to another branch is that its row ids are free."""
+    table = create(catalog)
+    where = table.metadata.location
+    one, two, three = (data_file(f"{where}/data/{name}.parquet") for name in "abc")
+    audit = ManageSnapshots((CreateRef(SnapshotRefType.BRANCH, "audit", None),))
+    upgrade = UpdateProperties({"format-version": "3"})
+    table = commit(catalog, "db.t", [AppendFiles([one]), audit, upgrade], table)
+    assert (table.metadata.format_version, table.metadata.next_row_id) == (3, 0)
+    first = commit(catalog, "db.t", AppendFiles([two], branch="audit"), table)
+    second = commit(catalog, "db.t", AppendFiles([three]), table)
+    assert catalog.load("db.t").metadata == second.metadata
+    numbered = {first.metadata.refs["audit"].snapshot_id: (0, 20)}
+    numbered[second.metadata.refs["main"].snapshot_id] = (20, 20)
+    found = second.metadata.snapshots
+    assert {key: (found[key].first_row_id, found[key].added_rows) for key in numbered} == numbered
+    assert second.metadata.next_row_id == 40

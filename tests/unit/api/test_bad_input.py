@@ -239,23 +239,6 @@ def test_a_table_with_an_unknown_transform_is_read_and_not_written(tmp_path: Pat
     assert files_below(tmp_path) == before
 
 
-def test_a_table_of_version_3_is_read_and_not_written(table: Table, tmp_path: Path):
-    def upgrade(node: dict[str, Any]) -> None:
-        node.update({"format-version": 3, "next-row-id": 3})
-        for snapshot in node["snapshots"]:
-            snapshot.update({"first-row-id": 0, "added-rows": 0})
-
-    with_metadata(table, upgrade)
-    newer = ice.load_table(table.location())
-    assert ids(newer) == [2, 3]
-    before = files_below(tmp_path)
-    with pytest.raises(UnsupportedError, match="version 3"):
-        newer.append(rows(id=[9]))
-    with pytest.raises(UnsupportedError, match="version 3"):
-        newer.overwrite(rows(id=[9]), "id = 2")
-    assert files_below(tmp_path) == before
-
-
 @pytest.mark.parametrize("what", ["folder", "file", "nothing"])
 def test_a_location_that_is_no_table_is_named(what: str, tmp_path: Path):
     place = tmp_path / "place"

@@ -84,8 +84,8 @@ def test_the_property_format_version_chooses_the_version_and_is_not_stored():
 
 def test_a_table_that_could_not_be_written_is_not_created():
     where = new_location()
-    with pytest.raises(UnsupportedError, match=r"'format-version' is 3.*use 1 or 2"):
-        ice.create_table(where, "id bigint", properties={"format-version": "3"})
+    with pytest.raises(UnsupportedError, match=r"'format-version' is 4.*use 1, 2, 3"):
+        ice.create_table(where, "id bigint", properties={"format-version": "4"})
     assert ice.create_table(where, "id bigint").snapshots() == []
 
 

@@ -127,14 +127,14 @@ def test_the_property_format_version_upgrades_the_table():
     assert (table.metadata.format_version, "format-version" in table.properties) == (2, False)
 
 
-def test_a_table_upgraded_to_version_3_is_read_and_its_writes_are_refused_by_name():
+def test_a_table_upgraded_to_version_3_is_read_and_written():
     table = make()
     table.append(rows(id=[1]))
     table.update_properties().set({"format-version": "3"}).commit()
     assert (table.metadata.format_version, table.metadata.next_row_id) == (3, 0)
-    assert table.refresh().scan().to_arrow().column("id").to_pylist() == [1]
-    with pytest.raises(UnsupportedError, match="format version 3"):
-        table.append(rows(id=[2]))
+    table.append(rows(id=[2]))
+    assert sorted(table.refresh().scan().to_arrow().column("id").to_pylist()) == [1, 2]
+    assert table.metadata.next_row_id == 2
 
 
 @pytest.mark.parametrize("version", ["1", "4", "two"])

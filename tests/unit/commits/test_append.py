@@ -183,12 +183,6 @@ def test_v1_tables_get_v1_manifests_without_sequence_numbers():
     assert live(table.metadata) == {"a", "b"}
 
 
-def test_format_version_3_is_refused_by_name():
-    table = make_table(format_version=3)
-    with pytest.raises(UnsupportedError, match="format-version 3"):
-        run(table, AppendFiles([file(table, "a")]))
-
-
 def test_an_append_merges_manifests_when_there_are_enough():
     table = make_table(**{"commit.manifest.min-count-to-merge": "3"})
     for name in "abc":

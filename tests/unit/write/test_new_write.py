@@ -100,11 +100,6 @@ def test_a_bad_option_is_refused_by_name(option: dict, message: str) -> None:
         write_context(table(), **option)
 
 
-def test_version_3_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="format version 3"):
-        write_context(table(version=3))
-
-
 def test_an_unknown_transform_is_refused_by_name() -> None:
     spec = PartitionSpec(1, (PartitionField((1,), 1000, UnknownTransform("zorder"), "z"),))
     metadata = replace(table(), partition_specs={1: spec}, default_spec_id=1)
