@@ -24,7 +24,7 @@ from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, ManifestEntryStatus
-from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.manifest_file import ManifestFile, ManifestVersion
 from iceberg_spark.spec.metadata import TableMetadata
 
 
@@ -44,9 +44,7 @@ class FilteredManifests:
     original that the same transaction makes, or an upgraded table has, gets others at each try.
     """
 
-    by_version: dict[tuple[str, int | None, int | None], FilteredManifest] = field(
-        default_factory=dict
-    )
+    by_version: dict[ManifestVersion, FilteredManifest] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

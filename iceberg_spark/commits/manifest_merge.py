@@ -14,7 +14,7 @@ from iceberg_spark.commits.new_manifests import read_entries, with_status, write
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import ManifestEntryStatus
-from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.manifest_file import ManifestFile, ManifestVersion
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import (
     MANIFEST_MERGE_ENABLED,
@@ -29,9 +29,7 @@ from iceberg_spark.spec.properties import (
 class MergedManifests:
     """What was merged at earlier tries: a retry that finds the same manifests takes it again."""
 
-    by_versions: dict[tuple[tuple[str, int | None, int | None], ...], ManifestFile] = field(
-        default_factory=dict
-    )
+    by_versions: dict[tuple[ManifestVersion, ...], ManifestFile] = field(default_factory=dict)
 
 
 def merge_manifests(

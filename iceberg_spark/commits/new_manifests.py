@@ -40,7 +40,8 @@ FEWEST_FILES_OF_A_FULL_MANIFEST = 250
 def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
     """Refuse files that can't be added: a path given twice, an unknown spec, a wrong tuple.
 
-    Raises InvalidInputError naming the file, UnsupportedError for delete files that the format version has not.
+    Raises InvalidInputError naming the file, UnsupportedError for delete files that the format
+    version has not.
     """
     seen: set[str] = set()
     for file in files:

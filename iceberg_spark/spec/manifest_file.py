@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeAlias
+
+ManifestVersion: TypeAlias = tuple[str, int | None, int | None]
 
 
 class ManifestContent(IntEnum):
@@ -49,7 +52,7 @@ class ManifestFile:
     first_row_id: int | None = None
 
     @property
-    def version(self) -> tuple[str, int | None, int | None]:
+    def version(self) -> ManifestVersion:
         """What its entries read as: the file, and the numbers that they inherit from the list.
 
         A retried commit lists the same file again, with other numbers.

@@ -6,7 +6,6 @@ from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchSnapshotError,
-    UnsupportedError,
 )
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.snapshot import SnapshotRef, SnapshotRefType
