@@ -79,7 +79,7 @@ class RowLevelMode:
 
     @classmethod
     def of(cls, metadata: TableMetadata, verb: str) -> RowLevelMode:
-        """Return what a table says. Raises UnsupportedError where its version can't be changed so."""
+        """Return what a table says. Raises UnsupportedError for a version without such."""
         if not metadata.rules.has_delete_files:
             raise UnsupportedError(
                 f"Row-level changes of {metadata.location} need its format-version to be 2; it "

@@ -50,7 +50,8 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
 
     Raises UnsupportedError for a table that this version can't write: a format
     version to come, an unknown partition transform, a column type without Arrow form or newer
-    than version 2, a location provider class. Raises InvalidOptionError for a bad option or property.
+    than version 2, a location provider class. Raises InvalidOptionError for a bad option or
+    property.
     """
     _check_table(metadata)
     given = {**metadata.properties, **(properties_override or {})}

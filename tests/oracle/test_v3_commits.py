@@ -8,6 +8,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from tests.oracle.java_api import identifier, load, location, read
 
+COLUMNS = "id bigint, k bigint"
 WHERE = "k = 1"
 
 
@@ -35,9 +36,7 @@ def test_java_and_the_product_take_turns_and_agree_on_row_ids(
     name = f"v3_turns_{upgraded_from or 'new'}"
     place = location(java, name)
     first = {"format-version": str(upgraded_from or 3)}
-    table: Table = ice.create_table(
-        place, "id bigint, k bigint", partition_by="k", properties=first
-    )
+    table: Table = ice.create_table(place, COLUMNS, partition_by="k", properties=first)
     table.append(rows(1, 2, 3, 4))
     if upgraded_from is not None:
         table.update_properties().set({"format-version": "3"}).commit()
