@@ -48,10 +48,9 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
 ) -> WriteContext:
     """Return what the tasks of one write share; sizes are bytes.
 
-    Raises UnsupportedError for a table that this version can't write: a format
-    version to come, an unknown partition transform, a column type without Arrow form or newer
-    than version 2, a location provider class. Raises InvalidOptionError for a bad option or
-    property.
+    Raises UnsupportedError for a table that can't be written: an unknown partition transform, a
+    column type without Arrow form or newer than version 2, a location provider class. Raises
+    InvalidOptionError for a bad option or property.
     """
     _check_table(metadata)
     given = {**metadata.properties, **(properties_override or {})}
