@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+
+import pyarrow as pa
 
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
@@ -15,6 +17,15 @@ from iceberg_spark.engines.at_hand import active_session, is_imported
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
+from iceberg_spark.maintenance.file_keys import Equal
+from iceberg_spark.maintenance.limits import ORPHANS
+from iceberg_spark.maintenance.orphan_files import (
+    OrphanResult,
+    OrphanSearch,
+    mismatch_mode,
+    old_enough,
+    remove_orphan_files,
+)
 from iceberg_spark.maintenance.rewritten_deletes import (
     DeletePlan,
     DeleteRewrite,
@@ -87,6 +98,50 @@ class Maintenance:
             self._take(loaded)
         return result
 
+    def remove_orphan_files(  # noqa: PLR0913, PLR0917 (the procedure's)
+        self,
+        older_than: int | datetime | None = None,
+        location: str | None = None,
+        dry_run: bool = False,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch_mode: str = "ERROR",
+        max_concurrent_deletes: int | None = None,
+        file_list_view: str | on_spark.DataFrame | pa.Table | None = None,
+        allow_recent: bool = False,
+        *,
+        spark: on_spark.SparkSession | None = None,
+    ) -> OrphanResult:
+        """Delete files below the table that nothing of it names, of any snapshot.
+
+        `older_than` is ms since the epoch or a datetime with a zone, 3 days ago without it; less
+        than 24 hours ago is refused, since a write in progress may have made such a file, unless
+        `allow_recent` says that nobody writes. `location` is the table's, or a folder of its
+        properties `write.*.path`, or one below. `file_list_view` (columns `file_path` and
+        `last_modified`) takes the place of the listing: a view's name, a frame or an Arrow table.
+
+        Kept are hidden files (`_` and `.` first), files of tables below, links, and whatever
+        metadata may mean under another spelling. One that it has under another scheme or
+        authority is an error, unless `equal_schemes` or `equal_authorities` say that they are
+        one, or `prefix_mismatch_mode` is IGNORE (keep) or DELETE.
+
+        This process holds some 500 bytes a file that is old enough. Raises ValidationException
+        where it can't be told what is an orphan or `gc.enabled` is false, InvalidInputError; also
+        any error of storage while looking: nothing was deleted then.
+        """
+        search = OrphanSearch(
+            old_enough(older_than, allow_recent),
+            location,
+            Equal.of(equal_schemes, equal_authorities),
+            mismatch_mode(prefix_mismatch_mode),
+            _listed(file_list_view, spark),
+            _threads(max_concurrent_deletes),
+        )
+        with working(f"Looking for orphan files of {self._loaded.identifier}"):
+            return remove_orphan_files(
+                self._catalog, self._loaded.identifier, search, dry_run=dry_run
+            )
+
     def convert_equality_deletes(
         self, *, branch: str | None = None, spark: on_spark.SparkSession | None = None
     ) -> DeleteRewrite:
@@ -125,6 +180,22 @@ class Maintenance:
             )
             self._take(self._loaded)
         return result
+
+
+def _listed(given: object, spark: on_spark.SparkSession | None) -> pa.Table | None:
+    """Return a list of files as it was given, as a table."""
+    if given is None or isinstance(given, pa.Table):
+        return given
+    return on_spark.listed_files(given, spark)
+
+
+def _threads(max_concurrent_deletes: int | None) -> int:
+    if max_concurrent_deletes is None:
+        return ORPHANS.deletes
+    threads = whole(max_concurrent_deletes, "max_concurrent_deletes")
+    if threads < 1:
+        raise InvalidInputError(f"max_concurrent_deletes must be at least 1, not {threads}")
+    return threads
 
 
 def _search(spark: on_spark.SparkSession | None) -> FindFiles | None:

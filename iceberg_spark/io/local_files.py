@@ -207,23 +207,25 @@ def _write_synced(file: Any, data: bytes) -> None:  # any binary file
 
 def walk(folder: str) -> Iterator[tuple[str, FileInfo]]:
     """Yield the path below a folder and the description of each file, recursively."""
-    waiting = [folder]
+    waiting = [(folder, "")]
     while waiting:
-        current = waiting.pop()
+        current, above = waiting.pop()
         try:
             entries = list(os.scandir(current))
         except (FileNotFoundError, NotADirectoryError):
             continue
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
+                waiting.append((entry.path, f"{above}{entry.name}/"))
                 continue
             try:
                 found = entry.stat()
             except FileNotFoundError:  # gone while we looked
                 continue
-            below = os.path.relpath(entry.path, folder)
-            yield below, FileInfo(entry.path, found.st_size, found.st_mtime_ns // _MS_IN_NS)
+            yield (
+                above + entry.name,
+                FileInfo(entry.path, found.st_size, found.st_mtime_ns // _MS_IN_NS),
+            )
 
 
 def folders(folder: str) -> list[str]:

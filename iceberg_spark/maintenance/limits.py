@@ -34,5 +34,24 @@ class RewritingLimits:
     """Tasks of one rewrite."""
 
 
+@dataclass(frozen=True, slots=True)
+class OrphanLimits:
+    """How orphan files are looked for and deleted."""
+
+    day_ms: int = 24 * 60 * 60 * 1000
+    """Younger files may belong to a write in progress: refused unless the caller insists."""
+    default_days: int = 3
+    """How old an orphan is without `older_than`, as Java's procedure has it."""
+    listed_at_once: int = 10_000
+    """Files that are taken from a listing at a time."""
+    deletes: int = 8
+    """Threads that delete files, without `max_concurrent_deletes`."""
+    looked_at: int = 100
+    """Metadata files among the orphans that are read, the newest: they may be another table's."""
+    looks: int = 3
+    """How often the table is read again because others committed meanwhile."""
+
+
 EXPIRING = ExpiringLimits()
+ORPHANS = OrphanLimits()
 REWRITING = RewritingLimits()

@@ -1,0 +1,166 @@
+"""What lies below a folder of a table: its files by age, and the parts that are not the table's.
+
+Source of the hidden files: Java's HiddenPathFilter and PartitionAwareHiddenPathFilter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
+from iceberg_spark.catalog.owned import POINTERS
+from iceberg_spark.errors import InvalidInputError, ValidationException
+from iceberg_spark.io.file_io import FileInfo, FileIO
+from iceberg_spark.io.places import Places
+from iceberg_spark.maintenance.limits import ORPHANS
+from iceberg_spark.spec.metadata import TableMetadata
+
+Table: TypeAlias = Any  # pyarrow ships no types
+Column: TypeAlias = Any
+
+LISTED = pa.schema([("file_path", pa.string()), ("last_modified", pa.timestamp("ms"))])
+"""A file that a store has: its location, and when it was last changed (UTC)."""
+
+_OTHER_FORMATS = re.compile(r"^(?:|.*/)(_delta_log|\.hoodie)/")
+_PROGRESS = re.compile(r"^(|.*/)(?:offsets|commits)/\d+$")
+_CHECKPOINT = ("offsets", "commits", "state", "sources", "metadata")
+_MARKS = r"(?:^|/)(?:_delta_log|\.hoodie)/|(?:^|/)(?:offsets|commits)/\d+$"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Files that are old enough and not hidden, and the pointers (metadata files, hints) there.
+
+    `areas` are folders below the listed one that are another's, by their paths in it: tables,
+    tables of other formats, checkpoints of streams.
+    """
+
+    files: Column
+    pointers: Column
+    areas: frozenset[str]
+
+
+def listed_files(
+    io: FileIO, folder: str, metadata: TableMetadata, older_than_ms: int, own: frozenset[str]
+) -> Listing:
+    """List a folder. `own` are the folders, by their paths in it, whose pointers are the table's.
+
+    Memory: some 150 bytes a file that is older. Raises ValidationException where a table of
+    another format shares the folder, StorageError.
+    """
+    root = folder.rstrip("/") + "/"
+    hidden = _hidden(metadata)
+    kept: list[Table] = [LISTED.empty_table()]
+    pointers: list[Any] = [pa.array([], pa.string())]
+    marks: list[str] = []
+    limit = pa.scalar(older_than_ms, pa.timestamp("ms"))
+    for portion in _portions(io.list(folder)):
+        below = pc.utf8_slice_codeunits(portion.column(0), len(root))
+        marks += below.filter(pc.match_substring_regex(below, _MARKS)).to_pylist()
+        named = portion.column(0).filter(pc.match_substring_regex(below, POINTERS))
+        pointers += named.chunks
+        old = pc.less(portion.column(1), limit)
+        kept.append(portion.filter(pc.and_(old, pc.invert(hidden(below)))))
+    found = pa.concat_tables(kept)
+    every = pa.chunked_array(pointers).combine_chunks()
+    areas = _areas(pc.utf8_slice_codeunits(every, len(root)).to_pylist(), own)
+    return Listing(found, every, areas | _marked(marks, folder))
+
+
+def outside(files: Table, folder: str, areas: Iterable[str]) -> Table:
+    """Return the files that lie in none of these parts of a folder."""
+    root = folder.rstrip("/") + "/"
+    for area in sorted(areas):
+        paths, place = files.column(0), f"{root}{area}"
+        inside = pc.or_(pc.equal(paths, place), pc.starts_with(paths, f"{place}/"))
+        files = files.filter(pc.invert(inside))
+    return files
+
+
+def given_files(listed: Table, folder: str, older_than_ms: int) -> Table:
+    """Return those of a list of files (LISTED) that are old enough and lie below a folder."""
+    missing = [name for name in LISTED.names if name not in listed.column_names]
+    if missing:
+        raise InvalidInputError(
+            f"A list of files needs the columns file_path (text) and last_modified (timestamp); "
+            f"it lacks {', '.join(missing)}"
+        )
+    times = listed.column("last_modified")
+    if not pa.types.is_timestamp(times.type):
+        raise InvalidInputError(f"Column last_modified is {times.type}, no timestamp")
+    kind = pa.timestamp("ms", times.type.tz)
+    limit = pa.scalar(older_than_ms, kind)
+    old = pc.fill_null(pc.less(pc.cast(times, kind, safe=False), limit), False)
+    paths = listed.column("file_path").cast(pa.string()).filter(old)
+    places = Places()
+    folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "").combine_chunks()
+    encoded = folders.dictionary_encode()
+    inside = [below(folder, each, places) is not None for each in encoded.dictionary.to_pylist()]
+    mask = pa.array(inside, pa.bool_()).take(encoded.indices)
+    kept = paths.filter(mask)
+    return pa.table([kept, pa.nulls(len(kept), LISTED.field(1).type)], schema=LISTED)
+
+
+def _portions(infos: Iterator[FileInfo]) -> Iterator[Table]:
+    while portion := list(islice(infos, ORPHANS.listed_at_once)):
+        paths = pa.array([info.path for info in portion], pa.string())
+        times = pa.array([info.modified_ms for info in portion], pa.int64())
+        yield pa.table([paths, times.cast(LISTED.field(1).type)], schema=LISTED)
+
+
+def _hidden(metadata: TableMetadata) -> Any:
+    """Return the test for hidden files: parts of partitions may begin like hidden folders."""
+    names = {field.name for spec in metadata.partition_specs.values() for field in spec.fields}
+    odd = "|".join(re.escape(name) for name in sorted(names) if name[:1] in ("_", "."))
+
+    def test(below: Column) -> Column:
+        shown = pc.replace_substring_regex(below, f"(^|/)(?:{odd})=", r"\1x=") if odd else below
+        return pc.match_substring_regex(shown, r"(?:^|/)[_.]")
+
+    return test
+
+
+def _areas(pointers: Iterable[str], own: frozenset[str]) -> frozenset[str]:
+    """Return the folders of other tables, by their pointers."""
+    found = set()
+    for path in pointers:
+        folder = path.rpartition("/")[0]
+        if folder in own:
+            continue
+        above, _, last = folder.rpartition("/")
+        found.add(above if last == METADATA_FOLDER else folder)
+    return frozenset(found)
+
+
+def _marked(marks: Iterable[str], folder: str) -> frozenset[str]:
+    """Return the folders of other formats' tables and of streams' checkpoints."""
+    found = set()
+    for path in marks:
+        other = _OTHER_FORMATS.match(path)
+        progress = _PROGRESS.match(path)
+        if other and not other.start(1):
+            raise ValidationException(
+                f"Can't tell which files below {folder} are orphans: a table of another format "
+                f"({other[1]}) is there as well; nothing was deleted. Remove that table, or give "
+                "`location` a folder that it does not use"
+            )
+        if other:
+            found.add(path[: other.start(1)].rstrip("/"))
+        if progress:
+            found.update(f"{progress[1]}{part}" for part in _CHECKPOINT)
+    return frozenset(found)
+
+
+def below(folder: str, place: str, places: Places) -> str | None:
+    """Return a place by its path in a folder, None where it does not lie there."""
+    root, there = places.folder(folder), places.folder(place)
+    if there == root:
+        return ""
+    return there.removeprefix(f"{root}/") if there.startswith(f"{root}/") else None

@@ -1,0 +1,115 @@
+"""Which of some files nothing of a table names: a difference of columns, a portion at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.versions import hint_path
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.maintenance.file_keys import KEYS, Equal, FileKeys, is_same_store
+from iceberg_spark.maintenance.limits import EXPIRING
+from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
+
+Table: TypeAlias = Any  # pyarrow ships no types
+Column: TypeAlias = Any
+
+CANDIDATES = KEYS.append(pa.field("named_store", pa.string()))
+"""A file, its keys, and the other store under which metadata names its place, if it does."""
+
+_SHOWN = 5
+
+
+class PrefixMismatch(StrEnum):
+    """What becomes of a file that metadata has under another scheme or authority."""
+
+    ERROR = "ERROR"
+    IGNORE = "IGNORE"
+    DELETE = "DELETE"
+
+
+def candidates(paths: Column, equal: Equal) -> Table:
+    """Return locations as CANDIDATES of which nothing is known yet."""
+    keyed = FileKeys(equal).table(paths)
+    return keyed.append_column(CANDIDATES.field("named_store"), pa.nulls(len(paths), pa.string()))
+
+
+def unnamed(table: LoadedTable, files: Table, equal: Equal, mismatch: PrefixMismatch) -> Table:
+    """Return the files (CANDIDATES) that nothing of a table names, in any snapshot.
+
+    One that is named under another store is left out (IGNORE), stays (DELETE), or is a
+    ValidationException. Raises StorageError and CorruptFileError where the metadata can't be read.
+    """
+    keys = FileKeys(equal)
+    for paths in _named(table):
+        if not files.num_rows:
+            break
+        files = _without(files, keys.table(paths))
+    doubtful = pc.is_valid(files.column("named_store"))
+    if mismatch is PrefixMismatch.DELETE or not pc.any(doubtful).as_py():
+        return files
+    if mismatch is PrefixMismatch.ERROR:
+        raise _conflict(files.filter(doubtful))
+    return files.filter(pc.invert(doubtful))
+
+
+def _named(table: LoadedTable) -> Iterator[Column]:
+    """Yield the locations of all that a table has, about a million at a time."""
+    metadata, io = table.metadata, table.io
+    lists = [one.manifest_list for one in metadata.snapshots.values() if one.manifest_list]
+    log = [entry.metadata_file for entry in metadata.metadata_log]
+    home = [hint_path(metadata.location), table.metadata_location]
+    yield pa.array([*lists, *log, *home, *sorted(statistics_paths(metadata))], pa.string())
+    manifests = manifests_of(io, (), metadata, metadata).kept
+    yield concat(manifests.column("manifest_path"))
+    held: list[Column] = []
+    for files in live_files(io, manifests):
+        held += files.column("file_path").chunks
+        if sum(map(len, held)) >= EXPIRING.paths_at_once:
+            yield pa.concat_arrays(held)
+            held = []
+    if held:
+        yield pa.concat_arrays(held)
+
+
+def _without(files: Table, named: Table) -> Table:
+    """Leave out files that are named, and note those whose place is named in another store.
+
+    In the same store percent signs and slashes may differ: such a file stays the table's.
+    """
+    same = pc.is_in(_whole(files), value_set=_whole(named))
+    files = files.filter(pc.invert(same))
+    places = concat(named.column("place"))
+    at = pc.index_in(files.column("place"), value_set=places)
+    if at.null_count == len(at):
+        return files
+    stores = concat(named.column("store")).take(concat(at))
+    listed = concat(files.column("store"))
+    pairs = zip(stores.to_pylist(), listed.to_pylist(), strict=True)
+    wild = [n is not None and is_same_store(n, each) for n, each in pairs]
+    noted = pc.coalesce(stores, concat(files.column("named_store")))
+    place = files.schema.get_field_index("named_store")
+    files = files.set_column(place, files.schema.field(place), noted)
+    return files.filter(pc.invert(pa.array(wild, pa.bool_())))
+
+
+def _whole(files: Table) -> Column:
+    return pc.binary_join_element_wise(files.column("store"), files.column("place"), "")
+
+
+def _conflict(files: Table) -> ValidationException:
+    pairs = files.select(["named_store", "store"]).group_by(["named_store", "store"]).aggregate([])
+    shown = [f"{one['named_store']} and {one['store']}" for one in pairs.to_pylist()[:_SHOWN]]
+    example = files.column("file_path")[0].as_py()
+    return ValidationException(
+        f"Can't tell whether {files.num_rows:,} files are orphans ({example}): metadata names the "
+        f"same places under another scheme or authority ({'; '.join(shown)}); nothing was deleted. "
+        "Say which are equal by equal_schemes and equal_authorities, or set prefix_mismatch_mode "
+        "to IGNORE to keep such files, to DELETE only if they are surely different places"
+    )

@@ -1,0 +1,249 @@
+"""Files below a table that nothing of it names, looked for so that a doubt deletes nothing.
+
+Source: Java's DeleteOrphanFilesSparkAction. Listed first and compared with the table as it is
+after that, and again with what is committed until the deletion begins: a file that a commit names
+by then is no orphan, whatever its age.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.metadata_file import (
+    METADATA_FOLDER,
+    number_of,
+    read_metadata,
+    version_of,
+)
+from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata, is_folder
+from iceberg_spark.errors import (
+    CorruptFileError,
+    IcebergError,
+    InvalidInputError,
+    NoSuchFileError,
+    UnsupportedError,
+    ValidationException,
+)
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.places import Places
+from iceberg_spark.maintenance.file_keys import Equal
+from iceberg_spark.maintenance.limits import ORPHANS
+from iceberg_spark.maintenance.listed_files import below, given_files, listed_files, outside
+from iceberg_spark.maintenance.named_files import PrefixMismatch, candidates, unnamed
+from iceberg_spark.spec.arguments import moment_ms, one_of
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import GC_ENABLED, bool_property
+
+Table: TypeAlias = Any  # pyarrow ships no types
+Column: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanSearch:
+    """What is looked for: files last changed before a time (ms since the epoch), and where.
+
+    `listed` (LISTED) takes the place of a listing of `location`.
+    """
+
+    older_than_ms: int
+    location: str | None = None
+    equal: Equal = field(default_factory=lambda: Equal({}, {}))
+    mismatch: PrefixMismatch = PrefixMismatch.ERROR
+    listed: Table | None = None
+    threads: int = ORPHANS.deletes
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanResult:
+    """The orphans that were found and, but for a dry run, deleted.
+
+    `not_deleted` names those of them that the store did not delete; another run takes them.
+    """
+
+    orphan_file_locations: tuple[str, ...]
+    dry_run: bool
+    not_deleted: tuple[str, ...] = ()
+
+    @property
+    def orphan_files_count(self) -> int:
+        """How many there were."""
+        return len(self.orphan_file_locations)
+
+    def __repr__(self) -> str:
+        said = "would delete" if self.dry_run else "deleted"
+        left = f"; {len(self.not_deleted):,} could not be deleted" if self.not_deleted else ""
+        deleted = self.orphan_files_count - len(self.not_deleted)
+        return f"{said} {deleted:,} orphan files{left}"
+
+
+def remove_orphan_files(
+    catalog: Catalog, identifier: str, search: OrphanSearch, *, dry_run: bool = False
+) -> OrphanResult:
+    """Delete the files below a table that nothing of it names.
+
+    Memory: some 500 bytes a file that is older than the search says, and a million paths of the
+    table's metadata at a time. Raises ValidationException where `gc.enabled` is false or it can't
+    be told what is an orphan; nothing was deleted then. Nor was it for a StorageError or a
+    CorruptFileError while looking.
+    """
+    table = catalog.load(identifier)
+    _check(table)
+    found = _candidates(table, search)
+    seen = ""
+    for _ in range(ORPHANS.looks):
+        table = catalog.load(identifier)
+        if table.metadata_location == seen:
+            break
+        seen = table.metadata_location
+        found = unnamed(table, found, search.equal, search.mismatch)
+    orphans = _own(table, concat(found.column("file_path")))
+    _check_pointers(table, orphans)
+    if dry_run:
+        return OrphanResult(tuple(orphans), dry_run=True)
+    return OrphanResult(tuple(orphans), False, _deleted(table.io, orphans, search.threads))
+
+
+def old_enough(older_than: int | datetime | None, allow_recent: bool) -> int:
+    """Return the time (ms since the epoch) before which a file was last changed.
+
+    Raises InvalidInputError for one less than 24 hours ago, unless `allow_recent`.
+    """
+    now = int(time.time() * 1000)
+    if older_than is None:
+        return now - ORPHANS.default_days * ORPHANS.day_ms
+    limit = moment_ms(older_than, "older_than")
+    if now - limit < ORPHANS.day_ms and not allow_recent:
+        raise InvalidInputError(
+            "older_than is less than 24 hours ago: files of a write that is under way would be "
+            "deleted. Give an earlier time, or allow_recent=True when nobody writes to the table"
+        )
+    return limit
+
+
+def mismatch_mode(text: str) -> PrefixMismatch:
+    """Return what `prefix_mismatch_mode` says. Raises InvalidOptionError."""
+    one_of(text, "prefix_mismatch_mode", [each.value.lower() for each in PrefixMismatch])
+    return PrefixMismatch(text.upper())
+
+
+def _check(table: LoadedTable) -> None:
+    metadata = table.metadata
+    if not bool_property(metadata.properties, GC_ENABLED):
+        raise ValidationException(
+            f"Can't remove orphan files of {table.identifier}: '{GC_ENABLED}' is false, other "
+            f"tables may use its files; set '{GC_ENABLED}' to true if none does"
+        )
+    places = Places()
+    if is_folder(table) and places.folder(table.identifier) != places.folder(metadata.location):
+        raise ValidationException(
+            f"Can't remove orphan files of {table.identifier}: its metadata says that the table "
+            f"is at {metadata.location}, so this may be a copy of that one, with its files"
+        )
+
+
+def _candidates(table: LoadedTable, search: OrphanSearch) -> Table:
+    """Return the files (CANDIDATES) that are old enough, in the folder that is looked at."""
+    folder = search.location or table.metadata.location
+    _check_location(table, folder)
+    if search.listed is None:
+        places = Places()
+        own = {below(folder, each, places) for each in _metadata_folders(table)}
+        known = frozenset(each for each in own if each is not None)
+        found = listed_files(table.io, folder, table.metadata, search.older_than_ms, known)
+        files = outside(found.files, folder, found.areas)
+    else:
+        files = given_files(search.listed, folder, search.older_than_ms)
+    return candidates(concat(files.column(0)), search.equal)
+
+
+def _check_location(table: LoadedTable, folder: str) -> None:
+    """Refuse a folder that may have other tables' files. Raises InvalidInputError."""
+    owned = OwnedFolders(table.io, table, former_metadata(table.io, table))
+    if not owned.has(location.join(folder, "any")):
+        raise InvalidInputError(
+            f"{folder} is no folder of the table {table.identifier}, or another table lies there: "
+            "files of others would be taken for orphans. Give the table's location, a folder of "
+            "its properties write.*.path, or one below"
+        )
+
+
+def _metadata_folders(table: LoadedTable) -> set[str]:
+    """Return the folders in which metadata files are the table's."""
+    log = [entry.metadata_file for entry in table.metadata.metadata_log]
+    home = location.join(table.metadata.location, METADATA_FOLDER)
+    return {home, *map(location.parent, [*log, table.metadata_location])}
+
+
+def _own(table: LoadedTable, paths: Column) -> list[str]:
+    """Return the files that are in the table's own folders; links are never deleted."""
+    owned = OwnedFolders(table.io, table, former_metadata(table.io, table))
+    found = paths.filter(owned.mask(paths)).to_pylist()
+    return [path for path in found if not _is_link(path)]
+
+
+def _is_link(path: str) -> bool:
+    return location.is_local(path) and os.path.islink(location.strip_scheme(path))  # noqa: PTH114 (of many)
+
+
+def _check_pointers(table: LoadedTable, orphans: list[str]) -> None:
+    """Refuse where metadata files among the orphans are of another table, or of a second life.
+
+    Two tables may share a folder: what one does not name may be the other's. Raises
+    ValidationException.
+    """
+    pointers = re.compile(POINTERS)
+    found = [path for path in orphans if pointers.search(path)]
+    newest = sorted(found, key=_number)[-ORPHANS.looked_at :]
+    for path in newest:
+        try:
+            other = read_metadata(table.io, path)
+        except (CorruptFileError, UnsupportedError, NoSuchFileError):
+            continue
+        if other.table_uuid != table.metadata.table_uuid or _went_on(table.metadata, other):
+            raise ValidationException(
+                f"Can't tell which files of {table.identifier} are orphans: {path} is metadata of "
+                "another table, or of a copy of this one that was written to, in the same folder; "
+                "nothing was deleted. Delete that metadata file if its table is gone"
+            )
+
+
+def _number(path: str) -> tuple[int, str]:
+    return version_of(location.name(path)) or number_of(location.name(path)) or 0, path
+
+
+def _went_on(ours: TableMetadata, other: TableMetadata) -> bool:
+    """Return whether another version was made by commits that the table does not have.
+
+    A refused commit leaves one version that none follows; here another came before it.
+    """
+    log = other.metadata_log
+    mine = ours.metadata_log
+    if not log or not mine or other.last_updated_ms <= mine[0].timestamp_ms:
+        return False
+    known = {location.normalise(entry.metadata_file) for entry in mine}
+    return log[-1].timestamp_ms > mine[0].timestamp_ms and (
+        location.normalise(log[-1].metadata_file) not in known
+    )
+
+
+def _deleted(io: FileIO, paths: list[str], threads: int) -> tuple[str, ...]:
+    """Delete files; return those that the store did not delete."""
+
+    def refused(path: str) -> bool:
+        try:
+            io.delete(path)
+        except IcebergError:
+            return True
+        return False
+
+    with ThreadPoolExecutor(threads) as pool:
+        return tuple(path for path, no in zip(paths, pool.map(refused, paths), strict=True) if no)

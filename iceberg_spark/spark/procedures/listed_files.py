@@ -1,0 +1,28 @@
+"""A list of files that a view or a frame has, for the search for orphans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.active_session import needed_session
+
+
+def listed_files(given: object, spark: SparkSession | None) -> Any:  # pyarrow ships no types
+    """Return the columns `file_path` and `last_modified` of a view (its name) or a frame.
+
+    The driver holds the rows. Raises InvalidInputError for columns that are missing.
+    """
+    frame: Any = given
+    if isinstance(given, str):
+        frame = needed_session(spark).table(given)
+    names = ("file_path", "last_modified")
+    lacking = [name for name in names if name not in getattr(frame, "columns", ())]
+    if lacking:
+        raise InvalidInputError(
+            f"file_list_view lacks {', '.join(lacking)}: it needs the columns file_path (text) and "
+            "last_modified (timestamp)"
+        )
+    return frame.select(*names).toArrow()
