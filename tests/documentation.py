@@ -12,6 +12,7 @@ PAGES = (
     "docs/evolution.md",
     "docs/history.md",
     "docs/metadata-tables.md",
+    "docs/maintenance.md",
 )
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

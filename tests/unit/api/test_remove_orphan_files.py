@@ -303,10 +303,8 @@ def test_a_list_of_files_takes_the_place_of_the_listing(tmp_path: Path) -> None:
         f"{tmp_path}_2/data/z.parquet",
     ]
     times = [old, new, *[old] * len(live), old]
-    listed = pa.table(
-        {"file_path": paths, "last_modified": pa.array(times, pa.timestamp("us", "UTC"))}
-    )
-
+    changed = pa.array(times, pa.timestamp("us", "UTC"))
+    listed = pa.table({"file_path": paths, "last_modified": changed})
     found = table.maintenance.remove_orphan_files(file_list_view=listed)
     assert found.orphan_file_locations == (f"file://{tmp_path}/data/x.parquet",)
     assert not (tmp_path / "data/x.parquet").exists()
