@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from iceberg_spark.api.schema_input import SchemaInput, TypeInput, as_schema, as_type
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
-from iceberg_spark.expr.coerce import Exact, coerce
-from iceberg_spark.expr.nodes import BoundReference
+from iceberg_spark.expr import default_value as defaults
 from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_evolution import SchemaUpdate
-from iceberg_spark.spec.types import PRIMITIVES, IcebergType
+from iceberg_spark.spec.types import IcebergType, StructType
 from iceberg_spark.spec.union_by_name import add_union
 
 ColumnPath: TypeAlias = str | tuple[str, ...]
@@ -73,11 +72,14 @@ class UpdateSchema:
 
         The type is DDL text ("bigint", "struct<a: int>") or a PySpark, Arrow or Iceberg type. A
         required column needs a default or `allow_incompatible_changes`. A default, from
-        format-version 3 on, is also what the rows have that are there already.
+        format-version 3 on, is also what the rows have that are there already; those of structs
+        and maps are dicts, of lists lists.
         """
         full = _name(path)
         *above, name = full.split(".") if isinstance(path, str) else path
         kind = as_type(type, full)
+        if isinstance(kind, StructType) and isinstance(default_value, Mapping):
+            kind, default_value = defaults.struct_with_defaults(full, kind, default_value), {}
         default = self._default(full, kind, default_value)
         parent = ".".join(above) or None
         self._update.add_column(parent, name, kind, doc=doc, required=required, default=default)
@@ -120,7 +122,10 @@ class UpdateSchema:
         return self
 
     def set_default_value(self, path: ColumnPath, default_value: Any) -> UpdateSchema:
-        """Set what writers use from now on where they are given no value; None for none."""
+        """Set what writers use from now on where they are given no value; None for none.
+
+        That of a struct is {} or none: set those of its fields by their paths.
+        """
         name = _name(path)
         kind = self._update.column(name).field_type
         self._update.update_default(name, self._default(name, kind, default_value))
@@ -181,12 +186,7 @@ class UpdateSchema:
                 f"Column '{name}' can't have a default: that needs format-version 3, and the "
                 f"table has {self._update.format_version}; add it without one"
             )
-        if not isinstance(kind, PRIMITIVES):
-            raise InvalidSchemaError(f"Column '{name}' of type {kind} can't have a default")
-        found = coerce(BoundReference(0, kind, False, name), value, "UTC")
-        if not isinstance(found, Exact):
-            raise InvalidSchemaError(f"Default {value!r} of column '{name}' is not a {kind}")
-        return found.value
+        return defaults.default_value(name, kind, value)
 
 
 def _name(path: ColumnPath) -> str:

@@ -20,10 +20,10 @@ from iceberg_spark.arrow.arrays import (
     struct_children,
     struct_of,
 )
+from iceberg_spark.arrow.default_values import default_array
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.arrow.promote import leaf_step, storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow_field, to_arrow_type
-from iceberg_spark.arrow.values import to_scalar
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.spec import types as t
 
@@ -296,7 +296,7 @@ class _Compiler:
             return lambda rows: pa.nulls(rows, kind)
         if isinstance(wanted.field_type, t.StructType):
             return self._default_struct(wanted.field_type, kind, path)
-        return _constant(to_scalar(wanted.field_type, wanted.initial_default))
+        return lambda rows: default_array(wanted, rows, written=False, path=path)
 
     def _default_struct(self, wanted: t.StructType, kind: pa.DataType, path: str) -> Fill:
         """A struct's default says only that it is not null; its fields have their own."""

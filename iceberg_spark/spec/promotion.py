@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.types import (
     DateType,
@@ -15,6 +18,7 @@ from iceberg_spark.spec.types import (
     TimestampType,
     UnknownType,
 )
+from iceberg_spark.spec.values import MICROS_PER_DAY, NANOS_PER_DAY
 
 ALLOWED = "int to long, float to double, decimal(p, s) to a larger p with the same s"
 ALLOWED_FROM_V3 = "date to timestamp or timestamp_ns, unknown to any type"
@@ -33,6 +37,21 @@ def can_promote(narrow: IcebergType, wide: IcebergType, format_version: int = 2)
             return rules_of(format_version).has_new_types and not isinstance(kind, UnknownType)
         case _:
             return False
+
+
+def promoted_value(narrow: IcebergType, wide: IcebergType, value: Any) -> Any:
+    """Return a canonical value, None too, as one of the wider type.
+
+    Raises InvalidInputError for a date that timestamps in nanoseconds can't hold.
+    """
+    if value is None or not isinstance(narrow, DateType):
+        return value
+    if isinstance(wide, TimestampNanoType):
+        moment = value * NANOS_PER_DAY
+        if not -(1 << 63) <= moment < 1 << 63:
+            raise InvalidInputError(f"Day {value} from 1970 is beyond {wide}")
+        return moment
+    return value * MICROS_PER_DAY
 
 
 def allowed_promotions(format_version: int) -> str:

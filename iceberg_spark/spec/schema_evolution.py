@@ -14,7 +14,7 @@ from typing import Any
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids
 from iceberg_spark.spec.nearest import did_you_mean, listed
-from iceberg_spark.spec.promotion import allowed_promotions, can_promote
+from iceberg_spark.spec.promotion import allowed_promotions, can_promote, promoted_value
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     PRIMITIVES,
@@ -148,7 +148,12 @@ class SchemaUpdate:
                 f"Can't change the type of column '{name}' from {field.field_type} to {kind}; "
                 f"allowed are {allowed_promotions(self.format_version)}: add a new column instead"
             )
-        self._updates[field.field_id] = replace(field, field_type=kind)
+        self._updates[field.field_id] = replace(
+            field,
+            field_type=kind,
+            initial_default=promoted_value(field.field_type, kind, field.initial_default),
+            write_default=promoted_value(field.field_type, kind, field.write_default),
+        )
 
     def update_doc(self, name: str, doc: str | None) -> None:
         """Give a column another doc, or none."""

@@ -46,6 +46,9 @@ class _Union:
     def _add(self, parent: str | None, field: NestedField) -> None:
         kind, default = field.field_type, field.initial_default
         self._update.add_column(parent, field.name, kind, doc=field.doc, default=default)
+        if field.write_default != default:
+            name = field.name if parent is None else f"{parent}.{field.name}"
+            self._update.update_default(name, field.write_default)
 
     def _below(self, mine: NestedField, theirs: NestedField) -> None:
         match mine.field_type, theirs.field_type:

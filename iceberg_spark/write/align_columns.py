@@ -19,8 +19,8 @@ from iceberg_spark.arrow.arrays import (
     struct_of,
     without_nulls,
 )
+from iceberg_spark.arrow.default_values import default_array
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
-from iceberg_spark.arrow.values import to_scalar
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
@@ -186,10 +186,7 @@ def _make(column: _Column, sources: Sequence[pa.Array], rows: int) -> pa.Array:
     if column.source is not None:
         array = sources[column.source]
         return array if column.step is None else column.step(array)
-    kind = column.field.field_type
-    if column.field.write_default is not None:
-        return pa.repeat(to_scalar(kind, column.field.write_default), rows)
-    return pa.nulls(rows, to_arrow_type(kind, column.path))
+    return default_array(column.field, rows, written=True, path=column.path)
 
 
 def _step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> Step | None:

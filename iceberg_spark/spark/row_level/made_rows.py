@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.row_level.merge_clause import Does, Kind
+from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
 from iceberg_spark.spark.row_level.merge_clauses import Clause, Clauses
 from iceberg_spark.spark.row_level.own_names import CLAUSE
@@ -40,7 +41,12 @@ def made_rows(
     every = row_type(clauses.schema)
     keeps = old or any(clause.keeps_columns for clause in makers)
     given = _given(met, carried, makers, clauses.sources, keeps=keeps)
-    typed = given.typed(makers, every)
+    defaults = {
+        field.name: write_default_text(field)
+        for field in clauses.schema.fields
+        if field.write_default is not None
+    }
+    typed = given.typed(makers, every, defaults)
     numbers = [*(clause.number for clause in makers), *([0] if old else [])]
     texts = [plain(place) for place in range(len(carried))]
     for field in every.fields:
@@ -63,8 +69,10 @@ class _Given:
     source: Mapping[str, int]
     target: Mapping[str, int]
 
-    def typed(self, makers: Sequence[Clause], every: StructType) -> _Typed:
-        """Return what each clause gives, of the table's types.
+    def typed(
+        self, makers: Sequence[Clause], every: StructType, defaults: Mapping[str, str]
+    ) -> _Typed:
+        """Return what each clause gives, of the table's types; inserts give their defaults too.
 
         A column's name says to whom it belongs, for Spark's errors about its type.
         """
@@ -74,7 +82,7 @@ class _Given:
         names = list(self.carried)
         places: dict[tuple[int, str], int] = {}
         met = plain(len(self.carried) - 1)
-        for number, field, text in self._parts(makers, every, met):
+        for number, field, text in self._parts(makers, every, defaults, met):
             name = f"{field.name} of clause {number}" if number else f"{field.name} as it was"
             places[number, field.name] = len(fields)
             fields.append(StructField(name, field.dataType))
@@ -85,19 +93,25 @@ class _Given:
         return _Typed(rows.to(StructType(fields)), places)
 
     def _parts(
-        self, makers: Sequence[Clause], every: StructType, met: str
+        self,
+        makers: Sequence[Clause],
+        every: StructType,
+        defaults: Mapping[str, str],
+        met: str,
     ) -> Iterable[tuple[int, StructField, str | None]]:
-        """Yield a clause's number, a column and its value; None where an insert leaves it out."""
+        """Yield a clause's number, a column and its value; None where an insert has none for it."""
         for clause in makers:
             number, values = clause.number, clause.values
             for field in every.fields:
-                if values is None:
+                if values is None and field.name not in self.source:
+                    yield number, field, defaults.get(field.name)
+                elif values is None:
                     source = plain(self.source[field.name])
                     yield number, field, f"case when {met} = {number} then {source} end"
                 elif field.name in values.columns:
                     yield number, field, plain(self.values[number, field.name])
                 elif clause.does is Does.INSERT:
-                    yield number, field, None
+                    yield number, field, defaults.get(field.name)
         for field in every.fields if self.target else ():
             yield 0, field, plain(self.target[field.name])
 

@@ -116,8 +116,11 @@ def matched_clauses(
     if not given:
         raise InvalidInputError("The merge has no clause: add one, like when_matched_update_all()")
     check_order(given)
-    takes_all = any(c.values is None and c.does is not Does.DELETE for c in given)
-    sources = _by_name(schema, source_columns, case_sensitive) if takes_all else {}
+    all_columns = {c.does for c in given if c.values is None} - {Does.DELETE}
+    sources = {}
+    if all_columns:
+        fills = Does.UPDATE not in all_columns
+        sources = _by_name(schema, source_columns, case_sensitive, fills=fills)
     made = []
     for number, clause in enumerate(given, start=1):
         values = None
@@ -134,7 +137,14 @@ def matched_clauses(
     return Clauses(schema, tuple(made), sources)
 
 
-def _by_name(schema: Schema, source_columns: Sequence[str], case_sensitive: bool) -> dict[str, str]:
+def _by_name(
+    schema: Schema, source_columns: Sequence[str], case_sensitive: bool, *, fills: bool
+) -> dict[str, str]:
+    """Return the source's column for each of the table's.
+
+    With `fills`, where rows are only inserted, those that have a write default may be missing.
+    """
+
     def spelled(name: str) -> str:
         return name if case_sensitive else name.lower()
 
@@ -144,6 +154,8 @@ def _by_name(schema: Schema, source_columns: Sequence[str], case_sensitive: bool
     found = {}
     for field in schema.fields:
         same = given.get(spelled(field.name), [])
+        if not same and fills and field.write_default is not None:
+            continue
         if len(same) != 1:
             known = ", ".join(source_columns)
             lacks = "lacks" if not same else "has more than one"

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
+from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
@@ -24,22 +25,25 @@ def table_frame(frame: DataFrame, schema: Schema, *, case_sensitive: bool) -> Da
     """Return a frame's columns as the table's, with field ids and no other metadata.
 
     `write.aligned.check_columns` must have accepted the frame's type: casts only widen here, and
-    missing columns are null. Spark does all of it in one step by a type that it is given; names
-    in structs are made the table's before, for it would match them by the session's rule.
+    missing columns of the table have their write defaults, else null. Spark does all of it in one
+    step by a type that it is given; names in structs are made the table's before, for it would
+    match them by the session's rule.
     """
     given = frame.schema
     found = _Names.of(given.fields, case_sensitive)
-    texts = [plain(place) for place in range(len(given.fields))]
+    texts = {plain(place): plain(place) for place in range(len(given.fields))}
     wanted = []
     for number, field in enumerate(schema.fields):
         place = found.place(field.name)
         name = f"missing{number}" if place is None else plain(place)
         wanted.append(s.StructField(name, _type(field), True, _metadata(field)))
         if place is not None:
-            texts[place] = _as_named(name, given.fields[place], field, case_sensitive)
+            texts[name] = _as_named(name, given.fields[place], field, case_sensitive)
+        elif field.write_default is not None:
+            texts[name] = write_default_text(field)
     rows = by_position(frame)
-    if texts != rows.columns:
-        rows = named(rows, texts, [plain(place) for place in range(len(texts))])
+    if list(texts.values()) != rows.columns:
+        rows = named(rows, list(texts.values()), list(texts))
     names = [field.name for field in schema.fields]
     return _with_inner_ids(rows.to(s.StructType(wanted)), wanted, names)
 

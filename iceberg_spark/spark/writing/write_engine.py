@@ -109,8 +109,8 @@ def _column(field: NestedField, *, nested: bool) -> str | None:
             return f"has type {kind}, which Spark would write as another"
         case StructType(fields=()):
             return "is a struct without fields"
-        case _ if field.write_default is not None:
-            return "has a write default"
+        case kind if field.write_default is not None and (nested or isinstance(kind, StructType)):
+            return "has a write default in or as a struct"
         case kind if field.required and (nested or isinstance(kind, StructType)):
             return "is required in or as a struct, which a footer can't prove"
         case _:

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, renamed
 from iceberg_spark.spark.adapt.task_results import results
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
@@ -118,7 +119,7 @@ def _arranged(
 
     def source_of(field_id: int) -> Column:
         found = source_column(schema, field_id, struct, case_sensitive=options.case_sensitive)
-        return _null(schema, field_id) if found is None else found
+        return _default(schema, field_id) if found is None else found
 
     wanted = arrangement(context, asked, source_of)
     names = [f"k{index}" for index in range(len(wanted.keys))]
@@ -128,6 +129,7 @@ def _arranged(
     return renamed(ordered.drop(*names), struct.names)
 
 
-def _null(schema: Schema, field_id: int) -> Column:
-    kind = to_spark(Schema(schema.find_field(field_id))).fields[0].dataType
-    return sf.lit(None).cast(kind)
+def _default(schema: Schema, field_id: int) -> Column:
+    field = schema.find_field(field_id)
+    kind = to_spark(Schema(field)).fields[0].dataType
+    return sf.expr(write_default_text(field)).cast(kind)

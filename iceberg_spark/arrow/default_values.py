@@ -1,0 +1,60 @@
+"""Defaults of columns as Arrow values: those of old rows and those of rows to come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.arrays import struct_of
+from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.arrow.values import to_scalar
+from iceberg_spark.spec import types as t
+
+
+def default_array(field: t.NestedField, rows: int, *, written: bool, path: str = "") -> pa.Array:
+    """Return a column of a field's default, null where it has none.
+
+    That is `write-default` where `written`, else `initial-default`. A struct's default says only
+    that it is not null: its fields have their own (specification, "Default values").
+    """
+    kind = to_arrow_type(field.field_type, path or field.name)
+    value = field.write_default if written else field.initial_default
+    if value is None:
+        return pa.nulls(rows, kind)
+    if isinstance(field.field_type, t.StructType):
+        inner = [default_array(one, rows, written=written) for one in field.field_type.fields]
+        return struct_of(rows, inner, kind)
+    if not isinstance(field.field_type, t.ListType | t.MapType):
+        return pa.repeat(to_scalar(field.field_type, value), rows)
+    one = pa.array([_nested(field.field_type, value, written=written)], kind)
+    return one.take(pa.repeat(pa.scalar(0, pa.int32()), rows))
+
+
+def _nested(kind: t.IcebergType, value: Any, *, written: bool) -> Any:
+    """Return a canonical value as what Arrow's builders take."""
+    match kind:
+        case _ if value is None:
+            return None
+        case t.StructType(fields=fields):
+            given: Mapping[int, Any] = dict(value)
+            return {
+                one.name: _nested(
+                    one.field_type,
+                    given.get(one.field_id, one.write_default if written else one.initial_default),
+                    written=written,
+                )
+                for one in fields
+            }
+        case t.ListType(element_type=element):
+            return [_nested(element, part, written=written) for part in value]
+        case t.MapType(key_type=key, value_type=item):
+            return [
+                (_nested(key, one, written=written), _nested(item, other, written=written))
+                for one, other in value
+            ]
+        case t.UUIDType():
+            return value.bytes
+        case _:
+            return value

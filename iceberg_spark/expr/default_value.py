@@ -1,0 +1,132 @@
+"""A column's default as a user gives it, in canonical form (specification, "Default values")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from iceberg_spark.errors import IcebergError, InvalidSchemaError
+from iceberg_spark.expr.coerce import Exact, coerce
+from iceberg_spark.expr.nodes import BoundReference
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.nearest import did_you_mean, listed
+
+NEVER = (t.UnknownType, t.VariantType, t.GeometryType, t.GeographyType)
+"""Types whose columns default to null only."""
+
+
+def default_value(column: str, kind: t.IcebergType, given: object) -> Any:
+    """Return what the user gave as a canonical value (`spec.json_values`) of the column's type.
+
+    A wall clock for an instant is one of UTC. The default of a struct is {}: its fields have
+    their own. Raises InvalidSchemaError naming the column.
+    """
+    match kind:
+        case _ if given is None:
+            return None
+        case _ if isinstance(kind, NEVER):
+            raise InvalidSchemaError(f"Column '{column}' of type {kind} can't have a default")
+        case t.StructType():
+            return _struct(column, kind, given)
+        case t.ListType() if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+            return tuple(_part(f"{column}.element", kind.element_field, one) for one in given)
+        case t.MapType() if isinstance(given, Mapping):
+            return tuple(
+                (
+                    _part(f"{column}.key", kind.key_field, key),
+                    _part(f"{column}.value", kind.value_field, value),
+                )
+                for key, value in given.items()
+            )
+        case _:
+            return _primitive(column, kind, given)
+
+
+def struct_with_defaults(
+    column: str, kind: t.StructType, given: Mapping[str, object]
+) -> t.StructType:
+    """Return a new struct whose fields have the defaults that are given by their names.
+
+    Raises InvalidSchemaError naming a field that there isn't, and as `default_value` does.
+    """
+    names = [field.name for field in kind.fields]
+    for name in given:
+        if name not in names:
+            raise InvalidSchemaError(
+                f"The default of '{column}' has a field '{name}'; the struct has: "
+                f"{listed(names)}{did_you_mean(str(name), names)}"
+            )
+    return t.StructType(*(_with_default(column, field, given) for field in kind.fields))
+
+
+def _with_default(column: str, field: t.NestedField, given: Mapping[str, object]) -> t.NestedField:
+    if field.name not in given:
+        return field
+    path, inner, value = f"{column}.{field.name}", field.field_type, given[field.name]
+    if isinstance(inner, t.StructType) and isinstance(value, Mapping):
+        inner, value = struct_with_defaults(path, inner, value), {}
+    default = default_value(path, inner, value)
+    return replace(field, field_type=inner, initial_default=default, write_default=default)
+
+
+def _part(path: str, field: t.NestedField, given: object) -> Any:
+    if given is None and field.required:
+        raise InvalidSchemaError(f"The default has a null in '{path}', which is required")
+    return default_value(path, field.field_type, given)
+
+
+def _struct(column: str, kind: t.StructType, given: object) -> tuple[()]:
+    if given not in ({}, ()):
+        raise InvalidSchemaError(
+            f"The default of struct '{column}' is {{}} or null, not {given!r}: set those of its "
+            "fields"
+        )
+    for field in kind.fields:
+        if field.required and field.write_default is None:
+            raise InvalidSchemaError(
+                f"Struct '{column}' can't have a default: its field '{field.name}' is required "
+                "and has none"
+            )
+    return ()
+
+
+def _primitive(column: str, kind: t.IcebergType, given: object) -> Any:
+    value = given.item() if isinstance(given, np.generic) else given
+    match kind, value:
+        case ((t.FloatType() | t.DoubleType()), int() | float() | Decimal()) if not _is_bool(value):
+            return _floating(column, kind, float(value))
+        case t.DecimalType(), float() if math.isfinite(value):
+            value = Decimal(repr(value))  # 0.1 is meant as it is written
+        case _:
+            pass
+    try:
+        found = coerce(BoundReference(0, kind, False, column), value, "UTC")
+    except IcebergError as cause:
+        raise _unfit(column, kind, given) from cause
+    if not isinstance(found, Exact):
+        raise _unfit(column, kind, given)
+    return found.value
+
+
+def _floating(column: str, kind: t.IcebergType, value: float) -> float:
+    """Return the nearest value of the type; JSON has no others than finite ones."""
+    with np.errstate(over="ignore"):
+        near = float(np.float32(value)) if isinstance(kind, t.FloatType) else value
+    if not math.isfinite(near):
+        raise InvalidSchemaError(
+            f"Default {value!r} of column '{column}' can't be stored: JSON has finite numbers only"
+        )
+    return near
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _unfit(column: str, kind: t.IcebergType, given: object) -> InvalidSchemaError:
+    return InvalidSchemaError(f"Default {given!r} of column '{column}' is not a {kind}")
