@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.decoded_tables import decoded, decoded_file
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import CorruptFileError, InvalidOptionError
 from iceberg_spark.io import location
@@ -113,7 +114,8 @@ def load_version(
     if known is not None and known.digest == digest:
         metadata = known.metadata
     else:
-        metadata = decode_metadata(path, data, limits_of(io.properties))
+        limits = limits_of(io.properties)
+        metadata = decoded_file((digest, limits), lambda: _sized(path, data, limits))
     return LoadedTable(table, metadata, path, table_io(io, metadata, path), digest)
 
 
@@ -124,6 +126,11 @@ def digest_of(data: bytes) -> bytes:
 
 def decode_metadata(path: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
     """Return the metadata that the bytes of the file `path` hold."""
+    return _sized(path, data, limits)[0]
+
+
+def _sized(path: str, data: bytes, limits: Limits) -> tuple[TableMetadata, int]:
+    """Return metadata and the number of its bytes, inflated."""
     if data.startswith(_GZIP_MAGIC):
         try:
             data = inflated(data, GZIP, limits, f"Metadata file {path}")
@@ -132,7 +139,7 @@ def decode_metadata(path: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> 
                 f"Metadata file {path} is truncated or not gzip: {error}"
             ) from error
     with decoding(f"Metadata file {path}"):
-        return metadata_from_json(data, f"Metadata file {path}")
+        return metadata_from_json(data, f"Metadata file {path}", decoded), len(data)
 
 
 def encode_metadata(metadata: TableMetadata, codec: Codec) -> bytes:

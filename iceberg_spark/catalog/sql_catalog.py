@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Name
@@ -69,9 +70,9 @@ class SqlCatalog:
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
         with self._tables.transaction() as connection:
-            rows = table_rows()
-            asked = sqlalchemy.select(rows.c.metadata_location).where(*self._of(identifier))
-            found: str | None = connection.execute(asked).scalar()
+            namespace, name = split(identifier)
+            asked = {"catalog": self._name, "namespace": namespace, "name": name}
+            found: str | None = connection.execute(_find(self._tables.typed), asked).scalar()
             return found
 
     def insert(self, made: LoadedTable) -> bool:
@@ -130,6 +131,23 @@ class SqlCatalog:
         return rows_of(self._tables, self._name, *split(identifier))
 
 
+@cache
+def _find(typed: bool) -> Any:
+    """Return the question that every load asks; making it takes longer than the answer."""
+    rows, value = table_rows(), sqlalchemy.bindparam
+    asked = sqlalchemy.select(rows.c.metadata_location).where(
+        rows.c.catalog_name == value("catalog"),
+        rows.c.table_namespace == value("namespace"),
+        rows.c.table_name == value("name"),
+    )
+    return asked.where(_is_table(rows)) if typed else asked
+
+
+def _is_table(rows: Any) -> Any:
+    kind = rows.c.iceberg_type
+    return sqlalchemy.or_(kind == TABLE_TYPE, kind.is_(None))
+
+
 def rows_of(tables: SqlTables, catalog: str, namespace: str, name: str | None) -> tuple[Any, ...]:
     """Return the conditions of a table's row, or of those of all tables in a namespace.
 
@@ -140,8 +158,7 @@ def rows_of(tables: SqlTables, catalog: str, namespace: str, name: str | None) -
     if name is not None:
         asked.append(rows.c.table_name == name)
     if tables.typed:
-        kind = rows.c.iceberg_type
-        asked.append(sqlalchemy.or_(kind == TABLE_TYPE, kind.is_(None)))
+        asked.append(_is_table(rows))
     return tuple(asked)
 
 

@@ -42,6 +42,8 @@ def as_long(node: Any, what: str) -> int:
 
 
 def _integer(node: Any, what: str, largest: int) -> int:
+    if type(node) is int and -largest - 1 <= node <= largest:  # nearly every one
+        return node
     if not isinstance(node, int) or isinstance(node, bool):
         raise CorruptFileError(f"{what} must be an integer, not {_kind(node)}")
     if not -largest - 1 <= node <= largest:
@@ -87,7 +89,11 @@ def optional(node: Mapping[str, Any], key: str, read: Callable[[Any, str], T]) -
 
 def text_map(node: Any, what: str) -> dict[str, str]:
     """Return an object whose values are strings. Raises CorruptFileError naming the key."""
-    return {key: as_text(value, f"{what}.{key}") for key, value in as_object(node, what).items()}
+    members = as_object(node, what)
+    for key, value in members.items():
+        if not isinstance(value, str):
+            as_text(value, f"{what}.{key}")
+    return dict(members)
 
 
 def int_list(node: Any, what: str) -> tuple[int, ...]:
@@ -96,10 +102,15 @@ def int_list(node: Any, what: str) -> tuple[int, ...]:
 
 
 def each(node: Any, what: str, read: Callable[[Any], T]) -> tuple[T, ...]:
-    """Read every element of an array; errors say which one."""
-    return tuple(
-        located(f"{what}[{at}]", read, part) for at, part in enumerate(as_list(node, what))
-    )
+    """Read every element of an array; errors say which one.
+
+    `read` is asked again after an error: names of places are made for errors only.
+    """
+    nodes = as_list(node, what)
+    try:
+        return tuple(map(read, nodes))
+    except IcebergError:
+        return tuple(located(f"{what}[{at}]", read, part) for at, part in enumerate(nodes))
 
 
 def located(where: str, read: Callable[[Any], T], node: Any) -> T:
@@ -115,6 +126,8 @@ def unknown_members(node: Mapping[str, Any], known: Collection[str]) -> dict[str
 
     Raises CorruptFileError for one that is nested too deeply to be written again.
     """
+    if isinstance(known, frozenset) and known.issuperset(node):
+        return None
     found = {key: value for key, value in node.items() if key not in known} or None
     if found is not None:
         check_depth(found)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError, IcebergError, UnsupportedError
 from iceberg_spark.spec.format_version import FORMAT_VERSIONS, READ_VERSIONS
+from iceberg_spark.spec.former_entries import FormerEntries
 from iceberg_spark.spec.json_node import (
     as_int,
     as_list,
@@ -31,6 +33,7 @@ from iceberg_spark.spec.partition_json import (
     spec_from_dict,
     spec_to_dict,
 )
+from iceberg_spark.spec.read_only import ReadOnly
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_from_dict, schema_to_dict
 from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot, SnapshotRef, SnapshotRefType
@@ -58,28 +61,34 @@ _MEMBERS = frozenset((
 ))  # fmt: skip
 
 
-def metadata_from_json(text: str | bytes, source: str = "") -> TableMetadata:
+def metadata_from_json(
+    text: str | bytes, source: str = "", decoded: Callable[[Any], TableMetadata] | None = None
+) -> TableMetadata:
     """Parse and validate a metadata file of format v1, v2 or v3 (not compressed).
 
-    `source` is the file's location, put in front of every message. A v1 file without
+    `source` is the file's location, put in front of every message; `decoded` does what
+    `metadata_from_dict` does, and may know a former version. A v1 file without
     `table-uuid` has the uuid "". Raises CorruptFileError for JSON that is truncated, has wrong
     types, lacks a required field or contradicts itself, UnsupportedError for a format version or
     type that this library doesn't know, InvalidSchemaError for a schema, spec or sort order that
     breaks a rule.
     """
     try:
-        return metadata_from_dict(parse_json(text, "The table metadata"))
+        return (decoded or metadata_from_dict)(parse_json(text, "The table metadata"))
     except IcebergError as cause:
         if not source:
             raise
         raise type(cause)(f"{source}: {cause}") from cause
 
 
-def metadata_from_dict(node: Any) -> TableMetadata:
-    """Return the metadata of a parsed JSON object; raises as `metadata_from_json`."""
+def metadata_from_dict(node: Any, former: FormerEntries | None = None) -> TableMetadata:
+    """Return the metadata of a parsed JSON object; raises as `metadata_from_json`.
+
+    `former` has entries of another version, which are taken where they are the same.
+    """
     members = as_object(node, "The table metadata")
     version = _format_version(members)
-    schemas, schema_id = _schemas(members, version)
+    schemas, schema_id = _schemas(members, version, former)
     specs, spec_id = _specs(members, version)
     orders, order_id = _orders(members, version)
     current = optional(members, "current-snapshot-id", as_long)
@@ -99,12 +108,12 @@ def metadata_from_dict(node: Any) -> TableMetadata:
         default_sort_order_id=order_id,
         last_sequence_number=_required_since(2, members, version, "last-sequence-number", as_long)
         or 0,
-        properties=optional(members, "properties", text_map) or {},
+        properties=ReadOnly(optional(members, "properties", text_map) or {}),
         current_snapshot_id=current,
-        snapshots=_snapshots(members, version),
+        snapshots=_snapshots(members, version, former),
         refs=_refs(members, current),
-        snapshot_log=_each_of(members, "snapshot-log", snapshot_log_from_dict),
-        metadata_log=_each_of(members, "metadata-log", metadata_log_from_dict),
+        snapshot_log=_repeated(members, "snapshot-log", version, snapshot_log_from_dict, former),
+        metadata_log=_repeated(members, "metadata-log", version, metadata_log_from_dict, former),
         statistics=_each_of(members, "statistics", _statistics_file),
         partition_statistics=_each_of(members, "partition-statistics", _statistics_file),
         next_row_id=_required_since(3, members, version, "next-row-id", as_long),
@@ -142,11 +151,23 @@ def _each_of(members: Mapping[str, Any], key: str, read: Any) -> tuple[Any, ...]
     return each(members.get(key) or [], f"'{key}'", read)
 
 
-def _schemas(members: Mapping[str, Any], version: int) -> tuple[dict[int, Schema], int]:
+def _repeated(
+    members: Mapping[str, Any], key: str, version: int, read: Any, former: FormerEntries | None
+) -> tuple[Any, ...]:
+    """Read a list that the versions of a table have nearly in common."""
+    nodes = members.get(key) or []
+    if former is None or not isinstance(nodes, list):
+        return each(nodes, f"'{key}'", read)
+    return former.each(version, key, nodes, read)
+
+
+def _schemas(
+    members: Mapping[str, Any], version: int, former: FormerEntries | None
+) -> tuple[dict[int, Schema], int]:
     if _required_since(2, members, version, "schemas", as_list) is None:
         schema = located("'schema'", schema_from_dict, required(members, "schema", as_object))
         return {schema.schema_id: schema}, schema.schema_id
-    schemas = _each_of(members, "schemas", schema_from_dict)
+    schemas = _repeated(members, "schemas", version, schema_from_dict, former)
     current = required(members, "current-schema-id", as_int)
     return by_id(schemas, lambda schema: schema.schema_id, "schemas"), current
 
@@ -180,8 +201,11 @@ def _orders(members: Mapping[str, Any], version: int) -> tuple[dict[int, SortOrd
     return by_id(orders, lambda order: order.order_id, "sort orders"), default
 
 
-def _snapshots(members: Mapping[str, Any], version: int) -> dict[int, Snapshot]:
-    found = _each_of(members, "snapshots", lambda node: snapshot_from_dict(node, version))
+def _snapshots(
+    members: Mapping[str, Any], version: int, former: FormerEntries | None
+) -> dict[int, Snapshot]:
+    read = partial(snapshot_from_dict, format_version=version)
+    found = _repeated(members, "snapshots", version, read, former)
     return by_id(found, lambda snapshot: snapshot.snapshot_id, "snapshots")
 
 

@@ -17,6 +17,7 @@ from iceberg_spark.spec.json_node import (
     text_map,
     unknown_members,
 )
+from iceberg_spark.spec.read_only import ReadOnly
 from iceberg_spark.spec.snapshot import (
     MetadataLogEntry,
     Operation,
@@ -33,6 +34,9 @@ _SNAPSHOT_MEMBERS = frozenset((
 _REF_MEMBERS = frozenset((
     "snapshot-id", "type", "min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms",
 ))  # fmt: skip
+
+_SNAPSHOT_LOG_MEMBERS = frozenset(("snapshot-id", "timestamp-ms"))
+_METADATA_LOG_MEMBERS = frozenset(("metadata-file", "timestamp-ms"))
 
 
 def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def snapshot_from_dict(node: Any, format_version: int) -> Snapshot:
         manifest_list=manifest_list,
         parent_snapshot_id=optional(members, "parent-snapshot-id", as_long),
         sequence_number=optional(members, "sequence-number", as_long) or 0,
-        summary=summary,
+        summary=ReadOnly(summary),
         schema_id=optional(members, "schema-id", as_int),
         manifests=manifests,
         first_row_id=optional(members, "first-row-id", as_long),
@@ -163,7 +167,7 @@ def snapshot_log_from_dict(node: Any) -> SnapshotLogEntry:
     return SnapshotLogEntry(
         required(members, "snapshot-id", as_long),
         required(members, "timestamp-ms", as_long),
-        unknown_members(members, ("snapshot-id", "timestamp-ms")),
+        unknown_members(members, _SNAPSHOT_LOG_MEMBERS),
     )
 
 
@@ -179,7 +183,7 @@ def metadata_log_from_dict(node: Any) -> MetadataLogEntry:
     return MetadataLogEntry(
         required(members, "metadata-file", as_text),
         required(members, "timestamp-ms", as_long),
-        unknown_members(members, ("metadata-file", "timestamp-ms")),
+        unknown_members(members, _METADATA_LOG_MEMBERS),
     )
 
 

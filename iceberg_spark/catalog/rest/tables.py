@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.decoded_tables import decoded
 from iceberg_spark.catalog.rest.answers import NOT_MODIFIED, TABLE, Answer, LostAnswerError
 from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_properties
 from iceberg_spark.catalog.rest.paths import LOAD_TABLE
@@ -16,7 +17,6 @@ from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.metadata_json import metadata_from_dict
 
 ETAG = "etag"
 
@@ -85,4 +85,4 @@ def metadata_of(node: Mapping[str, Any]) -> tuple[TableMetadata, str]:
     if not isinstance(found, dict):
         raise LostAnswerError("The catalog's answer holds no table metadata")
     place = node.get("metadata-location")
-    return metadata_from_dict(found), place if isinstance(place, str) else ""
+    return decoded(found), place if isinstance(place, str) else ""

@@ -1,0 +1,82 @@
+"""Tables whose metadata was decoded lately: their next versions repeat most of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from iceberg_spark.catalog.limits import DECODED
+from iceberg_spark.spec.former_entries import FormerEntries, Kept
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.metadata_json import metadata_from_dict
+
+
+class LatelyUsed:
+    """Values up to a number of bytes, those out first that were put in longest ago."""
+
+    __slots__ = ("_held", "_kept", "_lock", "_most")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything; in a forked process, whose lock another thread may have held."""
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._held = 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of what is kept, never more than the bound."""
+        return self._held
+
+    def get(self, key: Hashable) -> Any:
+        """Return a value, None for one that isn't kept."""
+        with self._lock:
+            return self._kept.get(key, (None, 0))[0]
+
+    def put(self, key: Hashable, value: Any, size: int) -> None:
+        """Keep a value in place of the one that the key had, unless it is too large for all."""
+        with self._lock:
+            self._held -= self._kept.pop(key, (None, 0))[1]
+            if size > self._most:
+                return
+            self._kept[key] = value, size
+            self._held += size
+            while self._held > self._most:
+                self._held -= self._kept.popitem(last=False)[1][1]
+
+
+_tables = LatelyUsed(DECODED.entries_bytes)
+_files = LatelyUsed(DECODED.files_bytes)
+os.register_at_fork(after_in_child=_tables.clear)
+os.register_at_fork(after_in_child=_files.clear)
+
+
+def decoded_file(key: Hashable, read: Callable[[], tuple[TableMetadata, int]]) -> TableMetadata:
+    """Return the metadata of a file, from `read`, with its bytes, if it isn't known by its key."""
+    known: TableMetadata | None = _files.get(key)
+    if known is not None:
+        return known
+    metadata, size = read()
+    _files.put(key, metadata, size)
+    return metadata
+
+
+def decoded(node: Any) -> TableMetadata:
+    """Return the metadata of a parsed JSON object, as `metadata_from_dict` does.
+
+    A uuid only finds what may be alike: an entry is taken over for its own bytes.
+    """
+    uuid = node.get("table-uuid") if isinstance(node, dict) else None
+    if not isinstance(uuid, str):
+        return metadata_from_dict(node)
+    former: Kept = _tables.get(uuid) or {}
+    entries = FormerEntries(former)
+    metadata = metadata_from_dict(node, entries)
+    _tables.put(uuid, entries.seen, entries.nbytes)
+    return metadata
