@@ -22,6 +22,7 @@ _HOME = {
     "api.table": ("Table",),
     "api.catalog_transaction": ("CatalogTransaction",),
     "api.transaction": ("TableTransaction",),
+    "api.view": ("View",),
     "checkup.examine": ("doctor",),
     "expr.build": ("col",),
     "spec.data_file": ("DataFile", "DataFileContent", "FileFormat"),
@@ -40,7 +41,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [  # noqa: RUF022 - by what a user needs first
     "load_table", "create_table", "load_catalog", "transaction", "enable", "disable", "sql",
     "explain", "register", "doctor",
-    "Table", "TableScan", "TableTransaction", "TableCatalog", "CatalogTransaction", "col",
+    "Table", "TableScan", "TableTransaction", "TableCatalog", "View",
+    "CatalogTransaction", "col",
     "Schema", "NestedField", "BooleanType", "IntegerType", "LongType", "FloatType", "DoubleType",
     "DecimalType", "DateType", "TimeType", "TimestampType", "TimestamptzType", "StringType",
     "UUIDType", "FixedType", "BinaryType", "StructType", "ListType", "MapType",

@@ -12,6 +12,7 @@ from iceberg_spark.api.sql import explain as explain
 from iceberg_spark.api.sql import sql as sql
 from iceberg_spark.api.table import Table as Table
 from iceberg_spark.api.transaction import TableTransaction as TableTransaction
+from iceberg_spark.api.view import View as View
 from iceberg_spark.checkup.examine import doctor as doctor
 from iceberg_spark.expr.build import col as col
 from iceberg_spark.spec.data_file import DataFile as DataFile

@@ -5,11 +5,13 @@
     IcebergError
     ├── NotFoundError                   something named does not exist
     │   ├── NoSuchTableError            no table at the location or identifier
+    │   ├── NoSuchViewError
     │   ├── NoSuchNamespaceError
     │   ├── NoSuchSnapshotError         snapshot id, branch, tag or time
     │   └── NoSuchFileError             a file that the table names is missing
     ├── AlreadyExistsError
     │   ├── TableAlreadyExistsError
+    │   ├── ViewAlreadyExistsError
     │   ├── NamespaceAlreadyExistsError
     │   └── FileAlreadyExistsError      a create-if-absent lost
     ├── CommitFailedException           nothing landed, may be retried
@@ -91,6 +93,10 @@ class NoSuchTableError(NotFoundError):
     """No table is at the location or identifier."""
 
 
+class NoSuchViewError(NotFoundError):
+    """The catalog has no such view."""
+
+
 class NoSuchNamespaceError(NotFoundError):
     """The catalog has no such namespace."""
 
@@ -109,6 +115,10 @@ class AlreadyExistsError(IcebergError):
 
 class TableAlreadyExistsError(AlreadyExistsError):
     """A table is at the location or identifier already."""
+
+
+class ViewAlreadyExistsError(AlreadyExistsError):
+    """A view, or a table, has that name already."""
 
 
 class NamespaceAlreadyExistsError(AlreadyExistsError):

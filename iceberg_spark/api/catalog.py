@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from iceberg_spark.api.catalog_transaction import CatalogTransaction
 from iceberg_spark.api.new_table import create
 from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
+from iceberg_spark.api.view import View, create_or_replace, new_view, views_of
 from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import DEFAULT_CATALOG, overlaid
 from iceberg_spark.catalog.registry import load_catalog as load
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.table_name import TableName, check_part, property_texts, table_name
+from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import session_settings
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -157,6 +160,60 @@ class TableCatalog:
         if both:
             raise InvalidInputError(f"Removed and set at once: {', '.join(sorted(both))}")
         self._listed.update_properties(_parts(namespace), gone, texts)
+
+    def list_views(self, namespace: TableName) -> list[Name]:
+        """Return the views in a namespace, as tuples.
+
+        Raises NoSuchNamespaceError, UnsupportedError (no views).
+        """
+        return views_of(self._catalog).list_views(_parts(namespace))
+
+    def view_exists(self, identifier: TableName) -> bool:
+        """Return whether there is a view of that name. Raises UnsupportedError (no views)."""
+        return views_of(self._catalog).exists(table_name(identifier))
+
+    def load_view(self, identifier: TableName) -> View:
+        """Load a view: its columns, texts and history. Raises NoSuchViewError."""
+        name = table_name(identifier)
+        return View(name, views_of(self._catalog).load(name))
+
+    def create_view(
+        self,
+        identifier: TableName,
+        sql: str,
+        *,
+        columns: Sequence[str] | Mapping[str, str] = (),
+        namespace: TableName | None = None,
+        properties: Mapping[str, str] | None = None,
+        or_replace: bool = False,
+        spark: on_spark.SparkSession | None = None,
+    ) -> View:
+        """Create a view of a query in Spark's SQL, which the active session analyses.
+
+        Names in it that begin with no catalog are of this one, and names of tables alone of
+        `namespace`, by default the view's own. `columns` are its columns' names, or names with
+        comments. With `or_replace` a view that is there takes the new definition. Raises
+        ViewAlreadyExistsError, NoSuchNamespaceError, InvalidInputError, and Spark's errors.
+        """
+        name, views = table_name(identifier), views_of(self._catalog)
+        default = _parts(name)[:-1] if namespace is None else _parts(namespace)
+        texts = property_texts(properties or {})
+        view = new_view(spark, self._catalog, name, sql, default, columns, texts)
+        make = partial(create_or_replace, views) if or_replace else views.create
+        return View(name, make(name, view))
+
+    def drop_view(self, identifier: TableName) -> None:
+        """Remove a view; the tables that it reads stay. Raises NoSuchViewError."""
+        views_of(self._catalog).drop(table_name(identifier))
+
+    def rename_view(self, from_identifier: TableName, to_identifier: TableName) -> View:
+        """Give a view another name; names in its text stay what they stood for.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        """
+        old, new = table_name(from_identifier), table_name(to_identifier)
+        views_of(self._catalog).rename(old, new)
+        return self.load_view(new)
 
     @property
     def _listed(self) -> Namespaces:

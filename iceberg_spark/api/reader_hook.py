@@ -10,15 +10,18 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.catalog.pinned import load, split_name
 from iceberg_spark.catalog.registry import with_settings
+from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.inspect.pinned_inspection import pin_inspection
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.spark.sql.query import plan_query
 
 
 class ReaderHook:
@@ -81,12 +84,22 @@ class ReaderHook:
         return native_frame(table, self._asked.options, self._session)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
-        """Return the native frame where the identifier is of a catalog of ours."""
+        """Return the native frame of a table, or view, where the catalog is one of ours."""
         catalog, dot, rest = tableName.partition(".")
         if "." in rest and dot and is_ours(self._session, catalog):
-            return native_frame(tableName, self._asked.options, self._session)
+            return _table_or_view(tableName, self._asked.options, self._session)
         frame: DataFrame = self._own.table(tableName)
         return frame
+
+
+def _table_or_view(name: str, options: dict[str, str], session: SparkSession) -> DataFrame:
+    try:
+        return native_frame(name, options, session)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        if options:  # they say how a table is read
+            raise
+        text = f"FROM {'.'.join(map(quoted, name.split('.')))} SELECT *"
+        return plan_query(session, text).frame(session)
 
 
 def native_frame(table: str, options: dict[str, str], session: SparkSession) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +11,14 @@ from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.worker_python import check_worker_python
-from iceberg_spark.spark.sql.query import MetadataRows, QueriedTable, plan_query
+from iceberg_spark.spark.sql.query import (
+    MetadataRows,
+    Part,
+    QueriedTable,
+    QueriedView,
+    SparksTable,
+    plan_query,
+)
 from iceberg_spark.spec.printable import printable
 
 
@@ -22,7 +29,9 @@ def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | None = None) 
     `cat.db.t.tag_eoy`, `cat.db.t.snapshots`) and locations in backticks (`/data/t`); both take
     VERSION AS OF and TIMESTAMP AS OF. All other tables are Spark's. Conditions of WHERE and ON
     that concern one table prune its plan; what is not understood prunes nothing (`explain`).
-    `args` are the values of parameters such as `:day`, which prune nothing either.
+    Names of views are those of catalogs of type rest: a view's text is read with its own default
+    catalog and namespace. `args` are the values of parameters such as
+    `:day`, which prune nothing either.
 
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
@@ -34,10 +43,23 @@ def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | None = None) 
 def explain(spark: SparkSession, query: str) -> str:
     """Return, for a person, what a query reads of each table of ours, and what prunes it."""
     _check(spark, query)
-    tables = plan_query(spark, query).tables
-    if not tables:
+    parts = plan_query(spark, query).parts
+    if not parts:
         return "The query names no table of this library."
-    return printable("\n\n".join(_explained(table) for table in tables))
+    return printable("\n\n".join(text for part in parts for text in _parts_explained(part)))
+
+
+def _parts_explained(part: Part) -> Iterator[str]:
+    match part:
+        case QueriedTable():
+            yield _explained(part)
+        case QueriedView(name=name, query=query):
+            yield f"{part.reference.name}:\n  a view; its text reads what follows"
+            for one in query.parts:
+                for text in _parts_explained(one):
+                    yield f"in view {name}, {text}"
+        case SparksTable():
+            yield f"{part.reference.name}:\n  a table of Spark's"
 
 
 def _check(spark: object, query: object) -> None:

@@ -11,6 +11,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.requirements import TableRequirement
 from iceberg_spark.spec.updates import SetLocation, TableUpdate
+from iceberg_spark.spec.view import NewView, ViewMetadata
 
 Name: TypeAlias = tuple[str, ...]
 """The parts of a namespace's or a table's name."""
@@ -79,6 +80,11 @@ class Catalog(Protocol):
     @property
     def namespaces(self) -> Namespaces | None:
         """The list of its tables; None where it keeps none."""
+        ...
+
+    @property
+    def views(self) -> Views | None:
+        """Its views; None where it has none."""
         ...
 
     def io(self, location: str) -> FileIO:
@@ -175,6 +181,44 @@ class Namespaces(Protocol):
         """Add a table that is there, at one of its metadata files; False where the name is taken.
 
         Raises NoSuchNamespaceError.
+        """
+        ...
+
+
+class Views(Protocol):
+    """The views of a catalog that has such: queries under names like those of its tables."""
+
+    def list_views(self, namespace: Name) -> list[Name]:
+        """Return the views in a namespace. Raises NoSuchNamespaceError."""
+        ...
+
+    def exists(self, identifier: str) -> bool:
+        """Return whether there is such a view."""
+        ...
+
+    def load(self, identifier: str) -> ViewMetadata:
+        """Return a view as it is now. Raises NoSuchViewError."""
+        ...
+
+    def create(self, identifier: str, view: NewView) -> ViewMetadata:
+        """Create a view. Raises ViewAlreadyExistsError, NoSuchNamespaceError."""
+        ...
+
+    def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
+        """Give a view another definition; versions of before stay in its history.
+
+        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        """
+        ...
+
+    def drop(self, identifier: str) -> None:
+        """Remove a view. Raises NoSuchViewError."""
+        ...
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a view another name.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
         """
         ...
 

@@ -19,6 +19,7 @@ from iceberg_spark.catalog.catalog import (
     Namespaces,
     NewTable,
     TableChange,
+    Views,
     one_table_only,
 )
 from iceberg_spark.catalog.folder_namespaces import FolderNamespaces
@@ -113,6 +114,11 @@ class FileSystemCatalog:
         if warehouse is None:
             return None
         return FolderNamespaces(self._name, self._io, location.absolute(warehouse))
+
+    @property
+    def views(self) -> Views | None:
+        """It has no views."""
+        return None
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
         """Return storage for files of a table at this location."""

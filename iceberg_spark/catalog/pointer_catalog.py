@@ -26,6 +26,7 @@ from iceberg_spark.catalog.catalog import (
     Namespaces,
     NewTable,
     TableChange,
+    Views,
     one_table_only,
 )
 from iceberg_spark.catalog.metadata_file import (
@@ -158,6 +159,11 @@ class PointerCatalog:
     def namespaces(self) -> Namespaces | None:
         """The list of its tables; None where it keeps none."""
         return self._namespaces
+
+    @property
+    def views(self) -> Views | None:
+        """It has no views."""
+        return None
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
         """Return storage for files of a new table at this location."""

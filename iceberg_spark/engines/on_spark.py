@@ -25,6 +25,7 @@ _HOMES = {
     LazyModule("iceberg_spark.spark.session.active_session"): ("active_session", "needed_session"),
     LazyModule("iceberg_spark.spark.session.session_catalogs"): ("session_catalog",),
     LazyModule("iceberg_spark.spark.session.session_dialect"): ("session_dialect",),
+    LazyModule("iceberg_spark.spark.sql.new_view"): ("analysed_view",),
     LazyModule("iceberg_spark.spark.writing.distribution"): ("distribution", "is_sortable"),
     LazyModule("iceberg_spark.spark.writing.write_files"): ("write_frame",),
 }

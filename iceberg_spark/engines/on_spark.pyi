@@ -21,6 +21,7 @@ from iceberg_spark.spark.session.active_session import active_session as active_
 from iceberg_spark.spark.session.active_session import needed_session as needed_session
 from iceberg_spark.spark.session.session_catalogs import session_catalog as session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect as session_dialect
+from iceberg_spark.spark.sql.new_view import analysed_view as analysed_view
 from iceberg_spark.spark.writing.distribution import distribution as distribution
 from iceberg_spark.spark.writing.distribution import is_sortable as is_sortable
 from iceberg_spark.spark.writing.write_files import write_frame as write_frame

@@ -1,5 +1,6 @@
 """A REST catalog whose answers get lost or go wrong: nothing is lost, doubled, deleted early."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,13 +11,18 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table, TableCatalog
+from iceberg_spark.api.view import views_of
 from iceberg_spark.errors import (
     AlreadyExistsError,
     CommitStateUnknownException,
     InvalidInputError,
     NotFoundError,
     ServiceUnavailableError,
+    ValidationException,
 )
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import LongType, NestedField
+from iceberg_spark.spec.view import NewView, ViewRepresentation, ViewVersion
 from tests.servers.fault_proxy import Fault, Proxy, fault_proxy
 from tests.servers.rest_server import RestServer
 
@@ -87,6 +93,27 @@ def done_to_both(f: Faulty) -> bool:
     return both
 
 
+def new_view(sql: str) -> NewView:
+    text = (ViewRepresentation(sql, "spark"),)
+    version = ViewVersion(1, time.time_ns() // 1_000_000, 0, text, ("db",))
+    return NewView(Schema(NestedField(1, "a", LongType())), version)
+
+
+def create_view(f: Faulty) -> None:
+    views_of(f.catalog._catalog).create(f.name("v"), new_view("SELECT 1"))
+
+
+def replace_view(f: Faulty) -> None:
+    made = views_of(f.truth._catalog).create(f.name("v"), new_view("SELECT 1"))
+    views_of(f.catalog._catalog).replace(f.name("v"), made, new_view("SELECT 2"))
+
+
+def is_replaced(f: Faulty) -> bool:
+    view = f.truth.load_view(f.name("v"))
+    assert len(view.versions) == len(view.history()) <= 2
+    return view.sql_for("spark") == "SELECT 2"
+
+
 @dataclass(frozen=True, slots=True)
 class Verb:
     """A verb, its request that goes wrong, and whether it was done."""
@@ -133,6 +160,8 @@ VERBS = {
         "/namespaces",
         lambda f: f.truth.namespace_exists(f"{f.db}.deep"),
     ),
+    "view": Verb(create_view, "POST", "/views", lambda f: f.truth.view_exists(f.name("v"))),
+    "view replaced": Verb(replace_view, "POST", "/views/v", is_replaced),
     "load": Verb(lambda f: f.catalog.load_table(f.name("t")), "GET", "/tables/t", lambda _: True),
     "list": Verb(
         lambda f: f.catalog.list_tables(f.db) == [(f.db, "t")] or pytest.fail("another list"),
@@ -143,6 +172,7 @@ VERBS = {
 }
 REFUSED = {Fault.REDIRECT: InvalidInputError, Fault.UNAVAILABLE: ServiceUnavailableError}
 """A redirect is not followed, and 503 without Retry-After repeated for reads only."""
+SEEN_TWICE = ("rename", "drop", "namespace", "view", "view replaced")
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -155,8 +185,10 @@ def test_a_request_that_goes_wrong_once(verb: str, fault: Fault, faulty: Faulty)
             tried.run(faulty)
         assert tried.method == "GET" or not tried.is_done(faulty)
         return
-    if fault is Fault.TWICE and verb in ("rename", "drop", "namespace"):
-        with pytest.raises((NotFoundError, AlreadyExistsError)):  # the second one's answer
+    if fault is Fault.TWICE and verb in SEEN_TWICE:
+        with pytest.raises(
+            (NotFoundError, AlreadyExistsError, ValidationException)
+        ):  # the second one's answer
             tried.run(faulty)
     else:
         tried.run(faulty)

@@ -11,6 +11,12 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import TableCatalog
+from iceberg_spark.errors import (
+    NoSuchTableError,
+    NoSuchViewError,
+    TableAlreadyExistsError,
+    ViewAlreadyExistsError,
+)
 from tests.servers.rest_server import RestServer
 
 JAVAS = "org.apache.iceberg.spark.SparkCatalog"
@@ -152,3 +158,70 @@ def test_frames_are_written_and_read_by_a_tables_name(shared: Shared, java: Spar
     assert shared.sql("SELECT count(*) FROM DB.t") == [(2,)]
     assert ice.sql(java, f"SELECT count(*) FROM {name}").collect()[0][0] == 2
     assert ids(ice.load_table(name).scan().to_arrow()) == [1, 2]
+
+
+def test_views_of_each_are_read_by_the_other(shared: Shared, java: SparkSession) -> None:
+    shared.sql("CREATE TABLE DB.t (id bigint, s string, d date) USING iceberg")
+    shared.sql("INSERT INTO DB.t VALUES (1, 'a', DATE'2026-01-01'), (2, 'b', NULL)")
+    shared.sql(f"USE shared_rest.{shared.db}")
+    try:
+        shared.sql(
+            "CREATE VIEW javas (number COMMENT 'its number', text) COMMENT 'two columns' "
+            "TBLPROPERTIES ('owner' = 'java') AS WITH c AS (SELECT * FROM t) SELECT id, s FROM c"
+        )
+    finally:
+        shared.sql("USE spark_catalog.default")
+    ours = shared.ours.create_view(
+        shared.name("ours"),
+        "SELECT j.*, t.d FROM javas j JOIN t ON t.id = j.number WHERE t.id < 9;",
+        columns={"n": "a number", "label": "", "day": ""},
+        properties={"comment": "three columns"},
+    )
+    assert sorted(shared.ours.list_views(shared.db)) == [(shared.db, "javas"), (shared.db, "ours")]
+    assert {row[1] for row in shared.sql("SHOW VIEWS IN DB")} >= {"javas", "ours"}
+    for text in ("SELECT * FROM DB.javas WHERE number > 1", "SELECT day, label, n FROM DB.ours"):
+        whole = text.replace("DB", f"shared_rest.{shared.db}")
+        found = ice.sql(java, whole)
+        wanted = java.sql(whole)
+        assert sorted(map(tuple, found.collect()), key=str) == sorted(
+            map(tuple, wanted.collect()), key=str
+        )
+        assert found.columns == wanted.columns
+        comments = [
+            [field.metadata.get("comment") for field in one.schema] for one in (found, wanted)
+        ]
+        assert comments[0] == comments[1] and any(comments[0])
+    javas = shared.ours.load_view(shared.name("javas"))
+    assert javas.properties["owner"] == "java"
+    assert javas.properties.keys() - {"owner"} == ours.properties.keys()
+    described = {row[0]: row[1] for row in shared.sql("DESCRIBE EXTENDED DB.ours")}
+    assert described["label"] == "string" and described["Comment"] == "three columns", described
+
+
+def test_each_replaces_and_drops_views_of_the_other(shared: Shared, java: SparkSession) -> None:
+    shared.sql("CREATE VIEW DB.v AS SELECT 1 AS a")
+    for sql in ("SELECT 2 AS a", "SELECT 'x' AS s", "SELECT 2 AS a"):
+        shared.ours.create_view(shared.name("v"), sql, or_replace=True)
+    assert shared.sql("SELECT a FROM DB.v") == [(2,)]
+    shared.sql("CREATE OR REPLACE VIEW DB.v AS SELECT 3 AS a, 4 AS b")
+    assert ice.sql(java, f"SELECT * FROM shared_rest.{shared.name('v')}").collect()[0][1] == 4
+    view = shared.ours.load_view(shared.name("v"))
+    assert [len(view.versions), len(view.history())] == [4, 5]
+    shared.sql(f"ALTER VIEW DB.v RENAME TO shared_rest.{shared.name('w')}")
+    assert not shared.ours.view_exists(shared.name("v"))
+    shared.ours.rename_view(shared.name("w"), shared.name("v"))
+    with pytest.raises(ViewAlreadyExistsError):
+        shared.ours.create_view(shared.name("v"), "SELECT 1 AS a")
+    shared.ours.create_table(shared.name("t"), "a int")
+    with pytest.raises(ViewAlreadyExistsError):
+        shared.ours.create_view(shared.name("t"), "SELECT 1 AS a", or_replace=True)
+    with pytest.raises(ViewAlreadyExistsError):
+        shared.ours.rename_view(shared.name("v"), shared.name("t"))
+    with pytest.raises(TableAlreadyExistsError):
+        shared.ours.create_table(shared.name("v"), "a int")
+    shared.ours.drop_view(shared.name("v"))
+    assert [row for row in shared.sql("SHOW VIEWS IN DB") if not row[2]] == []
+    with pytest.raises(NoSuchViewError):
+        shared.ours.drop_view(shared.name("v"))
+    with pytest.raises(NoSuchTableError):
+        ice.sql(java, f"SELECT * FROM shared_rest.{shared.name('v')}")

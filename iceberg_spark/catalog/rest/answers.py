@@ -19,11 +19,13 @@ from iceberg_spark.errors import (
     NoSuchFileError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    NoSuchViewError,
     ServiceUnavailableError,
     TableAlreadyExistsError,
     UnauthorizedError,
     UnsupportedError,
     ValidationException,
+    ViewAlreadyExistsError,
 )
 
 NOT_MODIFIED = 304
@@ -38,6 +40,7 @@ _BY_TYPE: dict[str, type[IcebergError]] = {
     "NoSuchNamespaceException": NoSuchNamespaceError,
     "NoSuchTableException": NoSuchTableError,
     "NoSuchIcebergTableException": NoSuchTableError,
+    "NoSuchViewException": NoSuchViewError,
     "NotFoundException": NoSuchFileError,
     "NamespaceNotEmptyException": NamespaceNotEmptyError,
     "ValidationException": ValidationException,
@@ -58,6 +61,9 @@ _SAID_BY_CATALOGS_ONLY = frozenset({404, 409})
 
 TABLE = {404: NoSuchTableError, 409: TableAlreadyExistsError}
 NEW_TABLE = {404: NoSuchNamespaceError, 409: TableAlreadyExistsError}
+VIEW = {404: NoSuchViewError, 409: CommitFailedException}
+NEW_VIEW = {404: NoSuchNamespaceError, 409: ViewAlreadyExistsError}
+RENAMED_VIEW = {404: NoSuchViewError, 409: ViewAlreadyExistsError}
 NAMESPACE = {404: NoSuchNamespaceError, 409: NamespaceAlreadyExistsError}
 DROPPED_NAMESPACE = {404: NoSuchNamespaceError, 409: NamespaceNotEmptyError}
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 
 from iceberg_spark.catalog.catalog import Name
 from iceberg_spark.catalog.rest import paths as p
@@ -12,11 +11,10 @@ from iceberg_spark.catalog.rest.answers import (
     NAMESPACE,
     NEW_TABLE,
     TABLE,
-    Answer,
-    LostAnswerError,
 )
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.credentials import texts
+from iceberg_spark.catalog.rest.pages import pages
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.tables import RestTables
 from iceberg_spark.catalog.rest.transport import Request
@@ -26,8 +24,6 @@ from iceberg_spark.errors import (
     NoSuchTableError,
     TableAlreadyExistsError,
 )
-
-_NEXT = "next-page-token"
 
 
 class RestNamespaces:
@@ -45,7 +41,9 @@ class RestNamespaces:
         paths = self._session.paths
         paths.need(p.LIST_NAMESPACES)
         query = {"parent": paths.parent(parent)} if parent else {}
-        found = self._pages(paths.namespaces, query, "namespaces", self._what("list", parent))
+        found = pages(
+            self._session, paths.namespaces, query, "namespaces", self._what("list", parent)
+        )
         return [tuple(map(str, each)) for each in found]
 
     def list_tables(self, namespace: Name) -> list[Name]:
@@ -53,22 +51,10 @@ class RestNamespaces:
         paths = self._session.paths
         paths.need(p.LIST_TABLES)
         at = paths.namespace(namespace, "tables")
-        found = self._pages(at, {}, "identifiers", self._what("list the tables of", namespace))
+        found = pages(
+            self._session, at, {}, "identifiers", self._what("list the tables of", namespace)
+        )
         return [(*map(str, each["namespace"]), str(each["name"])) for each in found]
-
-    def _pages(self, path: str, query: Mapping[str, str], key: str, what: str) -> Iterator[Any]:
-        size = self._session.config.settings.page_size
-        token, seen = "", {""}
-        while True:
-            asked = {**query, **({"pageToken": token, "pageSize": str(size)} if size else {})}
-            request = Request("GET", path, asked)
-            node = self._session.read(request, NAMESPACE, what, lambda answer: _page(answer, key))
-            yield from node[key]
-            token = node.get(_NEXT) or ""
-            if token in seen:  # the last page, or a server that goes round in circles
-                return
-            seen.add(token)
-            query = {**query, "pageToken": token}
 
     def exists(self, namespace: Name) -> bool:
         """Return whether there is such a namespace."""
@@ -192,10 +178,3 @@ class RestNamespaces:
         if not all(namespace):
             raise InvalidInputError(f"'{'.'.join(namespace)}' is no namespace")
         return f"{doing} namespace {'.'.join(namespace)} of catalog '{self._name}'"
-
-
-def _page(answer: Answer, key: str) -> dict[str, Any]:
-    node = answer.node()
-    if not isinstance(node.get(key), list):
-        raise LostAnswerError(f"{answer.url} answered without a list of {key}")
-    return node

@@ -15,6 +15,8 @@ TOKENS = "v1/oauth/tokens"
 _NAMESPACES = "/v1/{prefix}/namespaces"
 _NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
 _TABLES = "/v1/{prefix}/namespaces/{namespace}/tables"
+_VIEWS = "/v1/{prefix}/namespaces/{namespace}/views"
+_VIEW = "/v1/{prefix}/namespaces/{namespace}/views/{view}"
 _TABLE = "/v1/{prefix}/namespaces/{namespace}/tables/{table}"
 
 LIST_NAMESPACES = f"GET {_NAMESPACES}"
@@ -31,6 +33,13 @@ COMMIT = f"POST {_TABLE}"
 DROP_TABLE = f"DELETE {_TABLE}"
 REGISTER = f"POST {_NAMESPACE}/register"
 RENAME = "POST /v1/{prefix}/tables/rename"
+LIST_VIEWS = f"GET {_VIEWS}"
+CREATE_VIEW = f"POST {_VIEWS}"
+LOAD_VIEW = f"GET {_VIEW}"
+VIEW_EXISTS = f"HEAD {_VIEW}"
+REPLACE_VIEW = f"POST {_VIEW}"
+DROP_VIEW = f"DELETE {_VIEW}"
+RENAME_VIEW = "POST /v1/{prefix}/views/rename"
 REPORT_METRICS = f"POST {_TABLE}/metrics"
 CREDENTIALS = f"GET {_TABLE}/credentials"
 COMMIT_TABLES = "POST /v1/{prefix}/transactions/commit"
@@ -41,10 +50,14 @@ DEFAULT_ENDPOINTS = frozenset({
     COMMIT_TABLES,
 })  # fmt: skip
 """What a server has that does not say what it has (specification, `/v1/config`)."""
+VIEW_ENDPOINTS = frozenset({
+    LIST_VIEWS, CREATE_VIEW, LOAD_VIEW, REPLACE_VIEW, DROP_VIEW, RENAME_VIEW,
+})  # fmt: skip
+"""What it has as well where the property `view-endpoints-supported` is true (Java)."""
 
 
 def split(identifier: str) -> tuple[Name, str]:
-    """Return the namespace and the name of a table. Raises InvalidInputError."""
+    """Return the namespace and the name of a table or view. Raises InvalidInputError."""
     *namespace, name = identifier.split(".")
     if not namespace or not all((*namespace, name)):
         raise InvalidInputError(f"'{identifier}' is not namespace.table")
@@ -103,6 +116,16 @@ class Paths:
         """A table, or what is below it."""
         namespace, name = split(identifier)
         return self.namespace(namespace, "tables", quote(name, safe=""), *below)
+
+    def view(self, identifier: str) -> str:
+        """A view."""
+        namespace, name = split(identifier)
+        return self.namespace(namespace, "views", quote(name, safe=""))
+
+    @property
+    def rename_view(self) -> str:
+        """Where views get other names."""
+        return self._of("views", "rename")
 
     @property
     def tables(self) -> str:

@@ -12,6 +12,7 @@ from iceberg_spark.catalog.catalog import (
     Namespaces,
     NewTable,
     TableChange,
+    Views,
 )
 from iceberg_spark.catalog.rest.answers import NEW_TABLE, TABLE, Answer
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
@@ -26,6 +27,7 @@ from iceberg_spark.catalog.rest.settings import rest_settings
 from iceberg_spark.catalog.rest.staged import creation_of, stage_request
 from iceberg_spark.catalog.rest.tables import RestTables, metadata_of
 from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.catalog.rest.views import RestViews
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import NoSuchTableError
 from iceberg_spark.io.file_io import FileIO
@@ -81,6 +83,11 @@ class RestCatalog:
     def namespaces(self) -> Namespaces | None:
         """The server's list of tables."""
         return RestNamespaces(self._name, self._tables)
+
+    @property
+    def views(self) -> Views | None:
+        """The server's views; a server without them refuses when it is asked."""
+        return RestViews(self._name, self._session)
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (the server names a table's storage only)
         """Return storage by the catalog's own properties; a table's own may have more."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from iceberg_spark.catalog.rest.answers import EXPIRED, Answer, LostAnswerError, NotSentError
 from iceberg_spark.catalog.rest.auth import Auth, auth_of
 from iceberg_spark.catalog.rest.known_tables import KnownTables
-from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, Paths
+from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Paths
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
 from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values, rest_settings
 from iceberg_spark.catalog.rest.transport import Request, Transport
@@ -23,6 +23,7 @@ Meaning = Mapping[int, type[IcebergError]]
 
 _MOST_SESSIONS = 16
 _LEAST_PATIENCE_S = 60.0
+_HAS_VIEWS = "view-endpoints-supported"
 _OF_AUTH = (
     "token",
     "credential",
@@ -92,7 +93,7 @@ class RestSession:
         merged = {**_texts(node.get("defaults")), **given, **_texts(node.get("overrides"))}
         settings = rest_settings(self._name, merged)
         named = node.get("endpoints")
-        endpoints = frozenset(map(str, named)) if named else DEFAULT_ENDPOINTS
+        endpoints = frozenset(map(str, named)) if named else _endpoints_unsaid(merged)
         if settings != first:
             self._transport = Transport(settings, self._made_for)
         if settings.uri != first.uri or _of_auth(merged) != _of_auth(given):
@@ -161,6 +162,11 @@ def _renewed(auth: Auth, refused: Request) -> bool:
 
 def _patience(settings: RestSettings) -> Patience:
     return Patience(settings.max_retries, max(_LEAST_PATIENCE_S, settings.socket_timeout_s * 1.5))
+
+
+def _endpoints_unsaid(properties: Mapping[str, str]) -> frozenset[str]:
+    has_views = properties.get(_HAS_VIEWS, "").lower() == "true"
+    return DEFAULT_ENDPOINTS | VIEW_ENDPOINTS if has_views else DEFAULT_ENDPOINTS
 
 
 def _of_auth(properties: Mapping[str, str]) -> dict[str, str]:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.pinned import split_name
 from iceberg_spark.catalog.registry import resolve, with_settings
+from iceberg_spark.catalog.table_name import check_part
 from iceberg_spark.errors import (
     IcebergError,
     InvalidInputError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    NotFoundError,
+    UnsupportedError,
 )
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
+from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
@@ -42,13 +46,14 @@ from iceberg_spark.spark.sql.references import (
     parse_query,
     table_references,
 )
+from iceberg_spark.spark.sql.view_columns import as_view
+from iceberg_spark.spark.sql.view_names import ViewNames, spark_text
 from iceberg_spark.spec.schema import Schema
-
-Settings: TypeAlias = Callable[[str], Mapping[str, str]]
-"""Properties that a session gives a catalog, by the catalog's name."""
+from iceberg_spark.spec.view import ViewMetadata
 
 _BRANCH, _TAG = "branch_", "tag_"
 _SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
+_SELECTORS = (_BRANCH, _TAG, _SNAPSHOT_ID, _AT_TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,52 +86,183 @@ class QueriedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class QueriedView:
+    """A view in a query: the query that it is, and its own columns."""
+
+    reference: TableReference
+    query: Query
+    columns: Schema
+    name: str
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the view's rows."""
+        return as_view(self.query.frame(spark), self.columns, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class SparksTable:
+    """A table of Spark's in a view's text, which is read under its whole name."""
+
+    reference: TableReference
+
+    @property
+    def text(self) -> str:
+        """The name as SQL takes it."""
+        return ".".join(quoted(part) for part in self.reference.parts)
+
+
+Part: TypeAlias = QueriedTable | QueriedView | SparksTable
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A query whose tables are planned; `frame` has Spark run it."""
 
     text: str
-    tables: tuple[QueriedTable, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def tables(self) -> tuple[QueriedTable, ...]:
+        """The tables of ours that it reads, those of views in their places."""
+        found: list[QueriedTable] = []
+        for part in self.parts:
+            match part:
+                case QueriedTable():
+                    found.append(part)
+                case QueriedView():
+                    found += part.query.tables
+                case SparksTable():
+                    continue
+        return tuple(found)
 
     def frame(self, spark: SparkSession, args: Mapping[str, Any] | None = None) -> DataFrame:
         """Return the query's frame. `args` are the values of its parameters (`:name`)."""
+        frames = {
+            f"table_{number}": part.frame(spark)
+            for number, part in enumerate(self.parts)
+            if not isinstance(part, SparksTable)
+        }
+        plain = _escaped if frames else str
         pieces, at = [], 0
-        for number, table in enumerate(self.tables):
-            one = table.reference
-            name = "" if one.alias is not None else f" AS {quoted(one.parts[-1])}"
-            pieces += [_escaped(self.text[at : one.start]), f"{{table_{number}}}{name}"]
-            at = one.end
-        pieces.append(_escaped(self.text[at:]))
-        frames = {f"table_{number}": table.frame(spark) for number, table in enumerate(self.tables)}
-        if not frames:
-            return spark.sql(self.text, args=dict(args) if args else None)
+        for number, part in enumerate(self.parts):
+            one = part.reference
+            pieces.append(plain(self.text[at : one.start]))
+            if isinstance(part, SparksTable):
+                pieces.append(plain(part.text))
+                at = one.name_end
+            else:
+                name = "" if one.alias is not None else f" AS {quoted(one.parts[-1])}"
+                pieces.append(f"{{table_{number}}}{plain(name)}")
+                at = one.end
+        pieces.append(plain(self.text[at:]))
         return spark.sql("".join(pieces), args=dict(args) if args else None, **frames)
 
 
-def plan_query(spark: SparkSession, text: str) -> Query:
+def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -> Query:
     """Plan the scans of the tables of ours that a query names.
 
     Tables are identifiers of configured catalogs ("cat.db.t"), and locations in backticks; with
-    VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`).
+    VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`). A name
+    that no table has may be a view's. `names` are those of a view whose text this is.
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
     dialect = session_dialect(spark)
     tree = parse_query(text, dialect)
-    tables = []
-    for reference in table_references(tree, text, dialect):
-        place = _place(reference, spark)
+    if names is not None:
+        names.check_text(tree, text, dialect)
+    parts: list[Part] = []
+    for written in table_references(tree, text, dialect):
+        reference = written if names is None else names.qualified(written, spark)
+        place = _place(reference, spark, names)
         if place is not None:
-            tables.append(_Planner(spark, text, tree, dialect, reference).table(place))
-    return Query(text, tuple(tables))
+            planner = _Planner(spark, text, tree, dialect, reference)
+            parts.append(_part(planner, place, () if names is None else names.path))
+        elif names is not None:
+            parts.append(SparksTable(reference))
+    return Query(text, tuple(parts))
 
 
-def _place(reference: TableReference, spark: SparkSession) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a table of ours is to be found; `selector` is what stands behind a "#"."""
+
+    catalog: Catalog
+    identifier: str
+    selector: str | None = None
+
+
+def _place(
+    reference: TableReference, spark: SparkSession, names: ViewNames | None
+) -> _Place | None:
+    """Return where a table of ours is, None for one of Spark's.
+
+    Raises InvalidInputError for a part with a dot: joined by dots it would be another name.
+    """
+    first, *rest = reference.parts
+    if names is not None and first == names.catalog.name and len(rest) > 1:
+        return _Place(names.catalog, ".".join(map(check_part, rest)))
+    text = _ours(reference, spark)
+    if text is None:
+        return None
+    table, selector = split_name(text)
+    settings = partial(session_catalog, spark)
+    return _Place(*resolve(table, with_settings(table, {}, settings)), selector)
+
+
+def _ours(reference: TableReference, spark: SparkSession) -> str | None:
     """Return the location or identifier of a table of ours, None for one of Spark's."""
     first, *rest = reference.parts
     if not rest:
         return first if "/" in first else None
     if first.lower() == FORMAT_NAME and len(rest) == 1:
         return rest[0]
-    return reference.name if len(rest) > 1 and is_ours(spark, first) else None
+    if len(rest) > 1 and is_ours(spark, first):
+        return ".".join(map(check_part, reference.parts))
+    return None
+
+
+def _part(planner: _Planner, place: _Place, path: tuple[str, ...]) -> QueriedTable | QueriedView:
+    """Return a table, or the view of that name where there is no such table."""
+    try:
+        loaded, selector = _table_and_selector(place)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        view = _view(place)
+        if view is None:
+            raise
+        return _queried_view(planner, place, view, path)
+    if place.selector is None and selector is not None and not _is_known(selector):
+        view = _view(place)  # of a namespace that has a table's name
+        if view is not None:
+            return _queried_view(planner, place, view, path)
+    return planner.table(loaded, selector)
+
+
+def _view(place: _Place) -> ViewMetadata | None:
+    views = place.catalog.views
+    if views is None or place.selector is not None:
+        return None
+    try:
+        return views.load(place.identifier)
+    except (NotFoundError, UnsupportedError):  # a server without views among them
+        return None
+
+
+def _queried_view(
+    planner: _Planner, place: _Place, view: ViewMetadata, path: tuple[str, ...]
+) -> QueriedView:
+    reference, name = planner.reference, f"{place.catalog.name}.{place.identifier}"
+    if reference.end != reference.name_end:
+        raise InvalidInputError(f"{name} is a view: it has no versions to be read AS OF")
+    version = view.current_version
+    names = ViewNames(
+        place.catalog,
+        version.default_catalog or place.catalog.name,
+        version.default_namespace,
+        (*path, name),
+    )
+    names.check_path()
+    query = plan_query(planner.spark, spark_text(view, name), names)
+    return QueriedView(reference, query, view.schema, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +275,8 @@ class _Planner:
     dialect: Dialect
     reference: TableReference
 
-    def table(self, place: str) -> QueriedTable:
+    def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
         """Return the table's frame, pruned where the query allows."""
-        settings = partial(session_catalog, self.spark)
-        loaded, selector = _table_and_selector(place, settings)
         choice = {**_selected(selector), **self._as_of()}
         if selector and not choice:
             return self._metadata_table(loaded, selector)
@@ -218,14 +352,13 @@ class _Planner:
         return str(self.spark.conf.get(key, default)).lower() == "true"
 
 
-def _table_and_selector(place: str, settings: Settings) -> tuple[LoadedTable, str | None]:
+def _table_and_selector(place: _Place) -> tuple[LoadedTable, str | None]:
     """Return a table and what stands behind its name: a branch, a tag, a metadata table.
 
     The whole name comes first. It is loaded and not looked for: some servers say that there is a
     table of a metadata table's name.
     """
-    table, name = split_name(place)
-    catalog, identifier = resolve(table, with_settings(table, {}, settings))
+    catalog, identifier, name = place.catalog, place.identifier, place.selector
     above, _, last = identifier.rpartition(".")
     if name is not None or "/" in identifier or "." not in above:
         return catalog.load(identifier), name
@@ -251,6 +384,10 @@ def _selected(selector: str | None) -> dict[str, Any]:
             return {"as_of_timestamp_ms": _number(selector, _AT_TIMESTAMP)}
         case _:
             return {}
+
+
+def _is_known(selector: str) -> bool:
+    return selector.startswith(_SELECTORS) or selector.lower() in set(MetadataTable)
 
 
 def _number(selector: str, prefix: str) -> int:

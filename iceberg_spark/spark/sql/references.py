@@ -20,14 +20,23 @@ Node: TypeAlias = Any  # sqlglot's root class has changed its name between versi
 _PIPES = ("|>", "|")
 _VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
+_QUOTED = TokenType.IDENTIFIER
+_TABLE_WORDS = ("TABLE", "STREAM")
+_AFTER_COLUMN = frozenset({
+    "FROM", "AS", "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "THEN", "ELSE", "END", "WHEN",
+    "ASC", "DESC", "NULLS", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
+    "INTERSECT", "DIV",
+})  # fmt: skip
+"""What may follow a column; behind `TABLE` another word begins a table's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableReference:
     """A table as a query names it.
 
-    `start` and `end` are positions in the text, around the name and its AS OF clause. `version`
-    is a snapshot id, branch or tag; `timestamp` the SQL of a moment.
+    `start` and `end` are positions in the text, around the name and its AS OF clause, which
+    begins at `name_end`. `version` is a snapshot id, branch or tag; `timestamp` the SQL of a
+    moment.
     """
 
     parts: tuple[str, ...]
@@ -36,6 +45,7 @@ class TableReference:
     alias: str | None
     version: str | None = None
     timestamp: str | None = None
+    name_end: int = field(default=0, compare=False)
     node: Node = field(default=None, repr=False, compare=False)
 
     @property
@@ -51,7 +61,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
     """
     try:
         tree: Node = sqlglot.parse_one(text, dialect=grammar(dialect))
-    except SqlglotError as cause:
+    except (SqlglotError, AssertionError) as cause:  # it asserts some of its own
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
     except RecursionError as cause:
@@ -67,14 +77,34 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
 def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[TableReference]:
     """Return the named tables of a query in the order of its text; a CTE is none."""
     tokens = grammar(dialect)().tokenize(text)
-    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     found = [
         _reference(node, tokens, text)
         for node in tree.find_all(exp.Table)
-        if all("start" in part.meta for part in node.parts)
-        and not (len(node.parts) == 1 and node.name.lower() in own)
+        if node.find_ancestor(exp.Hint) is None
+        and all(isinstance(part, exp.Identifier) and "start" in part.meta for part in node.parts)
+        and not (len(node.parts) == 1 and _is_cte(node))
     ]
     return sorted(found, key=lambda one: one.start)
+
+
+def hidden_table(text: str, dialect: Dialect) -> str | None:
+    """Return what names a table where the tree may not show it: `TABLE t`, `TABLE(t)`, `STREAM t`.
+
+    None where the text has no such; columns may have these names.
+    """
+    tokens = grammar(dialect)().tokenize(text)
+    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
+        is_word = token.text.upper() in _TABLE_WORDS and token.token_type is not _QUOTED
+        of_another = before is not None and before.token_type is TokenType.DOT
+        if is_word and not of_another and _begins_a_name(after):
+            return text[token.start : after.end + 1]
+    return None
+
+
+def _begins_a_name(token: Token) -> bool:
+    text = token.text
+    is_name = token.token_type is _QUOTED or text.isidentifier()
+    return token.token_type is TokenType.L_PAREN or (is_name and text.upper() not in _AFTER_COLUMN)
 
 
 def is_rewritten(text: str, dialect: Dialect) -> bool:
@@ -85,6 +115,23 @@ def is_rewritten(text: str, dialect: Dialect) -> bool:
     )
 
 
+def _is_cte(node: Node) -> bool:
+    """Return whether a name without a namespace is that of a CTE which can be seen from there."""
+    name, below, at = node.name.lower(), node, node.parent
+    while at is not None:
+        if isinstance(at, exp.With):
+            names = at.expressions
+            place = next(number for number, one in enumerate(names) if one is below)
+            seen = names[: place + 1] if at.args.get("recursive") else names[:place]
+        else:
+            own = at.args.get("with_") or at.args.get("with")
+            seen = [] if own is None or own is below else own.expressions
+        if any(one.alias.lower() == name for one in seen):
+            return True
+        below, at = at, at.parent
+    return False
+
+
 def _reference(node: Node, tokens: Sequence[Token], text: str) -> TableReference:
     metas = [part.meta for part in node.parts]
     start, end = metas[0]["start"], metas[-1]["end"] + 1
@@ -92,17 +139,17 @@ def _reference(node: Node, tokens: Sequence[Token], text: str) -> TableReference
     alias = node.alias or None
     clause = node.args.get("version")
     if clause is None:
-        return TableReference(parts, start, end, alias, node=node)
+        return TableReference(parts, start, end, alias, name_end=end, node=node)
     after = [token for token in tokens if token.start >= end]
     kind, first, last = _as_of(after)
     moment = text[first:last]
     if kind in _TIMESTAMP:
-        return TableReference(parts, start, last, alias, timestamp=moment, node=node)
+        return TableReference(parts, start, last, alias, None, moment, end, node)
     if not isinstance(clause.expression, exp.Literal):
         raise InvalidInputError(
             f"VERSION AS OF {moment}: a snapshot id, or a branch or tag in quotes, is needed"
         )
-    return TableReference(parts, start, last, alias, version=clause.expression.name, node=node)
+    return TableReference(parts, start, last, alias, clause.expression.name, None, end, node)
 
 
 def _as_of(tokens: Sequence[Token]) -> tuple[str, int, int]:

@@ -1,0 +1,178 @@
+"""Views as users see them, and how they are made."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from iceberg_spark.catalog.catalog import Catalog, Name, Views
+from iceberg_spark.engines import on_spark
+from iceberg_spark.errors import (
+    CommitFailedException,
+    InvalidInputError,
+    InvalidSchemaError,
+    InvalidTypeError,
+    NoSuchViewError,
+    UnsupportedError,
+    ViewAlreadyExistsError,
+)
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.view import (
+    QUERY_COLUMN_NAMES,
+    SPARK_DIALECT,
+    NewView,
+    ViewHistoryEntry,
+    ViewMetadata,
+    ViewRepresentation,
+    ViewVersion,
+)
+
+_TRIES = 3
+_SUMMARY = {"engine-name": "iceberg-spark"}
+
+
+class View:
+    """A view of a catalog, as it was loaded; `ice.sql` reads its rows by its name."""
+
+    __slots__ = ("_identifier", "metadata")
+
+    def __init__(self, identifier: str, metadata: ViewMetadata) -> None:
+        self._identifier = identifier
+        self.metadata = metadata
+
+    def __repr__(self) -> str:
+        return f"View({self._identifier})"
+
+    def name(self) -> Name:
+        """Return its name, as a tuple."""
+        return tuple(self._identifier.split("."))
+
+    def schema(self) -> Schema:
+        """Return its columns."""
+        return self.metadata.schema
+
+    def sql_for(self, dialect: str = SPARK_DIALECT) -> str | None:
+        """Return its text in a dialect of SQL, None without one."""
+        return self.metadata.current_version.sql_for(dialect)
+
+    def current_version(self) -> ViewVersion:
+        """Return its definition."""
+        return self.metadata.current_version
+
+    @property
+    def versions(self) -> list[ViewVersion]:
+        """Its definitions, the former ones that are kept among them."""
+        return list(self.metadata.versions)
+
+    def history(self) -> list[ViewHistoryEntry]:
+        """Return when which version became the current one."""
+        return list(self.metadata.version_log)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Its properties."""
+        return dict(self.metadata.properties)
+
+    def location(self) -> str:
+        """Return where the catalog keeps its metadata."""
+        return self.metadata.location
+
+    def uuid(self) -> UUID:
+        """Return what tells it from others that had its name."""
+        return UUID(self.metadata.view_uuid)
+
+
+def views_of(catalog: Catalog) -> Views:
+    """Return a catalog's views. Raises UnsupportedError where it has none."""
+    found = catalog.views
+    if found is None:
+        raise UnsupportedError(
+            f"Catalog '{catalog.name}' has no views; catalogs of type rest have, where their "
+            "server does"
+        )
+    return found
+
+
+def new_view(
+    spark: on_spark.SparkSession | None,
+    catalog: Catalog,
+    identifier: str,
+    text: str,
+    namespace: Name,
+    columns: Sequence[str] | Mapping[str, str],
+    properties: Mapping[str, str],
+) -> NewView:
+    """Return a view to be made: Spark tells what columns the text gives.
+
+    Raises InvalidTypeError, InvalidInputError, InvalidSchemaError, and Spark's errors.
+    """
+    if not isinstance(text, str):
+        raise InvalidTypeError(f"A view's query must be text, not {type(text).__name__}")
+    text = text.strip().rstrip(";").rstrip()
+    session = on_spark.needed_session(spark)
+    found = on_spark.analysed_view(session, catalog, identifier, text, namespace)
+    engine = f"Spark {found.spark_version}"
+    queried = [one.name for one in found.schema.fields]
+    version = ViewVersion(
+        1,
+        int(time.time() * 1000),
+        0,
+        (ViewRepresentation(text, SPARK_DIALECT),),
+        namespace,
+        summary=_SUMMARY,
+    )
+    return NewView(
+        _named(found.schema, columns),
+        version,
+        {
+            "create_engine_version": engine,
+            "engine_version": engine,
+            **properties,
+            QUERY_COLUMN_NAMES: ",".join(queried),
+        },
+    )
+
+
+def _named(schema: Schema, columns: Sequence[str] | Mapping[str, str]) -> Schema:
+    """Return columns under the names, and with the comments, that they are to have."""
+    given = schema.fields
+    if isinstance(columns, str):
+        raise InvalidTypeError("A view's columns are a list of names, or names with comments")
+    if columns:
+        names = list(columns)
+        if len(names) != len(given):
+            raise InvalidInputError(
+                f"{len(names)} columns are named, and the query gives {len(given)}: "
+                f"{', '.join(one.name for one in given)}"
+            )
+        docs = columns if isinstance(columns, Mapping) else {}
+        given = tuple(
+            replace(one, name=name, doc=docs.get(name) or one.doc)
+            for one, name in zip(given, names, strict=True)
+        )
+    seen: set[str] = set()
+    for one in given:
+        if one.name.lower() in seen:
+            raise InvalidSchemaError(f"The view would have two columns {one.name}: name them")
+        seen.add(one.name.lower())
+    return Schema(*given)
+
+
+def create_or_replace(views: Views, identifier: str, view: NewView) -> ViewMetadata:
+    """Create a view, or give one that is there this definition; others may do so meanwhile.
+
+    Raises ViewAlreadyExistsError (of a table), NoSuchNamespaceError, ValidationException.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            try:
+                base = views.load(identifier)
+            except NoSuchViewError:
+                return views.create(identifier, view)
+            return views.replace(identifier, base, view)
+        except (ViewAlreadyExistsError, NoSuchViewError, CommitFailedException):
+            if not left:
+                raise
+    raise AssertionError

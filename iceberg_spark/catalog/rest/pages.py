@@ -1,0 +1,37 @@
+"""Lists that a server gives in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from iceberg_spark.catalog.rest.answers import NAMESPACE, Answer, LostAnswerError
+from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.transport import Request
+
+_NEXT = "next-page-token"
+
+
+def pages(
+    session: RestSession, path: str, query: Mapping[str, str], key: str, what: str
+) -> Iterator[Any]:
+    """Yield the members of a list, asking for page after page. Raises NoSuchNamespaceError."""
+    size = session.config.settings.page_size
+    token, seen = "", {""}
+    while True:
+        asked = {**query, **({"pageToken": token, "pageSize": str(size)} if size else {})}
+        request = Request("GET", path, asked)
+        node = session.read(request, NAMESPACE, what, lambda answer: _page(answer, key))
+        yield from node[key]
+        token = node.get(_NEXT) or ""
+        if token in seen:  # the last page, or a server that goes round in circles
+            return
+        seen.add(token)
+        query = {**query, "pageToken": token}
+
+
+def _page(answer: Answer, key: str) -> dict[str, Any]:
+    node = answer.node()
+    if not isinstance(node.get(key), list):
+        raise LostAnswerError(f"{answer.url} answered without a list of {key}")
+    return node

@@ -1,0 +1,63 @@
+"""What a server is asked to change of a view, so that it takes another definition (Java's)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.spec.schema_json import schema_to_dict
+from iceberg_spark.spec.view import DROP_DIALECT_ALLOWED, NewView, ViewMetadata
+from iceberg_spark.spec.view_json import version_to_dict
+
+_LAST_ADDED = -1
+
+
+def replacing(base: ViewMetadata, view: NewView) -> dict[str, Any]:
+    """Return a CommitViewRequest. Raises ValidationException where it would lose a dialect."""
+    _check_dialects(base, view)
+    updates: list[dict[str, Any]] = []
+    if view.properties:
+        updates.append({"action": "set-properties", "updates": dict(view.properties)})
+    requirements = [{"type": "assert-view-uuid", "uuid": base.view_uuid}]
+    return {"requirements": requirements, "updates": updates + _version_updates(base, view)}
+
+
+def _version_updates(base: ViewMetadata, view: NewView) -> list[dict[str, Any]]:
+    """Return what adds a version. A schema or version that is there is named by its id.
+
+    Servers don't add what they have already, and "the one added last" is none then.
+    """
+    same = view.same_version_in(base)
+    if same is not None:
+        return [_set_current(same.version_id)]
+    schema_id = view.same_schema_in(base)
+    added = []
+    if schema_id is None:
+        newest = max((one.schema_id for one in base.schemas), default=-1) + 1
+        schema = {**schema_to_dict(view.schema), "schema-id": newest}
+        added.append({"action": "add-schema", "schema": schema})
+    version = replace(
+        view.version,
+        version_id=max(one.version_id for one in base.versions) + 1,
+        schema_id=_LAST_ADDED if schema_id is None else schema_id,
+    )
+    added.append({"action": "add-view-version", "view-version": version_to_dict(version)})
+    return [*added, _set_current(_LAST_ADDED)]
+
+
+def _set_current(version_id: int) -> dict[str, Any]:
+    return {"action": "set-current-view-version", "view-version-id": version_id}
+
+
+def _check_dialects(base: ViewMetadata, view: NewView) -> None:
+    properties = {**base.properties, **view.properties}
+    if properties.get(DROP_DIALECT_ALLOWED, "false").lower() == "true":
+        return
+    kept = {one.lower() for one in view.version.dialects}
+    lost = [one for one in base.current_version.dialects if one.lower() not in kept]
+    if lost:
+        raise ValidationException(
+            f"The view has a text for {', '.join(lost)}, which would be lost: set its property "
+            f"{DROP_DIALECT_ALLOWED} to true if that is meant"
+        )

@@ -1,0 +1,149 @@
+"""Views, as a server keeps them (implements `Views`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.rest import paths as p
+from iceberg_spark.catalog.rest.answers import (
+    NEW_VIEW,
+    RENAMED_VIEW,
+    VIEW,
+    Answer,
+    LostAnswerError,
+)
+from iceberg_spark.catalog.rest.changes import Change, change_request, make
+from iceberg_spark.catalog.rest.pages import pages
+from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.catalog.rest.view_updates import replacing
+from iceberg_spark.errors import NoSuchViewError
+from iceberg_spark.spec.schema_json import schema_to_dict
+from iceberg_spark.spec.view import NewView, ViewMetadata
+from iceberg_spark.spec.view_json import version_to_dict, view_from_dict
+
+
+class RestViews:
+    """Views of one catalog."""
+
+    __slots__ = ("_name", "_session")
+
+    def __init__(self, name: str, session: RestSession) -> None:
+        self._name = name
+        self._session = session
+
+    def list_views(self, namespace: Name) -> list[Name]:
+        """Return the views in a namespace. Raises NoSuchNamespaceError."""
+        paths = self._session.paths
+        paths.need(p.LIST_VIEWS)
+        what = f"list the views of namespace {'.'.join(namespace)} of catalog '{self._name}'"
+        at = paths.namespace(namespace, "views")
+        found = pages(self._session, at, {}, "identifiers", what)
+        return [(*map(str, each["namespace"]), str(each["name"])) for each in found]
+
+    def exists(self, identifier: str) -> bool:
+        """Return whether there is such a view."""
+        paths = self._session.paths
+        try:
+            if not paths.has(p.VIEW_EXISTS):
+                self.load(identifier)
+                return True
+            request = Request("HEAD", paths.view(identifier))
+            self._session.read(request, VIEW, self._what("look for", identifier), lambda _: None)
+        except NoSuchViewError:
+            return False
+        return True
+
+    def load(self, identifier: str) -> ViewMetadata:
+        """Return a view as it is now, in one request. Raises NoSuchViewError."""
+        paths = self._session.paths
+        paths.need(p.LOAD_VIEW)
+        request = Request("GET", paths.view(identifier))
+        return self._session.read(request, VIEW, self._what("load", identifier), _view_of)
+
+    def create(self, identifier: str, view: NewView) -> ViewMetadata:
+        """Create a view. Raises ViewAlreadyExistsError, NoSuchNamespaceError."""
+        paths = self._session.paths
+        paths.need(p.CREATE_VIEW)
+        namespace, name = p.split(identifier)
+        body = {
+            "name": name,
+            "schema": schema_to_dict(view.schema),
+            "view-version": version_to_dict(view.version),
+            "properties": dict(view.properties),
+        }
+        request = change_request(self._session, "POST", paths.namespace(namespace, "views"), body)
+
+        def is_made() -> bool:
+            """Look at the definition alone: a server gives the first version a time of its own."""
+            try:
+                now = self.load(identifier)
+            except NoSuchViewError:
+                return False
+            return view.same_version_in(now) == now.current_version
+
+        change = Change(request, NEW_VIEW, self._what("create", identifier), is_made)
+        return self._made(identifier, change)
+
+    def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
+        """Give a view another definition; versions of before stay in its history.
+
+        Raises NoSuchViewError, CommitFailedException (another view has the name now),
+        ValidationException (a text in another dialect would be lost).
+        """
+        paths = self._session.paths
+        paths.need(p.REPLACE_VIEW)
+        body: dict[str, Any] = {"identifier": p.table_node(identifier), **replacing(base, view)}
+        request = change_request(self._session, "POST", paths.view(identifier), body)
+
+        def is_made() -> bool:
+            now = self.load(identifier)
+            return view.is_in(now) or view.same_version_in(now) == now.current_version
+
+        change = Change(request, VIEW, self._what("replace", identifier), is_made)
+        return self._made(identifier, change)
+
+    def drop(self, identifier: str) -> None:
+        """Remove a view. Raises NoSuchViewError."""
+        paths = self._session.paths
+        paths.need(p.DROP_VIEW)
+        request = change_request(self._session, "DELETE", paths.view(identifier))
+        what = self._what("drop", identifier)
+        make(self._session, Change(request, VIEW, what, lambda: not self.exists(identifier)))
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a view another name.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        """
+        paths = self._session.paths
+        paths.need(p.RENAME_VIEW)
+        body = {"source": p.table_node(identifier), "destination": p.table_node(new_identifier)}
+        request = change_request(self._session, "POST", paths.rename_view, body)
+
+        def is_made() -> bool:
+            return not self.exists(identifier) and self.exists(new_identifier)
+
+        what = f"{self._what('rename', identifier)} to {new_identifier}"
+        make(self._session, Change(request, RENAMED_VIEW, what, is_made))
+
+    def _made(self, identifier: str, change: Change) -> ViewMetadata:
+        """Have a change made and return the view: of the answer, or loaded where that was lost."""
+        answer = make(self._session, change)
+        if answer is None:
+            return self.load(identifier)
+        try:
+            return _view_of(answer)
+        except LostAnswerError:  # it is made, and the answer cut
+            return self.load(identifier)
+
+    def _what(self, doing: str, identifier: str) -> str:
+        return f"{doing} view {identifier} of catalog '{self._name}'"
+
+
+def _view_of(answer: Answer) -> ViewMetadata:
+    found = answer.node().get("metadata")
+    if not isinstance(found, dict):
+        raise LostAnswerError("The catalog's answer holds no view metadata")
+    return view_from_dict(found)
