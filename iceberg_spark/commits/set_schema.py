@@ -5,6 +5,7 @@ from __future__ import annotations
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.errors import InvalidSchemaError, ValidationException
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.lineage_names import check_new_names
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_properties import properties_after
@@ -61,6 +62,7 @@ class SetSchema:
                 "The transaction changed the schema after this change of it was begun; begin it "
                 "after the other one is committed to the transaction"
             )
+        check_new_names(before, schema)
         _check_sources(base, schema)
         _check_promotions(base, schema)
         updates: list[TableUpdate] = [AddSchema(schema), SetCurrentSchema()]

@@ -32,6 +32,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.apply_deletes import deleted_rows
 from iceberg_spark.read.delete_cache import DeleteCache, process_cache
 from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
+from iceberg_spark.read.lineage import FileLineage
 from iceberg_spark.read.load_deletes import TaskDeletes, load_deletes
 from iceberg_spark.read.metadata_columns import constants
 from iceberg_spark.scan.context import ScanContext
@@ -91,6 +92,8 @@ class _TaskPlan:
     matches: RowMask | None
     deletes: TaskDeletes
     keep_deleted: bool
+    has_computed: bool
+    lineage: FileLineage
 
     def rows_of(self, batch: FileBatch) -> pa.RecordBatch:
         """Return the rows of the read schema that a batch of the file has."""
@@ -100,7 +103,7 @@ class _TaskPlan:
             places = np.flatnonzero(kept)
             rows = _filtered(rows, kept, len(places))
         evolved = self.evolve.apply(rows)
-        if evolved.num_columns == len(self.output):
+        if not self.has_computed:
             return evolved
         return self._with_computed(evolved, batch.first_row, places, deleted)
 
@@ -138,14 +141,16 @@ class _TaskPlan:
         places: np.ndarray | None,
         deleted: np.ndarray | None,
     ) -> pa.RecordBatch:
-        """Put `_pos` and `_deleted` among the columns."""
+        """Put `_pos` and `_deleted` among the columns, and what rows inherit of their lineage."""
         rows = evolved.num_rows
+        at = (np.arange(rows, dtype=np.int64) if places is None else places) + first_row
         columns, others = [], iter(evolved.columns)
         for field in self.output:
             match int(field.metadata[b"PARQUET:field_id"]):
                 case reserved.POS_ID:
-                    at = np.arange(rows, dtype=np.int64) if places is None else places
-                    columns.append(pa.array(at + first_row))
+                    columns.append(pa.array(at))
+                case (reserved.ROW_ID_ID | reserved.LAST_UPDATED_SEQUENCE_NUMBER_ID) as number:
+                    columns.append(self.lineage.of(number, next(others), at))
                 case reserved.DELETED_ID:
                     marks = np.zeros(rows, bool) if deleted is None else deleted
                     chosen = marks if deleted is None or places is None else marks[places]
@@ -173,6 +178,7 @@ def _plan(
         context.checks_texts,
     )
     given = file.given(wanted)
+    asked = {field.field_id for field in context.read_schema.fields}
     residual = task.residual
     return _TaskPlan(
         wanted,
@@ -182,7 +188,9 @@ def _plan(
         evolution(given, leaf_fields, known, task.file_path),
         None if residual == ALWAYS_TRUE else row_filter(residual, _column_of(leaves)),
         deletes,
-        any(field.field_id == reserved.DELETED_ID for field in context.read_schema.fields),
+        reserved.DELETED_ID in asked,
+        not asked.isdisjoint({*_COMPUTED, *reserved.LINEAGE_IDS}),
+        FileLineage(task.first_row_id, task.data_sequence_number),
     )
 
 

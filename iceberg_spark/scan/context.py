@@ -10,6 +10,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.field_history import UNCHANGED, FieldHistory
 from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.reserved import LINEAGE_IDS
 from iceberg_spark.spec.schema import Schema
 
 
@@ -43,3 +44,8 @@ class ScanContext:
     start_snapshot_id: int | None = None
     history: FieldHistory = UNCHANGED
     checks_texts: bool = True
+
+    @property
+    def reads_lineage(self) -> bool:
+        """Whether row ids, or the numbers of last updates, are among the columns."""
+        return any(field.field_id in LINEAGE_IDS for field in self.read_schema.fields)

@@ -26,6 +26,7 @@ _PLAIN = (
     "file_size_in_bytes",
     "data_sequence_number",
     "split_offsets",
+    "first_row_id",
 )
 DATA_COLUMNS = ("status", "partition", *_PLAIN)
 """What planning uses of ENTRY_COLUMNS, besides statistics."""

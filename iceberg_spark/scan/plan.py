@@ -44,6 +44,7 @@ FILES_SCHEMA = pa.schema(
         ("split_offsets", pa.list_(pa.int64())),
         ("residual_index", pa.int32()),
         ("delete_rows", pa.list_(pa.int32())),
+        ("first_row_id", pa.int64()),
     ]
 )
 """Columns of `ScanPlan.files`: the indexes point into the plan's partitions, residuals, deletes."""
@@ -182,6 +183,7 @@ class ScanPlan(Sequence[FileScanTask]):
                 attached,
                 [self.residuals[index] for index in files.column("residual_index").to_pylist()],
                 _offsets_inside(files, start, length),
+                files.column("first_row_id").to_pylist(),
                 strict=True,
             )
 

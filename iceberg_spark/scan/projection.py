@@ -87,8 +87,9 @@ def _with_children(kind: IcebergType, children: tuple[NestedField, ...]) -> Iceb
 def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableMetadata) -> Schema:
     """Return the schema with metadata columns at the end.
 
-    Raises InvalidOptionError for a name that is none, UnsupportedError where `_partition` can't
-    be told from a column because they share a field id.
+    Raises InvalidOptionError for a name that is none, or not in the table's format version,
+    InvalidSchemaError where a column of the table has the name, UnsupportedError where
+    `_partition` can't be told from a column because they share a field id (Java: SparkSchemaUtil).
     """
     wanted = tuple(dict.fromkeys(names))
     for name in wanted:
@@ -98,10 +99,16 @@ def with_metadata_columns(schema: Schema, names: Iterable[str], metadata: TableM
                 f"'{name}' is no metadata column; there are: {', '.join(known)}"
                 f"{did_you_mean(name, known)}"
             )
-        if metadata.schema.find_id(name) is not None:  # Java: SparkSchemaUtil
+        if any(one.find_id(name) is not None for one in (metadata.schema, schema)):
             raise InvalidSchemaError(
                 f"Metadata column '{name}' can't be read: the table has a column of that name; "
-                "rename the table's"
+                f"rename the table's, as by t.update_schema().rename_column('{name}', 'own{name}')"
+            )
+        if name in reserved.LINEAGE_NAMES and not metadata.rules.has_row_lineage:
+            raise InvalidOptionError(
+                f"Metadata column '{name}' needs format-version 3, and {metadata.location} has "
+                f"{metadata.format_version}: upgrade it by "
+                "t.update_properties().set({'format-version': '3'})"
             )
     if not wanted:
         return schema

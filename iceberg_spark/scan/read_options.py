@@ -26,6 +26,7 @@ from iceberg_spark.spec.option_values import (
     positive_option,
     split_list,
 )
+from iceberg_spark.spec.reserved import METADATA_COLUMN_NAMES
 
 READ_OPTIONS = (
     "snapshot-id", "versionAsOf", "as-of-timestamp", "timestampAsOf", "branch", "tag",
@@ -33,7 +34,6 @@ READ_OPTIONS = (
     "batch-size", "row-filter", "columns", "metadata-columns", "time-zone", "case-sensitive",
     "pushdown",
 )  # fmt: skip
-METADATA_COLUMNS = ("_file", "_pos", "_spec_id", "_partition", "_deleted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +92,9 @@ def read_options(options: Mapping[str, str], *, plain: bool = True) -> ReadOptio
 def _metadata_columns(given: Mapping[str, str]) -> tuple[str, ...]:
     names = split_list(given.get("metadata-columns", ""))
     for name in names:
-        if name not in METADATA_COLUMNS:
+        if name not in METADATA_COLUMN_NAMES:
             raise InvalidOptionError(
-                f"Option 'metadata-columns' knows {', '.join(METADATA_COLUMNS)}, not '{name}'"
+                f"Option 'metadata-columns' knows {', '.join(METADATA_COLUMN_NAMES)}, not '{name}'"
             )
     return names
 

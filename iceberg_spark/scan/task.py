@@ -49,6 +49,7 @@ class FileScanTask:
     its range. `partition` holds canonical values in the order of the fields of `spec_id`.
     `residual` is what the partition can't prove; rows still need it. `split_offsets` are the row
     groups' starts in the range of a part of a file, empty for a whole file or where unknown.
+    `first_row_id` is the row id of the file's first row, None where its rows have none.
     """
 
     file_path: str
@@ -63,6 +64,7 @@ class FileScanTask:
     delete_files: tuple[DeleteFile, ...] = ()
     residual: Bound = ALWAYS_TRUE
     split_offsets: tuple[int, ...] = ()
+    first_row_id: int | None = None
 
     def __reduce__(self) -> tuple[type[FileScanTask], tuple[object, ...]]:
         # A class with slots is pickled field by field, seven times as slowly: plans have many.

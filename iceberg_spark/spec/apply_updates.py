@@ -17,6 +17,7 @@ from iceberg_spark.spec.apply_definitions import apply_definition
 from iceberg_spark.spec.apply_snapshots import apply_snapshot, corrected_log
 from iceberg_spark.spec.apply_state import ApplyState
 from iceberg_spark.spec.format_version import FORMAT_VERSIONS, READ_VERSIONS, rules_of
+from iceberg_spark.spec.lineage_names import check_upgrade
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.metadata_validation import validate
 from iceberg_spark.spec.partition import FIRST_PARTITION_FIELD_ID
@@ -122,6 +123,8 @@ def _upgrade(state: ApplyState, version: int) -> ApplyState:
         raise ValidationException(
             f"A table can't go back from format-version {metadata.format_version} to {version}"
         )
+    if rules_of(version).has_row_lineage and metadata.current_schema_id in metadata.schemas:
+        check_upgrade(metadata.schema)
     return state.but(
         format_version=version,
         table_uuid=metadata.table_uuid or str(uuid.uuid4()),  # v1 could do without, v2 can't

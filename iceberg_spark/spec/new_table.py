@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids, reassign_order, reassign_spec
+from iceberg_spark.spec.lineage_names import check_new_names
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import UNPARTITIONED, PartitionSpec
 from iceberg_spark.spec.properties import (
@@ -57,6 +58,7 @@ def new_table_updates(
     given.pop(FORMAT_VERSION, None)
     check_known_values(given)
     _check_metrics_columns(given, schema)
+    check_new_names(None, schema)
     fresh = assign_fresh_ids(schema)
     return (
         AssignUuid(table_uuid or str(uuid.uuid4())),

@@ -42,7 +42,11 @@ LAST_UPDATED_SEQUENCE_NUMBER = NestedField(
     LAST_UPDATED_SEQUENCE_NUMBER_ID, "_last_updated_sequence_number", LongType()
 )
 
-METADATA_COLUMN_NAMES = ("_file", "_pos", "_deleted", "_spec_id", "_partition")
+LINEAGE = (ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)
+"""What rows of format version 3 are known by, whichever file they are in; files may hold both."""
+LINEAGE_IDS = frozenset(field.field_id for field in LINEAGE)
+LINEAGE_NAMES = tuple(field.name for field in LINEAGE)
+METADATA_COLUMN_NAMES = ("_file", "_pos", "_deleted", "_spec_id", "_partition", *LINEAGE_NAMES)
 """The metadata columns that a scan can return."""
 
 
@@ -58,5 +62,5 @@ def delete_row_field(kind: StructType) -> NestedField:
 
 def metadata_columns(partition: StructType) -> dict[str, NestedField]:
     """Return the metadata columns that a scan can return, by name."""
-    columns = (FILE, POS, DELETED, SPEC_ID, partition_field(partition))
+    columns = (FILE, POS, DELETED, SPEC_ID, partition_field(partition), *LINEAGE)
     return {column.name: column for column in columns}

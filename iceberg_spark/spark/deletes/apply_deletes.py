@@ -61,13 +61,15 @@ def apply_deletes(
     dirty: DirtyFiles,
     plan: ScanPlan,
     io: FileIO,
+    file_values: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """Return the rows that no delete deletes, or all of them with `_deleted`.
 
     `frame` is one relation over the group's files, as Spark's reader made it; where the group has
     position deletes it has ROW_INDEX. `columns` are added to it: the group's key columns as
     `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones NULL where a parent
-    is), and others that the caller wants. More columns than these are left, to be selected away.
+    is), and others that the caller wants; `file_values` are joined to the rows, for each file of
+    the group one. More columns than these are left, to be selected away.
     Where the scan reads `_deleted`, that column is added. The driver reads position deletes and
     small key sets now; `find_files_with_deletes` and the limits here bound them.
     """
@@ -75,10 +77,11 @@ def apply_deletes(
     words = position_words(io, plan.tasks_at(dirty.rows)) if dirty.has_positions else []
     apart = _can_tell_files_apart(dirty, words)
     added = dict(columns)
-    if dirty.keys_need_file or (len(words) > 1 if apart else dirty.has_positions):
+    more = file_values or {}
+    if more or dirty.keys_need_file or (len(words) > 1 if apart else dirty.has_positions):
         added[FILE_OF_ROW] = file_field(frame, dirty.file_key)
     frame = frame.withColumns(added) if added else frame
-    rows = _Rows(_with_files(frame, dirty, plan, [] if apart else words), keep)
+    rows = _Rows(_with_files(frame, dirty, plan, [] if apart else words, more), keep)
     if apart:
         rows = _without_bits_of_files(rows, dirty, plan, words)
     elif dirty.has_positions:
@@ -165,10 +168,14 @@ def _one_value(session: SparkSession, words: bytes) -> DataFrame:
 
 
 def _with_files(
-    frame: DataFrame, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
+    frame: DataFrame,
+    dirty: DirtyFiles,
+    plan: ScanPlan,
+    words: Sequence[Words],
+    more: Mapping[str, Any],
 ) -> DataFrame:
-    """Add what differs from file to file, where it counts."""
-    values = {}
+    """Add what differs from file to file, where it counts, and `more`."""
+    values = dict(more)
     if words:
         values[_WORDS] = word_lists(words)
     files = plan.files.take(pa.array(dirty.rows))

@@ -235,7 +235,7 @@ def _groups(
         bool((inside & ~pairs.equality).any()),
         tuple(_key_deletes(plan, scope_of, used, int(sequences.max()), scopes[members])),
     )
-    if not group.needs_file:
+    if not (group.needs_file or plan.context.reads_lineage):
         yield group
         return
     sizes = plan.files.column("file_size_in_bytes").to_numpy()[group.rows]

@@ -159,6 +159,8 @@ def _reason(asked: AskedColumns, field: t.NestedField, *, top: bool) -> str | No
         return "column whose type was changed"
     if field.required and field_id in history.younger and default is None and top:
         return "required column that files may lack"
+    if not asked.isolated and field_id in reserved.LINEAGE_IDS:
+        return "row ids, which a setting of the session could hide"
     if not asked.isolated and (field_id in history.renamed or field_id in history.shared):
         return "renamed column, which a setting of the session could hide"
     return None

@@ -40,6 +40,8 @@ class Origin(Enum):
     """The row's place in its file."""
     DELETED = auto()
     """What applied deletes say of the row."""
+    LINEAGE = auto()
+    """The file; where it has none, what the row inherits by its file and its place."""
     PARTITION = auto()
     """A struct of the partition's values: `value`, canonical by field id."""
 
@@ -160,11 +162,18 @@ def _planned(
     columns = _Columns(asked, file)
     read = {field.field_id: columns.planned(field) for field in asked.fields}
     shown = tuple(
-        read.get(field.field_id) or _metadata(plan, row, field, prefixes)
+        _shown(read[field.field_id])
+        if field.field_id in read
+        else _metadata(plan, row, field, prefixes)
         for field in plan.context.read_schema.fields
     )
     keys = tuple(columns.planned(field) for field in asked.keys)
     return ColumnPlan(file, shown, tuple(read.values()), keys)
+
+
+def _shown(read: PlannedColumn) -> PlannedColumn:
+    is_lineage = read.field.field_id in reserved.LINEAGE_IDS
+    return replace(read, origin=Origin.LINEAGE) if is_lineage else read
 
 
 def _metadata(plan: ScanPlan, row: int, shown: t.NestedField, prefixes: pa.Array) -> PlannedColumn:

@@ -19,12 +19,22 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.many_columns import selected
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
-from iceberg_spark.spark.deletes.per_file_values import file_field
+from iceberg_spark.spark.deletes.per_file_values import (
+    FILE_OF_ROW,
+    file_field,
+    with_file_values,
+)
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD, or_raise
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.limits import NATIVE
+from iceberg_spark.spark.reading.lineage_columns import (
+    Lineage,
+    asks_places,
+    file_key_of,
+    lineage_of,
+)
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
 from iceberg_spark.spark.session import classic_frame
@@ -63,7 +73,8 @@ def relation(
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
     kind = relation_type(columns)
     by_position = group.deletes is not None and group.deletes.has_positions
-    asks = by_position or columns.has(Origin.POSITION)
+    asks = by_position or asks_places(columns)
+    lineage = lineage_of(columns, files)
     with_metadata = asks and _may_leave_metadata_out(columns, session)
     kind = kind.add(ROW_INDEX_FIELD) if asks and not with_metadata else kind
     frame = _parquet(session, kind, paths, files.column("file_size_in_bytes").to_pylist())
@@ -73,7 +84,11 @@ def relation(
     if columns.has(Origin.PATH):
         added[_PATH] = file_field(frame, "file_path")
     if group.deletes is not None:
-        frame = apply_deletes(frame, added, group.deletes, plan, context.io)
+        frame = apply_deletes(frame, added, group.deletes, plan, context.io, lineage.by_file)
+    elif lineage.by_file:
+        file_key = file_key_of(files)
+        frame = frame.withColumns({**added, FILE_OF_ROW: file_field(frame, file_key)})
+        frame = with_file_values(frame, file_key, files, pa.table(dict(lineage.by_file)))
     elif added:
         frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
@@ -83,7 +98,8 @@ def relation(
         return frame if group.deletes is None else _shown(frame, columns)
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     encoded = not pc.all(plain).as_py()
-    return _with_values(frame, _Values(columns, group.is_local, group.deletes is not None, encoded))
+    has_deletes = group.deletes is not None
+    return _with_values(frame, _Values(columns, group.is_local, has_deletes, encoded, lineage))
 
 
 def _shown(frame: DataFrame, columns: ColumnPlan) -> DataFrame:
@@ -184,6 +200,7 @@ class _Values:
     is_local: bool
     has_deletes: bool
     encoded: bool
+    lineage: Lineage
 
     def of(self, column: PlannedColumn) -> Column:
         """Return a column, with its name and comment."""
@@ -195,6 +212,8 @@ class _Values:
         match column.origin:
             case Origin.PATH:
                 return self._path(column.value)
+            case Origin.LINEAGE:
+                return self.lineage.of(column)
             case Origin.POSITION:
                 return F.expr(or_raise(ROW_INDEX, "bigint"))
             case Origin.DELETED:

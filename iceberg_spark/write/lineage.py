@@ -1,0 +1,46 @@
+"""Rows that are written anew bring their lineage along (specification: "Row Lineage Assignment").
+
+A context of such a write has two columns more than the table. Its rows have them as the scan gave
+them: the row id as it was, and the number of the last update, null in rows that the write changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from iceberg_spark.spec.format_version import rules_of
+from iceberg_spark.spec.reserved import LINEAGE, LINEAGE_IDS, LINEAGE_NAMES
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.context import WriteContext
+
+
+def lineage_names(context: WriteContext) -> tuple[str, ...]:
+    """Return the metadata columns that rows of a table bring along, none before version 3.
+
+    Nor where the table has columns of such names itself: its rows are new ones when rewritten.
+    """
+    known = {field.name.lower() for field in context.schema.fields}
+    lacks = rules_of(context.format_version).has_row_lineage and known.isdisjoint(LINEAGE_NAMES)
+    return LINEAGE_NAMES if lacks else ()
+
+
+def keeping_lineage(context: WriteContext) -> WriteContext:
+    """Return the context of a write whose rows have the columns `lineage_names` besides."""
+    if not lineage_names(context):
+        return context
+    return replace(context, schema=with_lineage(context.schema))
+
+
+def keeps_lineage(context: WriteContext) -> bool:
+    """Return whether rows of a write have lineage columns besides those of the table."""
+    return any(field.field_id in LINEAGE_IDS for field in context.schema.fields)
+
+
+def with_lineage(schema: Schema) -> Schema:
+    """Return a schema with both columns at the end."""
+    return Schema(
+        *schema.fields,
+        *LINEAGE,
+        schema_id=schema.schema_id,
+        identifier_field_ids=schema.identifier_field_ids,
+    )

@@ -1,0 +1,136 @@
+"""Row ids and numbers of last updates as metadata columns (specification: "Row Lineage")."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark import Table
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.errors import IcebergError, InvalidOptionError, InvalidSchemaError
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.split import SplitOptions
+from iceberg_spark.spec.types import LongType, NestedField
+from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema
+from tests.unit.api.tables import make, rows
+
+LINEAGE = ("_row_id", "_last_updated_sequence_number")
+FORMATS = ("parquet", "orc", "avro")
+
+
+def lineage(
+    table: Table, row_filter: str | None = None, **asked: Any
+) -> dict[int, tuple[Any, ...]]:
+    """Row id and sequence number of the last update, by the column id."""
+    scan = table.scan(row_filter, metadata_columns=LINEAGE, **asked)
+    found = scan.to_arrow()
+    assert found.column_names[-2:] == list(LINEAGE)
+    columns = (found[name].to_pylist() for name in ("id", *LINEAGE))
+    return {number: (row_id, sequence) for number, row_id, sequence in zip(*columns, strict=True)}
+
+
+def v3(**rest: Any) -> Table:
+    return make(**{"format_version": "3", **rest})
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_rows_have_the_ids_of_their_places_and_the_number_of_their_commit(kind: str):
+    table = v3(**{"write.format.default": kind})
+    table.append(rows(id=[10, 11, 12]))
+    table.append(rows(id=[20, 21]))
+    expected = {10: (0, 1), 11: (1, 1), 12: (2, 1), 20: (3, 2), 21: (4, 2)}
+    assert lineage(table) == expected
+    assert lineage(table, "id in (11, 21)") == {11: (1, 1), 21: (4, 2)}
+    table.upsert(rows(id=[11]), keys=["id"])
+    assert lineage(table) == {**expected, 11: (5, 3)}
+
+
+def test_a_split_of_a_file_knows_the_ids_of_its_rows():
+    table = v3(**{"write.parquet.row-group-size-bytes": "1024"})
+    table.append(rows(id=range(20_000)))
+    scan = table.scan(metadata_columns=LINEAGE)
+    plan = scan.plan_files()
+    groups = plan.groups(SplitOptions(4096, 10, 0))
+    assert len(groups) > 1
+    parts = [
+        batch
+        for group in groups
+        for task in group
+        for batch in read_task(plan.context, table.io, task)
+    ]
+    found = pa.Table.from_batches(parts)
+    assert found["_row_id"].to_pylist() == found["id"].to_pylist() == list(range(20_000))
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_an_upgraded_tables_rows_have_ids_from_the_next_commit_on(version: str):
+    table = make(format_version=version)
+    table.append(rows(id=[1, 2]))
+    table.update_properties().set({"format-version": "3"}).commit()
+    old = table.refresh().current_snapshot()
+    assert lineage(table) == {1: (None, None), 2: (None, None)}
+    table.append(rows(id=[3]))
+    first = {"1": 0, "2": 1}[version]
+    assert lineage(table) == {1: (1, first), 2: (2, first), 3: (0, first + 1)}
+    assert old is not None
+    assert lineage(table, snapshot_id=old.snapshot_id) == {1: (None, None), 2: (None, None)}
+
+
+@pytest.mark.parametrize("name", LINEAGE)
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_before_version_3_a_row_id_is_an_error_that_names_the_format_version(
+    version: str, name: str
+):
+    table = make(format_version=version)
+    with pytest.raises(
+        InvalidOptionError, match=rf"'{name}' needs format-version 3.*has {version}"
+    ):
+        table.scan(metadata_columns=(name,)).to_arrow()
+    with pytest.raises(InvalidOptionError, match="format-version 3"):
+        table.scan(selected_fields=("id", name)).to_arrow()
+
+
+def test_a_column_does_not_take_the_name_of_one_of_lineage():
+    table = v3()
+    for name in (*LINEAGE, "_ROW_ID"):
+        with pytest.raises(InvalidSchemaError, match=f"can't be named '{name}'"):
+            table.update_schema().add_column(name, "bigint").commit()
+        with pytest.raises(InvalidSchemaError, match=f"can't be named '{name}'"):
+            table.update_schema().rename_column("id", name).commit()
+    with pytest.raises(InvalidSchemaError, match="can't be named '_row_id'"):
+        make(schema="id bigint, _row_id bigint")
+    table.update_schema().add_column("inner", "struct<_row_id: bigint>").commit()
+
+
+def with_own_column(table: Table) -> Table:
+    """The table with a column of its own named `_row_id`, as Java lets one be added."""
+    catalog = FileSystemCatalog("c")
+    base = catalog.load(table.location())
+    own = NestedField(2, "_row_id", LongType())
+    wider = type(base.metadata.schema)(*base.metadata.schema.fields, own, schema_id=1)
+    catalog.commit(base.identifier, (), (AddSchema(wider), SetCurrentSchema()), base)
+    return ice.load_table(table.location())
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_table_with_an_own_column_of_the_name_is_read_and_changed(version: str):
+    table = with_own_column(make(schema="id bigint", format_version=version))
+    table.append(pa.table({"id": [1], "_row_id": [7]}))
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "_row_id": 7}]
+    assert table.scan(selected_fields=("_row_id",)).to_arrow()["_row_id"].to_pylist() == [7]
+    table.update_schema().add_column("n", "bigint").commit()
+    with pytest.raises(IcebergError, match=r"rename_column\('_row_id', 'own_row_id'\)"):
+        table.scan(metadata_columns=("_row_id",)).to_arrow()
+    table.update_schema().rename_column("_row_id", "own_row_id").commit()
+    assert table.scan().to_arrow()["own_row_id"].to_pylist() == [7]
+
+
+def test_a_table_with_an_own_column_of_the_name_is_upgraded_once_it_is_renamed():
+    table = with_own_column(make(schema="id bigint"))
+    upgrade = {"format-version": "3"}
+    with pytest.raises(IcebergError, match=r"rename_column\('_row_id', 'own_row_id'\)"):
+        table.update_properties().set(upgrade).commit()
+    table.update_schema().rename_column("_row_id", "own_row_id").commit()
+    table.update_properties().set(upgrade).commit()
+    assert table.refresh().metadata.format_version == 3
