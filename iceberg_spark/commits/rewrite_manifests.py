@@ -1,0 +1,204 @@
+"""Write manifests anew, sorted by partition and of an even size; no file is added or removed.
+
+Source: Java's RewriteManifestsSparkAction and BaseRewriteManifests. Each entry keeps its snapshot
+id, its sequence numbers and its first row id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.arrays import concat, struct_children
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.new_manifests import tuple_type, with_status, write_entries
+from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.errors import InvalidInputError, ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.cache import ManifestCache
+from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.spec.data_file import ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import MANIFEST_TARGET_SIZE_BYTES, int_property
+from iceberg_spark.spec.snapshot import Operation
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+_UNCACHED = ManifestCache(0)  # each manifest is read once, and whole
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Manifests that went, and what holds their entries now."""
+
+    before: tuple[ManifestFile, ...] = ()
+    after: tuple[ManifestFile, ...] = ()
+
+    def fits(self, manifests: Sequence[ManifestFile]) -> bool:
+        """Return whether all that went is still there, read as it was."""
+        return {one.version for one in self.before} <= {one.version for one in manifests}
+
+
+class RewriteManifests:
+    """Rewrite the manifests of one partition spec, of data and of deletes, sorted by partition.
+
+    `spec_id` is the table's own without it, `sort_by` names fields of the spec, all of them without
+    it. A retry keeps what it wrote where only other manifests came; else it starts anew. Memory:
+    the entries of the manifests of one content, 1 to 2 KB a file with statistics.
+    """
+
+    def __init__(
+        self,
+        spec_id: int | None = None,
+        sort_by: Sequence[str] = (),
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self._spec_id = spec_id
+        self._sort_by = tuple(sort_by)
+        self._producer = SnapshotProducer(None, snapshot_properties)
+        self._done: dict[ManifestContent, Rewritten] = {}
+
+    @property
+    def result(self) -> Rewritten:
+        """What the last try rewrote."""
+        done = [self._done[content] for content in sorted(self._done)]
+        return Rewritten(
+            tuple(one for each in done for one in each.before),
+            tuple(one for each in done for one in each.after),
+        )
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Nothing conflicts: a try works on the manifests that are there."""
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that replace manifests; none where nothing is worth it.
+
+        Raises InvalidInputError for an unknown spec or field.
+        """
+        spec_id = base.default_spec_id if self._spec_id is None else self._spec_id
+        keys = _keys(base, spec_id, self._sort_by)
+        every = self._producer.parent_manifests(base, io)
+        manifests: list[ManifestFile] = []
+        for content in ManifestContent:
+            those = [one for one in every if one.content is content]
+            chosen = [one for one in those if one.partition_spec_id == spec_id]
+            done = self._rewritten(base, io, content, chosen, keys)
+            gone = {one.manifest_path for one in done.before}
+            kept = [one for one in those if one.manifest_path not in gone]
+            manifests += [*done.after, *kept]
+        result = self.result
+        if not result.before:
+            return ActionCommit(())
+        count = sum(one.existing_files_count or 0 for one in result.after)
+        summary = {"entries-processed": str(count)}
+        return self._producer.produce(
+            base, io, Operation.REPLACE, manifests, added=(), summary=summary
+        )
+
+    def _rewritten(
+        self,
+        base: TableMetadata,
+        io: FileIO,
+        content: ManifestContent,
+        chosen: Sequence[ManifestFile],
+        keys: Sequence[int],
+    ) -> Rewritten:
+        """Return the manifests of a content before and after, of an earlier try if they fit."""
+        done = self._done.get(content)
+        if done is not None and done.before and done.fits(chosen):
+            return done
+        if done is not None:
+            self._producer.drop(io, done.after)
+        target = int_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
+        count = -(-sum(one.manifest_length for one in chosen) // target)
+        if not chosen or (count == 1 and len(chosen) == 1):
+            found = Rewritten()
+        else:
+            entries = _sorted(_live_entries(io, base, chosen), keys)
+            parts = _parts(entries, count)
+            spec_id = chosen[0].partition_spec_id
+            write = partial(write_entries, self._producer, base, io)
+            after = [write(part, spec_id, content) for part in parts]
+            found = Rewritten(tuple(chosen), tuple(after))
+            _check_counts(found)
+        self._done[content] = found
+        return found
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove manifests and lists that the committed snapshot does not use."""
+        self._producer.clean_up(io, committed)
+
+
+def _keys(base: TableMetadata, spec_id: int, sort_by: Sequence[str]) -> tuple[int, ...]:
+    """Return the places in the partition tuple to sort by."""
+    spec = base.partition_specs.get(spec_id)
+    if spec is None:
+        known = ", ".join(str(each) for each in base.partition_specs)
+        raise InvalidInputError(f"The table has no partition spec {spec_id}; it has: {known}")
+    names = [field.name for field in spec.fields]
+    for name in sort_by:
+        if name not in names:
+            raise InvalidInputError(
+                f"Manifests can't be sorted by '{name}': partition spec {spec_id} has "
+                f"{', '.join(names) or 'no fields'}"
+            )
+    return tuple(names.index(name) for name in sort_by or names)
+
+
+def _live_entries(io: FileIO, base: TableMetadata, manifests: Sequence[ManifestFile]) -> Table:
+    kind = tuple_type(base, manifests[0].partition_spec_id)
+    found = []
+    for manifest in manifests:
+        entries = read_manifest(io, manifest, kind, cache=_UNCACHED)
+        live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+        found.append(entries.filter(live))
+    every = pa.concat_tables(found)
+    return with_status(every, [int(ManifestEntryStatus.EXISTING)] * every.num_rows)
+
+
+def _sorted(entries: Table, keys: Sequence[int]) -> Table:
+    """Sort entries by fields of their partitions, nulls first, as Spark does; else as they lie."""
+    if not keys or not entries.num_rows:
+        return entries
+    children = struct_children(concat(entries.column("partition")))
+    columns: list[Any] = []
+    for key in keys:
+        columns += [pc.is_valid(children[key]), _sortable(children[key])]
+    names = [str(at) for at in range(len(columns))]
+    order = pc.sort_indices(
+        pa.table(columns, names), sort_keys=[(name, "ascending") for name in names]
+    )
+    return entries.take(order)
+
+
+def _sortable(values: Any) -> Any:
+    return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
+
+
+def _parts(entries: Table, count: int) -> Iterator[Table]:
+    """Yield runs of entries, equal but for one."""
+    rows = entries.num_rows
+    for at in range(count):
+        start, end = rows * at // count, rows * (at + 1) // count
+        if end > start:
+            yield entries.slice(start, end - start)
+
+
+def _check_counts(done: Rewritten) -> None:
+    """Refuse to land when a file was lost or doubled on the way (as Java does)."""
+    before, after = (
+        sum((one.added_files_count or 0) + (one.existing_files_count or 0) for one in each)
+        for each in (done.before, done.after)
+    )
+    counted = all(one.added_files_count is not None for one in done.before)
+    if counted and before != after:
+        raise ValidationException(
+            f"Manifests with {before:,} live files by their list hold {after:,}: the list of "
+            f"{done.before[0].manifest_path} is wrong; nothing was changed"
+        )

@@ -1,0 +1,34 @@
+"""What maintenance returns, counted as Java's procedures count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from iceberg_spark.spec.manifest_file import ManifestFile
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRewrite:
+    """The manifests that were replaced, and those that hold their entries now."""
+
+    rewritten_manifests: tuple[ManifestFile, ...] = field(default=(), repr=False)
+    added_manifests: tuple[ManifestFile, ...] = field(default=(), repr=False)
+
+    @property
+    def rewritten_manifests_count(self) -> int:
+        """How many manifests were replaced."""
+        return len(self.rewritten_manifests)
+
+    @property
+    def added_manifests_count(self) -> int:
+        """How many manifests were written."""
+        return len(self.added_manifests)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rewritten_manifests_count:,} manifests replaced by "
+            f"{self.added_manifests_count:,}"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>"
