@@ -110,6 +110,7 @@ VERBS: dict[str, Verb] = {
     "properties": lambda where: load(where).update_properties().set({"owner": "me"}).commit(),
     "tag": lambda where: load(where).manage_snapshots().create_tag(None, "kept").commit(),
     "expire": lambda where: load(where).maintenance.expire_snapshots(older_than=1 << 60),
+    "rewrite_manifests": lambda where: load(where).maintenance.rewrite_manifests(),
     "convert_deletes": lambda where: load(where).maintenance.convert_equality_deletes(),
 }
 
