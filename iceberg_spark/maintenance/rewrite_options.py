@@ -1,0 +1,222 @@
+"""The options of `rewrite_data_files`: Java's names, defaults and refusals, read into one value.
+
+Source: Java's SizeBasedFileRewritePlanner, BinPackRewriteFilePlanner, RewriteDataFilesSparkAction,
+SparkShufflingDataRewritePlanner, SparkShufflingFileRewriteRunner, SparkZOrderFileRewriteRunner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.option_values import (
+    boolean_option,
+    choice_option,
+    integer_option,
+    known_options,
+)
+from iceberg_spark.spec.properties import WRITE_TARGET_FILE_SIZE_BYTES, int_property
+
+_LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
+_GB = 1024**3
+
+_EVERY = (
+    "target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes", "min-input-files",
+    "rewrite-all", "max-file-group-size-bytes", "max-file-group-input-files",
+    "delete-file-threshold", "delete-ratio-threshold", "rewrite-job-order",
+    "max-files-to-rewrite", "max-concurrent-file-group-rewrites", "partial-progress.enabled",
+    "partial-progress.max-commits", "partial-progress.max-failed-commits",
+    "use-starting-sequence-number", "output-spec-id", "remove-dangling-deletes",
+)  # fmt: skip
+_SHUFFLING = ("compression-factor", "shuffle-partitions-per-file")
+_Z_ORDER = ("max-output-size", "var-length-contribution")
+
+
+class Strategy(StrEnum):
+    """How rows are laid out anew, called as Java's runners call themselves."""
+
+    BIN_PACK = "BIN-PACK"
+    SORT = "SORT"
+    Z_ORDER = "Z-ORDER"
+
+
+VALID_OPTIONS: Mapping[Strategy, tuple[str, ...]] = {
+    Strategy.BIN_PACK: _EVERY,
+    Strategy.SORT: (*_EVERY, *_SHUFFLING),
+    Strategy.Z_ORDER: (*_EVERY, *_SHUFFLING, *_Z_ORDER),
+}
+"""Which options each strategy takes."""
+
+
+class JobOrder(StrEnum):
+    """Which groups are rewritten first."""
+
+    NONE = "none"
+    BYTES_ASC = "bytes-asc"
+    BYTES_DESC = "bytes-desc"
+    FILES_ASC = "files-asc"
+    FILES_DESC = "files-desc"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """Sizes in bytes: files below `least` or above `most` are rewritten to about `target`."""
+
+    target: int
+    least: int
+    most: int
+    factor: float = 1.0  # `compression-factor`, by which input is thought larger
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """Which files are rewritten, and together with which others; sizes are bytes."""
+
+    sizes: FileSizes
+    min_input_files: int = 5
+    rewrite_all: bool = False
+    max_group_bytes: int = 100 * _GB
+    max_group_files: int = _LARGEST_LONG
+    delete_file_threshold: int = _LARGEST_INT
+    delete_ratio_threshold: float = 0.3
+    job_order: JobOrder = JobOrder.NONE
+    max_files: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteOptions:
+    """All that a rewrite was asked for, besides the strategy and the files."""
+
+    groups: GroupOptions
+    output_spec_id: int
+    max_concurrent_groups: int | None = None
+    partial_progress: bool = False
+    max_commits: int = 10
+    max_failed_commits: int = 10
+    use_starting_sequence_number: bool = True
+    remove_dangling_deletes: bool = False
+    shuffle_partitions_per_file: int = 1
+    max_output_size: int = _LARGEST_INT
+    var_length_contribution: int = 8
+
+
+def rewrite_options(
+    options: Mapping[str, object], strategy: Strategy, metadata: TableMetadata
+) -> RewriteOptions:
+    """Read the options of a rewrite; keys are taken in any case, values as text or as they are.
+
+    Raises InvalidOptionError for an option that the strategy does not take, naming the nearest one
+    that it does, and for values that Java refuses.
+    """
+    texts = {key: _text(value) for key, value in options.items()}
+    given = known_options(texts, VALID_OPTIONS[strategy], ())
+    partial = boolean_option(given, "partial-progress.enabled", default=False)
+    commits = _int(given, "partial-progress.max-commits", 10, lambda n: n > 0 or not partial)
+    concurrent = integer_option(given, "max-concurrent-file-group-rewrites")
+    if concurrent is not None:
+        _require(concurrent >= 1, "max-concurrent-file-group-rewrites", concurrent, "at least 1")
+    return RewriteOptions(
+        groups=_groups(given, metadata),
+        output_spec_id=_output_spec(given, metadata),
+        max_concurrent_groups=concurrent,
+        partial_progress=partial,
+        max_commits=commits,
+        max_failed_commits=_int(given, "partial-progress.max-failed-commits", commits),
+        use_starting_sequence_number=boolean_option(
+            given, "use-starting-sequence-number", default=True
+        ),
+        remove_dangling_deletes=boolean_option(given, "remove-dangling-deletes", default=False),
+        shuffle_partitions_per_file=_int(given, "shuffle-partitions-per-file", 1, _above_zero),
+        max_output_size=_int(given, "max-output-size", _LARGEST_INT, _above_zero),
+        var_length_contribution=_int(given, "var-length-contribution", 8, _above_zero),
+    )
+
+
+def _groups(given: Mapping[str, str], metadata: TableMetadata) -> GroupOptions:
+    ratio = _float(given, "delete-ratio-threshold", 0.3)
+    _require(0 < ratio <= 1, "delete-ratio-threshold", ratio, "above 0 and at most 1")
+    order = choice_option(given, "rewrite-job-order", tuple(JobOrder))
+    most = integer_option(given, "max-files-to-rewrite")
+    if most is not None:
+        _require(most > 0, "max-files-to-rewrite", most, "above 0")
+    return GroupOptions(
+        sizes=_sizes(given, int_property(metadata.properties, WRITE_TARGET_FILE_SIZE_BYTES)),
+        min_input_files=_int(given, "min-input-files", 5, _above_zero),
+        rewrite_all=boolean_option(given, "rewrite-all", default=False),
+        max_group_bytes=_int(given, "max-file-group-size-bytes", 100 * _GB, _above_zero),
+        max_group_files=_int(given, "max-file-group-input-files", _LARGEST_LONG, _above_zero),
+        delete_file_threshold=_int(
+            given, "delete-file-threshold", _LARGEST_INT, lambda n: n >= 0, "at least 0"
+        ),
+        delete_ratio_threshold=ratio,
+        job_order=JobOrder.NONE if order is None else JobOrder(order),
+        max_files=most,
+    )
+
+
+def _sizes(given: Mapping[str, str], default_target: int) -> FileSizes:
+    target = _int(given, "target-file-size-bytes", default_target, _above_zero)
+    least = _int(given, "min-file-size-bytes", int(target * 0.75), lambda n: n >= 0, "at least 0")
+    most = _int(given, "max-file-size-bytes", int(target * 1.8))
+    _require(
+        target > least,
+        "target-file-size-bytes",
+        target,
+        f"above 'min-file-size-bytes' ({least}), or all new files will be too small",
+    )
+    _require(
+        target < most,
+        "target-file-size-bytes",
+        target,
+        f"below 'max-file-size-bytes' ({most}), or all new files will be too large",
+    )
+    factor = _float(given, "compression-factor", 1.0)
+    _require(factor > 0, "compression-factor", factor, "above 0")
+    return FileSizes(target, least, most, factor)
+
+
+def _output_spec(given: Mapping[str, str], metadata: TableMetadata) -> int:
+    spec_id = _int(given, "output-spec-id", metadata.default_spec_id)
+    known = ", ".join(str(each) for each in metadata.partition_specs)
+    _require(spec_id in metadata.partition_specs, "output-spec-id", spec_id, f"one of {known}")
+    return spec_id
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _above_zero(value: int) -> bool:
+    return value > 0
+
+
+def _int(
+    given: Mapping[str, str],
+    name: str,
+    default: int,
+    is_valid: Callable[[int], bool] = lambda _: True,
+    wanted: str = "above 0",
+) -> int:
+    value = integer_option(given, name)
+    if value is None:
+        return default
+    _require(is_valid(value), name, value, wanted)
+    return value
+
+
+def _float(given: Mapping[str, str], name: str, default: float) -> float:
+    text = given.get(name)
+    if text is None:
+        return default
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidOptionError(f"Option '{name}' must be a number, not '{text}'") from None
+
+
+def _require(holds: bool, name: str, value: object, wanted: str) -> None:  # noqa: FBT001
+    if not holds:
+        raise InvalidOptionError(f"Option '{name}' must be {wanted}; it is {value}")
