@@ -16,8 +16,12 @@ from iceberg_spark.commits.expire_snapshots import Expiry
 from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, is_imported
+from iceberg_spark.engines.compact_table import compaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.expr.build import Predicate
+from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.compact import DataRewrite
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
 from iceberg_spark.maintenance.file_keys import Equal
 from iceberg_spark.maintenance.limits import ORPHANS
@@ -189,6 +193,39 @@ class Maintenance:
     ) -> DeleteRewrite:
         """Bring many position delete files down to one for each data file; dangling ones go."""
         return self._rewrite_deletes(plan_position_rewrite, branch, spark)
+
+    def rewrite_data_files(
+        self,
+        strategy: str | None = None,
+        sort_order: str | None = None,
+        where: str | Predicate | Unbound | None = None,
+        options: Mapping[str, object] | None = None,
+        branch: str | None = None,
+        spark: on_spark.SparkSession | None = None,
+    ) -> DataRewrite:
+        """Rewrite small, large and much deleted data files to good ones; no row changes.
+
+        `strategy` is "binpack" (default) or "sort", by `sort_order` ("a desc nulls last, b" or
+        "zorder(a, b)"), else by the table's. `where` picks files: all rows of those that may match
+        are rewritten. `options` are those of Java's procedure (sizes in bytes). Deletes committed
+        meanwhile are no conflict; groups whose files others removed are planned anew alone.
+
+        Spark's tasks do it when a session is given, or active and there is more than 64 MB; else
+        this process does, a new file at a time, or a group at a time where rows are sorted.
+
+        Raises InvalidInputError, InvalidOptionError, InvalidExpressionError, UnsupportedError,
+        CommitFailedException where too many commits of `partial-progress` failed.
+        """
+        loaded = self._catalog.load(self._loaded.identifier)
+        work = compaction(
+            self._catalog, loaded, strategy, sort_order, where, options or {}, branch, spark
+        )
+        try:
+            with working(f"Compacting {self._loaded.identifier}"):
+                return work.execute()
+        finally:
+            self._loaded = work.loaded
+            self._take(work.loaded)
 
     def _rewrite_deletes(
         self,

@@ -156,6 +156,18 @@ def refuse_new_deletes_for(
     history: History, files: Sequence[DataFile], *, ignore_equality: bool = False
 ) -> None:
     """Refuse deletes added since that apply to data files which the change replaces."""
+    for delete, hit in new_deletes_for(history, files):
+        if delete.content is DataFileContent.EQUALITY_DELETES and ignore_equality:
+            continue
+        raise ValidationException(
+            f"Conflict with delete file {delete.file_path}: it was committed since this "
+            f"change was planned and applies to {hit}, which the change replaces; plan "
+            "the change anew"
+        )
+
+
+def new_deletes_for(history: History, files: Sequence[DataFile]) -> Iterator[tuple[DataFile, str]]:
+    """Yield deletes added since that apply to some of the data files, with one of these."""
     if not files:
         return
     by_partition: dict[_Place, set[str]] = {}
@@ -165,15 +177,9 @@ def refuse_new_deletes_for(
     for manifest, entries in _new_deletes(history):
         # One pass over the delete files of a few commits: they are few.
         for delete in data_files_of(history.base, manifest, entries):
-            if delete.content is DataFileContent.EQUALITY_DELETES and ignore_equality:
-                continue
             hit = _deleted_from(history.base, delete, by_partition, paths)
             if hit is not None:
-                raise ValidationException(
-                    f"Conflict with delete file {delete.file_path}: it was committed since this "
-                    f"change was planned and applies to {hit}, which the change replaces; plan "
-                    "the change anew"
-                )
+                yield delete, hit
 
 
 def _deleted_from(

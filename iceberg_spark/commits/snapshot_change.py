@@ -117,6 +117,10 @@ class FileChange:
         ]
         return merge_manifests(self.producer, base, io, every, self._merged)
 
+    def add_others(self) -> None:
+        """Have the next try list other new files than the last one did."""
+        self._added = None
+
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""
         self.producer.clean_up(io, committed)

@@ -14,6 +14,7 @@ _HOMES = {
     LazyModule("pyspark.sql.types"): ("DataType", "StructField", "StructType"),
     LazyModule("iceberg_spark.spark.adapt.types"): ("from_spark",),
     LazyModule("iceberg_spark.spark.procedures.listed_files"): ("listed_files",),
+    LazyModule("iceberg_spark.spark.procedures.compaction"): ("compactor",),
     LazyModule("iceberg_spark.spark.procedures.rewritten_deletes"): ("runner",),
     LazyModule("iceberg_spark.spark.procedures.unreachable_files"): ("where_it_pays",),
     LazyModule("iceberg_spark.spark.reading.changelog_frame"): ("change_frame",),

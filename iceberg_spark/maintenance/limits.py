@@ -52,6 +52,24 @@ class OrphanLimits:
     """How often the table is read again because others committed meanwhile."""
 
 
+@dataclass(frozen=True, slots=True)
+class CompactingLimits:
+    """Where data files are rewritten, and how much is held."""
+
+    here_bytes: int = 64 * 1024 * 1024
+    """Up to so many bytes of data files are rewritten by this process though a session is active:
+    its tasks would cost more than the work."""
+    run_bytes: int = 1024 * 1024 * 1024
+    """Bytes of rows that are sorted in memory; what is beyond makes files of its own."""
+    rounds: int = 5
+    """How often groups that others changed meanwhile are planned anew."""
+    z_rows: int = 131_072
+    """Rows whose place on a z-order curve is computed at a time."""
+    run_stride: int = 10_000_000
+    """What tells the sorted runs of a task apart in file names: more than there are tasks."""
+
+
+COMPACTING = CompactingLimits()
 EXPIRING = ExpiringLimits()
 ORPHANS = OrphanLimits()
 REWRITING = RewritingLimits()

@@ -217,6 +217,6 @@ def _float(given: Mapping[str, str], name: str, default: float) -> float:
         raise InvalidOptionError(f"Option '{name}' must be a number, not '{text}'") from None
 
 
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:  # noqa: FBT001
+def _require(holds: bool, name: str, value: object, wanted: str) -> None:
     if not holds:
         raise InvalidOptionError(f"Option '{name}' must be {wanted}; it is {value}")

@@ -187,7 +187,7 @@ FILES = st.lists(
     threshold=st.sampled_from([0, 2, 1 << 31]),
     ratio=st.sampled_from([0.1, 0.3, 1.0]),
 )
-def test_groups_are_javas(  # noqa: PLR0913
+def test_groups_are_javas(
     files: list[tuple[int, ...]],
     rewrite_all: bool,
     min_input: int,

@@ -1,0 +1,156 @@
+"""Replace data files by others that hold the same rows, beside writers that delete some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeAlias
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.conflicts import History, history_since, new_deletes_for
+from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.removed_entries import Paths
+from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
+from iceberg_spark.spec.snapshot import Operation
+
+Carry: TypeAlias = Callable[[Sequence[DataFile]], Sequence[DataFile]]
+"""From position deletes of the replaced files to new ones of the same rows in the new files.
+
+Raises ValidationException where it is not known which row became which.
+"""
+_REMOVE_DELETES = (Operation.OVERWRITE, Operation.REPLACE, Operation.DELETE)
+
+
+class CompactFiles:
+    """Replace data files by compacted ones, which `data_sequence_number` makes as old as the rows.
+
+    `planned_on` is the snapshot that the rows were read from. Position deletes committed since
+    are carried over to the new files by `carry`; equality deletes apply to the new files by
+    themselves where the number says that these are older and they lie in the same places. Other
+    deletes of the replaced files are a ValidationException, as is a replaced file that is gone.
+    """
+
+    def __init__(
+        self,
+        add: Sequence[DataFile],
+        delete: Sequence[DataFile],
+        *,
+        planned_on: int,
+        data_sequence_number: int | None,
+        carry: Carry,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self._add = tuple(add)
+        self._delete = tuple(delete)
+        self._planned_on = planned_on
+        self._number = data_sequence_number
+        self._carry = carry
+        self._change = FileChange(branch, snapshot_properties)
+        self._newer: tuple[DataFile, ...] = ()  # position deletes of the replaced files
+        self._carried_from: tuple[DataFile, ...] = ()
+        self._carried: tuple[DataFile, ...] = ()
+        self._written: set[str] = set()
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Find what was deleted since; refuse what can't be carried over."""
+        head = self._change.producer.parent(base)
+        history = history_since(base, io, head, self._planned_on)
+        moved = self._places_that_rows_came_to()
+        found = []
+        replaced: set[str] | None = None
+        for delete, hit in new_deletes_for(history, [*self._delete, *moved]):
+            if self._reaches_the_new_files(base, delete):
+                continue
+            if delete.content is not DataFileContent.POSITION_DELETES or _is_vector(delete):
+                raise _conflict(delete, hit)
+            if replaced is None:
+                replaced = _removed_deletes(history)
+            if delete.file_path not in replaced:  # else one that holds its positions too is there
+                found.append(delete)
+        self._newer = tuple(found)
+
+    def _places_that_rows_came_to(self) -> list[DataFile]:
+        """Return new files that lie where none of the replaced ones did.
+
+        An equality delete there did not apply to their rows, and would in the new files.
+        """
+        if self._number is None:
+            return []
+        before = {_place(file) for file in self._delete}
+        return [file for file in self._add if _place(file) not in before]
+
+    def _reaches_the_new_files(self, base: TableMetadata, delete: DataFile) -> bool:
+        """Return whether an equality delete applies to the same rows in the new files.
+
+        Not where rows came to its partition, or left it, because files of another spec are
+        replaced.
+        """
+        if self._number is None or delete.content is not DataFileContent.EQUALITY_DELETES:
+            return False
+        spec_id = delete.partition_spec_id
+        if base.partition_specs[spec_id].is_unpartitioned:
+            return True
+        place = _place(delete)
+        left = any(_place(file) == place for file in self._delete)
+        left &= any(file.partition_spec_id != spec_id for file in self._add)
+        came = any(_place(file) == place for file in self._add)
+        came &= any(file.partition_spec_id != spec_id for file in self._delete)
+        return not left and not came
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that replace the files on this base."""
+        gone = Paths.of(self._delete)
+        if self._newer != self._carried_from:
+            self._carried = tuple(self._carry(self._newer))
+            self._written.update(file.file_path for file in self._carried)
+            self._carried_from = self._newer
+            self._change.add_others()
+
+        def check(removed: Removed) -> None:
+            check_all_removed(gone, removed)
+
+        wanted = Wanted(
+            added=(*self._add, *self._carried),
+            data=[gone],
+            operation=lambda _: Operation.REPLACE,
+            check=check,
+            data_sequence_number=self._number,
+        )
+        return self._change.prepare(base, io, wanted)
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove what the committed snapshot does not use: manifests, lists, carried deletes."""
+        self._change.clean_up(io, committed)
+        used = set() if committed is None else {file.file_path for file in self._carried}
+        with suppress(Exception):
+            io.delete_many(sorted(self._written - used))
+
+
+def _removed_deletes(history: History) -> set[str]:
+    """Return the delete files that were removed since: others hold what they held."""
+    removed = history.changed_entries(
+        ManifestContent.DELETES, ManifestEntryStatus.DELETED, _REMOVE_DELETES
+    )
+    return {path for _, entries in removed for path in entries.column("file_path").to_pylist()}
+
+
+def _is_vector(delete: DataFile) -> bool:
+    return delete.file_format is FileFormat.PUFFIN
+
+
+def _place(file: DataFile) -> tuple[int, tuple[object, ...]]:
+    return file.partition_spec_id, partition_key(file.partition)
+
+
+def _conflict(delete: DataFile, hit: str) -> ValidationException:
+    return ValidationException(
+        f"Conflict with delete file {delete.file_path}: it was committed since this compaction "
+        f"was planned and applies to {hit}, which is replaced"
+    )

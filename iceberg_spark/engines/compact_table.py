@@ -1,0 +1,65 @@
+"""Compactions as they are asked for: options and predicates read, and the engine chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import active_session, read_by_session, session_time_zone
+from iceberg_spark.expr.build import Predicate
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.io.location import scheme
+from iceberg_spark.maintenance.compact import Compaction
+from iceberg_spark.maintenance.compaction import (
+    CompactionWork,
+    PlannedGroup,
+    Runner,
+    WrittenGroup,
+    run_here,
+)
+from iceberg_spark.maintenance.layout import layout
+from iceberg_spark.maintenance.limits import COMPACTING
+from iceberg_spark.maintenance.plan_compaction import CompactionRequest
+from iceberg_spark.maintenance.rewrite_options import rewrite_options
+
+
+def compaction(
+    catalog: Catalog,
+    loaded: LoadedTable,
+    strategy: str | None,
+    sort_order: str | None,
+    where: str | Predicate | Unbound | None,
+    options: Mapping[str, object],
+    branch: str | None,
+    spark: on_spark.SparkSession | None,
+) -> Compaction:
+    """Return the compaction of a table's newest version, ready to be run.
+
+    Raises InvalidInputError, InvalidOptionError, InvalidSchemaError and what parsing raises.
+    """
+    wanted = layout(loaded.metadata, strategy, sort_order)
+    request = CompactionRequest(
+        wanted,
+        rewrite_options(options, wanted.strategy, loaded.metadata),
+        None if where is None else read_by_session(where, spark),
+        branch,
+        session_time_zone(spark),
+    )
+    return Compaction(catalog, loaded, request, _runner(spark))
+
+
+def _runner(spark: on_spark.SparkSession | None) -> Runner:
+    """Return what rewrites groups: a session that is given; one that is active for large ones."""
+    if spark is not None:
+        return on_spark.compactor(spark)
+
+    def run(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
+        session = active_session()
+        size = sum(group.group.input_bytes for group in groups)
+        in_memory = scheme(work.write.table_location) == "memory"
+        if session is None or in_memory or size <= COMPACTING.here_bytes:
+            return run_here(work, groups)
+        return on_spark.compactor(session)(work, groups)
+
+    return run

@@ -1,0 +1,114 @@
+"""Position deletes of files that were rewritten meanwhile, carried over to the new files."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from iceberg_spark.arrow.position_set import PositionSet
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.maintenance.compaction import CompactionWork, WrittenGroup, WrittenPiece
+from iceberg_spark.maintenance.row_runs import positions_in
+from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.partition import partition_key
+from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.position_delete_writer import write_positions
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteCarrier:
+    """Carries deletes over to the new files of some groups; holds the positions deleted."""
+
+    work: CompactionWork
+    groups: Sequence[WrittenGroup]
+
+    def carry(self, deletes: Sequence[DataFile]) -> tuple[DataFile, ...]:
+        """Write position delete files of the new files for deletes of the replaced ones.
+
+        Positions that had been deleted before have no row there, and are left out. Raises
+        ValidationException where a file's rows were sorted, or went to several partitions.
+        """
+        if not deletes:
+            return ()
+        found: dict[str, list[PositionSet]] = defaultdict(list)
+        for group in self.groups:
+            known = self._deleted(group, deletes)
+            for piece in group.pieces if known else ():
+                for path, positions in _translated(piece, known):
+                    found[path].append(positions)
+        return self._write({path: PositionSet.union(sets) for path, sets in found.items()})
+
+    def _deleted(self, group: WrittenGroup, deletes: Sequence[DataFile]) -> dict[str, PositionSet]:
+        """Return what is newly deleted in the files that the group replaced."""
+        found = {}
+        for path in group.planned.plan.files.column("file_path").to_pylist():
+            files = [
+                _as_scanned(file) for file in deletes if file.referenced_data_file in (None, path)
+            ]
+            positions = deleted_positions(self.work.write.io, path, files, process_cache())
+            if not positions.is_empty:
+                found[path] = positions
+        if found and any(piece.runs is None for piece in group.pieces):
+            raise ValidationException(
+                f"Rows of {min(found)} were deleted while it was sorted anew or its rows went to "
+                "several partitions, so that it is not known where they are"
+            )
+        return found
+
+    def _write(self, found: dict[str, PositionSet]) -> tuple[DataFile, ...]:
+        places: dict[object, list[DataFile]] = defaultdict(list)
+        for group in self.groups:
+            for file in group.files:
+                if file.file_path in found:
+                    places[partition_key(file.partition)].append(file)
+        write = self.work.write
+        context = replace(write, write_id=str(uuid.uuid4()))
+        written: list[DataFile] = []
+        try:
+            for number, files in enumerate(places.values()):
+                deletes = sorted((file.file_path, found[file.file_path]) for file in files)
+                written += write_positions(
+                    context,
+                    write.io,
+                    deletes,
+                    spec=write.spec,
+                    partition=files[0].partition,
+                    task=TaskId(number),
+                )
+        except BaseException:
+            write.io.delete_many([file.file_path for file in written])
+            raise
+        return tuple(written)
+
+
+def _translated(
+    piece: WrittenPiece, deleted: dict[str, PositionSet]
+) -> Iterator[tuple[str, PositionSet]]:
+    files = [(file.file_path, file.record_count) for file in piece.files]
+    for runs in piece.runs or ():
+        if runs.file_path in deleted:
+            numbers = runs.numbers_of(deleted[runs.file_path].positions())
+            yield from positions_in(numbers, files).items()
+
+
+def _as_scanned(file: DataFile) -> DeleteFile:
+    return DeleteFile(
+        file.content,
+        file.file_path,
+        file.file_format,
+        file.file_size_in_bytes,
+        file.record_count,
+        0,
+        file.partition_spec_id,
+        referenced_data_file=file.referenced_data_file,
+    )
+
+
+def files_of(groups: Iterable[WrittenGroup]) -> list[str]:
+    """Return the paths of the groups' new files."""
+    return [file.file_path for group in groups for file in group.files]

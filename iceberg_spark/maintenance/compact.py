@@ -1,0 +1,248 @@
+"""Compaction of data files from the plan to the commits (Java: RewriteDataFilesSparkAction)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.compact_files import CompactFiles
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    IcebergError,
+    ValidationException,
+)
+from iceberg_spark.maintenance.carried_deletes import DeleteCarrier, files_of
+from iceberg_spark.maintenance.compaction import (
+    CompactionWork,
+    PlannedGroup,
+    Runner,
+    WrittenGroup,
+)
+from iceberg_spark.maintenance.limits import COMPACTING
+from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile, DataFileContent
+
+
+@dataclass(frozen=True, slots=True)
+class DataRewrite:
+    """What a compaction did, in the columns of Java's procedure; bytes of the replaced files.
+
+    Failed are the files of groups that could not be rewritten, or not be committed, where others
+    were.
+    """
+
+    rewritten_data_files_count: int = 0
+    added_data_files_count: int = 0
+    rewritten_bytes_count: int = 0
+    failed_data_files_count: int = 0
+    removed_delete_files_count: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rewritten_data_files_count:,} data files ({self.rewritten_bytes_count:,} "
+            f"bytes) replaced by {self.added_data_files_count:,}, "
+            f"{self.failed_data_files_count:,} failed, "
+            f"{self.removed_delete_files_count:,} delete files removed"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}</p>"
+
+
+@dataclass(slots=True)
+class Compaction:
+    """One compaction: plans, has groups rewritten by `run`, and commits them.
+
+    `loaded` is the table as of the last commit. Groups that others changed meanwhile are planned
+    anew alone, some times over. `failed` are files of groups that were given up with partial
+    progress.
+    """
+
+    catalog: Catalog
+    loaded: LoadedTable
+    request: CompactionRequest
+    run: Runner
+    landed: list[WrittenGroup] = field(default_factory=list)
+    failed: int = 0
+    failed_commits: int = 0
+    planned_again: int = 0
+    _given_up: Exception = field(default_factory=Exception)
+
+    def execute(self) -> DataRewrite:
+        """Compact. Raises what planning, writing and committing raise.
+
+        Nothing landed then, save with partial progress, and commits before the one that failed
+        where groups had to be planned anew.
+        """
+        planned = plan_compaction(self.loaded.metadata, self.loaded.io, self.request)
+        if planned is None or not planned.groups:
+            return DataRewrite()
+        if self.request.options.partial_progress:
+            self._by_parts(planned.work, planned.groups, planned.total)
+        else:
+            self._land(planned.work, planned.groups)
+        return self._result()
+
+    def _by_parts(self, work: CompactionWork, groups: Sequence[PlannedGroup], total: int) -> None:
+        options = self.request.options
+        step = -(-total // options.max_commits)
+        for start in range(0, len(groups), step):
+            part = groups[start : start + step]
+            before, given_up = len(self.landed), self.failed
+            try:
+                self._land(work, part)
+            except CommitStateUnknownException:
+                raise
+            except Exception:  # noqa: BLE001 (Spark's errors too: the next part may go through)
+                self.failed_commits += 1
+                done = sum(len(group.planned.plan) for group in self.landed[before:])
+                self.failed = given_up + sum(len(group.plan) for group in part) - done
+        if self.failed_commits > options.max_failed_commits:
+            raise CommitFailedException(
+                f"{self.failed_commits} commits of a compaction of {self.loaded.identifier} with "
+                "partial progress failed, more than 'partial-progress.max-failed-commits' "
+                f"({options.max_failed_commits}) allows; {len(self.landed)} groups landed"
+            )
+
+    def _land(self, work: CompactionWork, groups: Sequence[PlannedGroup]) -> None:
+        """Rewrite and commit groups; those that others changed are planned and rewritten anew."""
+        waiting = tuple(groups)
+        for turn in range(COMPACTING.rounds + 1):
+            written = self._rewrite(work, waiting)
+            try:
+                self._commit(work, written)
+            except ValidationException:
+                hit = self._commit_alone(work, written)
+                if hit and turn == COMPACTING.rounds:
+                    raise
+            else:
+                return
+            work, waiting = self._anew(work, hit)
+            if not waiting:
+                return
+
+    def _rewrite(self, work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
+        """Rewrite groups; with partial progress those that can't be are given up."""
+        at_once = self.request.options.max_concurrent_groups or len(groups)
+        done: list[WrittenGroup] = []
+        try:
+            for start in range(0, len(groups), at_once):
+                done += self._run(work, groups[start : start + at_once])
+        except BaseException:
+            self._remove(done)
+            raise
+        if not done:
+            raise self._given_up
+        return done
+
+    def _run(self, work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
+        full = groups[0].group.max_file_bytes
+        named = replace(work.write, write_id=str(uuid.uuid4()), target_file_size_bytes=full)
+        try:
+            return self.run(replace(work, write=named), groups)
+        except Exception as error:
+            if not self.request.options.partial_progress:
+                raise
+            if len(groups) == 1:
+                self._given_up = error
+                self.failed += len(groups[0].plan)
+                return []
+        done: list[WrittenGroup] = []
+        try:
+            for group in groups:
+                done += self._run(work, [group])
+        except BaseException:
+            self._remove(done)
+            raise
+        return done
+
+    def _commit(self, work: CompactionWork, groups: Sequence[WrittenGroup]) -> None:
+        """Commit groups together. Their files go where it fails, save for a ValidationException."""
+        first = groups[0].planned
+        keeps = self.request.options.use_starting_sequence_number
+        action = CompactFiles(
+            [file for group in groups for file in group.files],
+            [data_file(task) for group in groups for task in group.planned.plan],
+            planned_on=first.snapshot_id,
+            data_sequence_number=first.sequence_number if keeps else None,
+            carry=DeleteCarrier(work, groups).carry,
+            branch=self.request.branch,
+        )
+        conflict: ValidationException | None = None
+        with removed_unless_committed(self.loaded.io, files_of(groups)) as handover:
+            try:
+                self.loaded = commit(
+                    self.catalog, self.loaded.identifier, action, self.loaded, handover=handover
+                )
+            except ValidationException as error:
+                if handover.may_have_landed:
+                    raise
+                conflict = error
+        if conflict is not None:
+            raise conflict
+        self.landed += groups
+
+    def _commit_alone(
+        self, work: CompactionWork, groups: Sequence[WrittenGroup]
+    ) -> list[WrittenGroup]:
+        """Commit the groups that nobody changed one by one; return the others, without files."""
+        hit: list[WrittenGroup] = []
+        for place, group in enumerate(groups):
+            try:
+                if len(groups) > 1:
+                    self._commit(work, [group])
+                else:
+                    hit.append(group)
+            except ValidationException:
+                hit.append(group)
+            except BaseException:
+                self._remove([*hit, *groups[place + 1 :]])
+                raise
+        self._remove(hit)
+        return hit
+
+    def _anew(
+        self, work: CompactionWork, groups: Sequence[WrittenGroup]
+    ) -> tuple[CompactionWork, tuple[PlannedGroup, ...]]:
+        """Plan groups anew, each with those of its files that are still there."""
+        self.loaded = self.catalog.load(self.loaded.identifier)
+        self.planned_again += len(groups)
+        found: list[PlannedGroup] = []
+        for group in groups:
+            paths = group.planned.plan.files.column("file_path").to_pylist()
+            planned = plan_compaction(self.loaded.metadata, self.loaded.io, self.request, paths)
+            if planned is not None:
+                work = planned.work
+                found += planned.groups
+        return work, tuple(found)
+
+    def _remove(self, groups: Sequence[WrittenGroup]) -> None:
+        with suppress(IcebergError):  # left to orphan removal: the first error says more
+            self.loaded.io.delete_many(files_of(groups))
+
+    def _result(self) -> DataRewrite:
+        return DataRewrite(
+            sum(len(group.planned.plan) for group in self.landed),
+            sum(len(group.files) for group in self.landed),
+            sum(group.planned.group.input_bytes for group in self.landed),
+            self.failed,
+        )
+
+
+def data_file(task: FileScanTask) -> DataFile:
+    """Return a planned data file as a compaction removes it."""
+    return DataFile(
+        content=DataFileContent.DATA,
+        file_path=task.file_path,
+        file_format=task.file_format,
+        partition=task.partition,
+        record_count=task.record_count,
+        file_size_in_bytes=task.file_size_in_bytes,
+        partition_spec_id=task.spec_id,
+    )

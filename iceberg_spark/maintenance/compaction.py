@@ -1,0 +1,184 @@
+"""The work of a compaction: groups of data files, rewritten by tasks, reader to writer in Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.compaction_plan import FileGroup
+from iceberg_spark.maintenance.layout import Layout
+from iceberg_spark.maintenance.limits import COMPACTING
+from iceberg_spark.maintenance.rewrite_options import RewriteOptions, Strategy
+from iceberg_spark.maintenance.row_runs import RowRuns, RunRecorder
+from iceberg_spark.maintenance.z_order import z_sorted
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.partition import partition_key
+from iceberg_spark.write.batch_chunks import chunks
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.sorted_files import can_sort, sort_rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedGroup:
+    """Files that are rewritten together, as `snapshot_id` has them, and the tasks that do it.
+
+    `plan` has the files and their deletes, `pieces` what each task reads: what becomes one file,
+    about. `sequence_number` is that of the snapshot. `changes_spec` says that rows may go to
+    several partitions.
+    """
+
+    group: FileGroup
+    plan: ScanPlan
+    pieces: tuple[tuple[FileScanTask, ...], ...]
+    snapshot_id: int
+    sequence_number: int | None
+    changes_spec: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenPiece:
+    """What one task made: files in the order of its rows, and where these were.
+
+    `runs` are None where the rows were put in another order. `again` says that an attempt before
+    this one failed.
+    """
+
+    files: tuple[DataFile, ...]
+    runs: tuple[RowRuns, ...] | None
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenGroup:
+    """A group that was rewritten and is not committed yet."""
+
+    planned: PlannedGroup
+    pieces: tuple[WrittenPiece, ...]
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The new files."""
+        return tuple(file for piece in self.pieces for file in piece.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one task gets: some 500 bytes a file. `parts` is how many files sorted rows become."""
+
+    number: int
+    tasks: tuple[FileScanTask, ...]
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionWork:
+    """What all tasks of a compaction share; pickled once.
+
+    `scan` reads the table's columns and `_pos`.
+    """
+
+    scan: ScanContext
+    write: WriteContext
+    layout: Layout
+    options: RewriteOptions
+
+    def rewrite(self, io: FileIO, piece: Piece, task: TaskId) -> WrittenPiece:
+        """Read a piece's rows and write them anew; on an error what was written is deleted."""
+        recorder = RunRecorder()
+        rows = self._rows(io, piece.tasks, recorder)
+        if self.sorts:
+            return WrittenPiece(self._sorted(io, rows, piece.parts, task), None)
+        files = write_data_files(self.write, io, rows, task)
+        places = {(file.partition_spec_id, partition_key(file.partition)) for file in files}
+        return WrittenPiece(files, tuple(recorder.runs) if len(places) <= 1 else None)
+
+    @property
+    def sorts(self) -> bool:
+        """Whether tasks put their rows in order."""
+        if self.layout.strategy is Strategy.Z_ORDER:
+            return True
+        return can_sort(self.layout.order, self.write.schema)
+
+    def _rows(
+        self, io: FileIO, tasks: Sequence[FileScanTask], recorder: RunRecorder
+    ) -> Iterator[pa.RecordBatch]:
+        schema = to_arrow(self.write.schema)
+        for task in tasks:
+            yield from recorder.of_file(task.file_path, read_task(self.scan, io, task), schema)
+
+    def _sorted(
+        self, io: FileIO, batches: Iterable[pa.RecordBatch], parts: int, task: TaskId
+    ) -> tuple[DataFile, ...]:
+        schema = to_arrow(self.write.schema)
+        context = replace(self.write, sort_order_id=self.layout.order.order_id)
+        written: list[DataFile] = []
+        number = 0
+        try:
+            for run in chunks(batches, schema, COMPACTING.run_bytes):
+                rows = self._in_order(run)
+                del run
+                for part in _parts(rows, parts):
+                    one = TaskId(task.partition + number * COMPACTING.run_stride, task.attempt)
+                    written += write_data_files(context, io, part.to_batches(), one)
+                    number += 1
+        except BaseException:
+            io.delete_many([file.file_path for file in written])
+            raise
+        return tuple(written)
+
+    def _in_order(self, rows: pa.Table) -> pa.Table:
+        schema = self.write.schema
+        if self.layout.strategy is Strategy.Z_ORDER:
+            return z_sorted(rows, schema, self.layout.z_columns, self.options)
+        return sort_rows(rows, self.layout.order, schema)
+
+
+def _parts(rows: pa.Table, count: int) -> Iterator[pa.Table]:
+    step = -(-rows.num_rows // max(count, 1))
+    for start in range(0, rows.num_rows, max(step, 1)):
+        yield rows.slice(start, step)
+
+
+Runner: TypeAlias = Callable[[CompactionWork, Sequence[PlannedGroup]], list[WrittenGroup]]
+"""Rewrites groups, in this process or on Spark; leaves no file behind where it fails."""
+
+
+def run_here(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
+    """Rewrite groups in this process, a piece at a time."""
+    io = work.write.io
+    done: list[WrittenGroup] = []
+    made: list[WrittenPiece] = []
+    number = 0
+    try:
+        for group in groups:
+            made = []
+            for piece in pieces_here(work, group):
+                made.append(work.rewrite(io, replace(piece, number=number), TaskId(number)))
+                number += 1
+            done.append(WrittenGroup(group, tuple(made)))
+    except BaseException:
+        whole_groups = [file.file_path for group in done for file in group.files]
+        io.delete_many([*whole_groups, *(file.file_path for one in made for file in one.files)])
+        raise
+    return done
+
+
+def pieces_here(work: CompactionWork, planned: PlannedGroup) -> Iterator[Piece]:
+    """Yield what one process rewrites together: all of a group where its rows are moved."""
+    if work.layout.moves_rows or planned.changes_spec:
+        tasks = tuple(task for piece in planned.pieces for task in piece)
+        several = work.layout.moves_rows and not planned.changes_spec
+        yield Piece(0, tasks, planned.group.expected_files if several else 1)
+        return
+    for tasks in planned.pieces:
+        yield Piece(0, tasks)

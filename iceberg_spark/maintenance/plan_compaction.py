@@ -1,0 +1,199 @@
+"""Which data files of a branch a compaction rewrites, with the tasks that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.compaction import CompactionWork, PlannedGroup
+from iceberg_spark.maintenance.compaction_plan import (
+    Candidates,
+    FileGroup,
+    GroupPlan,
+    Longs,
+    plan_groups,
+)
+from iceberg_spark.maintenance.layout import Layout
+from iceberg_spark.maintenance.rewrite_options import RewriteOptions
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.pruning import canonical_tuples
+from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.scan.split import split_options
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFileContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
+from iceberg_spark.spec.reserved import POS
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.new_write import check_spec, write_context
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionRequest:
+    """What is asked of a compaction; `row_filter` picks files, all of whose rows are rewritten."""
+
+    layout: Layout
+    options: RewriteOptions
+    row_filter: Unbound | None = None
+    branch: str | None = None
+    time_zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompactionPlan:
+    """The work, its groups in the order of the job, and how many there were without a limit."""
+
+    work: CompactionWork
+    groups: tuple[PlannedGroup, ...]
+    total: int
+
+
+def plan_compaction(
+    metadata: TableMetadata,
+    io: FileIO,
+    request: CompactionRequest,
+    only: Collection[str] | None = None,
+) -> CompactionPlan | None:
+    """Plan a compaction of a branch's head, of the files `only` where given; None without a head.
+
+    Files that are listed twice are left as they are. Raises NoSuchSnapshotError for a branch that
+    is not there, what `bind` raises, and UnsupportedError for a table that can't be written.
+    """
+    if metadata.rules.has_row_lineage:
+        raise UnsupportedError(
+            f"{metadata.location} has format-version {metadata.format_version}: this version "
+            "can't keep row ids in a compaction"
+        )
+    wanted = ScanRequest(
+        branch=request.branch, row_filter=request.row_filter, time_zone=request.time_zone
+    )
+    context = scan_context(metadata, wanted, io)
+    if context.snapshot_id is None:
+        return None
+    planned = _all_rows(_listed_once(plan(metadata, io, context, whole_files=True)))
+    if only is not None:
+        inside = pc.is_in(planned.files.column("file_path"), pa.array(sorted(only), pa.string()))
+        planned = replace(planned, files=planned.files.filter(inside))
+    found = plan_groups(_candidates(planned, metadata), request.options.groups)
+    work = _work(metadata, io, request, planned.context)
+    return CompactionPlan(work, _groups(metadata, planned, found, request.options), found.total)
+
+
+def _all_rows(planned: ScanPlan) -> ScanPlan:
+    return replace(
+        planned,
+        context=replace(planned.context, row_filter=ALWAYS_TRUE, checks_texts=False),
+        residuals=(ALWAYS_TRUE,) * len(planned.residuals),
+    )
+
+
+def _listed_once(planned: ScanPlan) -> ScanPlan:
+    """Leave out files that are listed twice: one listing can't be replaced without the other."""
+    counted = pc.value_counts(planned.files.column("file_path"))
+    if len(counted) == len(planned):
+        return planned
+    once = counted.filter(pc.equal(counted.field("counts"), 1)).field("values")
+    kept = pc.is_in(planned.files.column("file_path"), value_set=once)
+    return replace(planned, files=planned.files.filter(kept))
+
+
+def _work(
+    metadata: TableMetadata, io: FileIO, request: CompactionRequest, context: ScanContext
+) -> CompactionWork:
+    spec = metadata.partition_specs[request.options.output_spec_id]
+    check_spec(spec, metadata.schema)
+    full = metadata.schema
+    read = Schema(*full.fields, POS, schema_id=full.schema_id)
+    write = write_context(metadata, io=io)
+    return CompactionWork(
+        replace(context, read_schema=read),
+        replace(write, spec=spec),
+        request.layout,
+        request.options,
+    )
+
+
+def _groups(
+    metadata: TableMetadata, planned: ScanPlan, found: GroupPlan, options: RewriteOptions
+) -> tuple[PlannedGroup, ...]:
+    snapshot_id = planned.context.snapshot_id
+    if snapshot_id is None:
+        return ()
+    number = metadata.snapshot(snapshot_id).sequence_number
+    known = number if metadata.rules.has_sequence_numbers else None
+    specs = planned.files.column("spec_id").to_numpy()
+    made = []
+    for group in found.groups:
+        some = planned.subset(group.rows)
+        changes = bool((specs[group.rows] != options.output_spec_id).any())
+        pieces = _pieces(metadata, some, group)
+        made.append(PlannedGroup(group, some, pieces, snapshot_id, known, changes))
+    return tuple(made)
+
+
+def _pieces(
+    metadata: TableMetadata, some: ScanPlan, group: FileGroup
+) -> tuple[tuple[FileScanTask, ...], ...]:
+    """Return tasks balanced as Java's bin-pack has Spark's: opening a file costs nothing."""
+    cut = split_options(metadata.properties, split_size=group.split_bytes, open_file_cost=0)
+    return tuple(some.groups(cut))
+
+
+def _candidates(planned: ScanPlan, metadata: TableMetadata) -> Candidates:
+    files = planned.files
+    counts, deleted = _deletes(planned)
+    return Candidates(
+        _partitions(planned, metadata),
+        files.column("file_size_in_bytes").to_numpy(),
+        files.column("record_count").to_numpy(),
+        counts,
+        deleted,
+    )
+
+
+def _partitions(planned: ScanPlan, metadata: TableMetadata) -> Longs:
+    """Number the partitions of the table's spec; files of other specs are of the one of nulls."""
+    specs = planned.files.column("spec_id").to_numpy()
+    indexes = planned.files.column("partition_index").to_numpy()
+    of_tuple: dict[tuple[object, ...], int] = {}
+    nulls = of_tuple.setdefault(partition_key((None,) * len(metadata.spec.fields)), 0)
+    tuples = [
+        partition_key(values)
+        for part in planned.partitions
+        for values in canonical_tuples(part.kind, part.tuples)
+    ]
+    current = specs == metadata.default_spec_id
+    numbers = np.full(len(planned), nulls, np.int64)
+    for place in np.unique(indexes[current]).tolist():
+        number = of_tuple.setdefault(tuples[place], len(of_tuple))
+        numbers[current & (indexes == place)] = number
+    return numbers
+
+
+def _deletes(planned: ScanPlan) -> tuple[Longs, Longs]:
+    """Return how many delete files each data file has, and the rows deleted by those for it only.
+
+    Source: Java's ContentFileUtil.isFileScoped.
+    """
+    rows = len(planned)
+    if not planned.metrics.files_with_deletes:
+        return np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    lists = planned.files.column("delete_rows").combine_chunks()
+    owner = pc.list_parent_indices(lists).to_numpy()
+    used = planned.deletes.files.take(pc.list_flatten(lists))
+    scoped = pc.and_(
+        pc.is_valid(used.column("referenced_data_file")),
+        pc.equal(used.column("content"), DataFileContent.POSITION_DELETES.value),
+    )
+    deleted = pc.if_else(scoped, used.column("record_count"), 0).to_numpy()
+    total = np.bincount(owner, weights=deleted, minlength=rows).astype(np.int64)
+    return np.bincount(owner, minlength=rows).astype(np.int64), total

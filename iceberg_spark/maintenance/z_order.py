@@ -1,0 +1,140 @@
+"""Rows along a z-order curve: the bits of several columns, by turns (Java: ZOrderByteUtils)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.maintenance.limits import COMPACTING
+from iceberg_spark.maintenance.rewrite_options import RewriteOptions
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.partitioned import source_column
+
+Bytes = npt.NDArray[np.uint8]
+
+_NUMBERS = (t.IntegerType, t.LongType, t.DateType, t.TimestampType, t.TimestamptzType)
+_FLOATS = (t.FloatType, t.DoubleType)
+_TEXTS = (t.StringType, t.BinaryType)
+Z_TYPES = (*_NUMBERS, *_FLOATS, *_TEXTS, t.BooleanType)
+PRIMITIVE_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BitChunk:
+    """Neighbouring bits of some columns that become one word of the curve's value.
+
+    `columns` take turns, the first one first; of each `bits` bits from `first_bit` (0 is the
+    highest of the column) are taken. The word keeps its `kept` highest bits.
+    """
+
+    columns: tuple[int, ...]
+    first_bit: int
+    bits: int
+    kept: int
+
+
+def bit_chunks(widths: Sequence[int], max_bytes: int) -> Iterator[BitChunk]:
+    """Yield how columns of `widths` bytes are interleaved to words of at most 63 bits.
+
+    A column without bits left is passed over; the value has at most `max_bytes` bytes.
+    """
+    left = 8 * min(sum(widths), max_bytes)
+    start = 0
+    for end in sorted(set(widths)):
+        columns = tuple(place for place, width in enumerate(widths) if width >= end)
+        step = max(63 // len(columns), 1)
+        for first in range(8 * start, 8 * end, step):
+            if left <= 0:
+                return
+            bits = min(step, 8 * end - first)
+            kept = min(left, bits * len(columns))
+            yield BitChunk(columns, first, bits, kept)
+            left -= kept
+        start = end
+
+
+def width_of(kind: t.IcebergType, options: RewriteOptions) -> int:
+    """Return how many bytes a column gives. Raises UnsupportedError for its type."""
+    if isinstance(kind, _TEXTS):
+        return options.var_length_contribution
+    if not isinstance(kind, Z_TYPES):
+        raise UnsupportedError(f"zorder: a column of type {kind} can't be used")
+    return PRIMITIVE_BYTES
+
+
+def z_sorted(
+    rows: pa.Table, schema: Schema, columns: Sequence[int], options: RewriteOptions
+) -> pa.Table:
+    """Return rows in the order of the curve; equal ones keep theirs."""
+    places = np.argsort(z_values(rows, schema, columns, options), kind="stable")
+    return rows.combine_chunks().take(pa.array(places))
+
+
+def z_values(
+    rows: pa.Table, schema: Schema, columns: Sequence[int], options: RewriteOptions
+) -> npt.NDArray[np.void]:
+    """Return the value of each row, as bytes that compare as it does; 128 bytes a row and column
+    are held for some rows at a time.
+    """
+    kinds = [schema.find_type(field_id) for field_id in columns]
+    widths = [width_of(kind, options) for kind in kinds]
+    total = min(sum(widths), options.max_output_size)
+    sources = [source_column(rows, schema, field_id) for field_id in columns]
+    packed = [np.zeros((0, total), np.uint8)]
+    for start in range(0, rows.num_rows, COMPACTING.z_rows):
+        some = [source.slice(start, COMPACTING.z_rows) for source in sources]
+        ordered = [_ordered(*each) for each in zip(some, kinds, widths, strict=True)]
+        packed.append(_interleaved(ordered, total))
+    return np.ascontiguousarray(np.concatenate(packed)).view(f"S{total}").ravel()
+
+
+def _interleaved(columns: Sequence[Bytes], total: int) -> Bytes:
+    """Return the bits of the columns by turns, as so many bytes."""
+    bits = [np.unpackbits(column, axis=1) for column in columns]
+    taken = [
+        column[:, place]
+        for place in range(max(column.shape[1] for column in bits))
+        for column in bits
+        if place < column.shape[1]
+    ]
+    return np.packbits(np.stack(taken[: 8 * total], axis=1), axis=1)
+
+
+def _ordered(column: pa.Array, kind: t.IcebergType, width: int) -> Bytes:
+    """Return a row of bytes for each value, in the order of the values; zeros for null."""
+    if isinstance(kind, _TEXTS):
+        return _prefixes(column, width)
+    words = _words(column, kind)
+    words[pc.is_null(column).to_numpy(zero_copy_only=False)] = 0
+    return words.astype(">u8").view(np.uint8).reshape(len(words), PRIMITIVE_BYTES)
+
+
+def _words(column: pa.Array, kind: t.IcebergType) -> npt.NDArray[np.uint64]:
+    high = np.uint64(1 << 63)
+    if isinstance(kind, t.BooleanType):
+        flags = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
+        return np.where(flags, np.uint64(0x81 << 56), np.uint64(0))
+    if isinstance(kind, _FLOATS):
+        values = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+        values = np.where(np.isnan(values), np.nan, values)
+        signed = values.view(np.int64)
+        return signed.view(np.uint64) ^ ((signed >> 63).view(np.uint64) | high)
+    narrow = column.cast(pa.int32()) if isinstance(kind, t.DateType) else column
+    numbers = pc.fill_null(narrow.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    words: npt.NDArray[np.uint64] = numbers.view(np.uint64) ^ high
+    return words
+
+
+def _prefixes(column: Any, width: int) -> Bytes:
+    plain = pc.fill_null(column.cast(pa.large_binary()), b"")
+    cut = pc.binary_slice(plain, 0, width).cast(pa.binary())
+    fixed = np.array(cut.to_numpy(zero_copy_only=False), f"S{width}")
+    return fixed.view(np.uint8).reshape(len(fixed), width)
