@@ -21,6 +21,7 @@ from iceberg_spark.spec.reserved import POS
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.align_batches import AlignOptions, aligned
 from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.lineage import keeping_lineage, keeps_lineage, with_lineage
 from iceberg_spark.write.sorted_files import write_sorted_files
 
 Found = tuple[FileScanTask, PositionSet]
@@ -52,11 +53,15 @@ def _rewritten(whole: RowChange, target: Target, io: FileIO, context: WriteConte
     counts = {task.file_path: positions.count for task, positions in found}
     touched = tuple(task for task in target.plan if task.file_path in counts)
     partly = tuple(task for task in touched if counts[task.file_path] < task.record_count)
-    kept = MatchedFiles(target.context, partly).kept(io)
-    batches = aligned(context.schema, kept, AlignOptions())
+    writing = keeping_lineage(context)
+    reading = target.context
+    if keeps_lineage(writing):
+        reading = replace(reading, read_schema=with_lineage(reading.read_schema))
+    kept = MatchedFiles(reading, partly).kept(io)
+    batches = aligned(writing.schema, kept, AlignOptions())
     return replace(
         whole,
-        added_data=write_sorted_files(context, io, batches),
+        added_data=write_sorted_files(writing, io, batches),
         removed_data=(*whole.removed_data, *(data_file(task) for task in touched)),
         counts=ChangedRows(deleted=whole.counts.deleted + sum(counts.values())),
     )

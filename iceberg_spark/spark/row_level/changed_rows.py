@@ -7,6 +7,7 @@ from functools import reduce
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.scan.plan import ScanPlan
@@ -22,8 +23,10 @@ from iceberg_spark.spec.properties import (
     WRITE_DISTRIBUTION_MODE,
     text_property,
 )
+from iceberg_spark.spec.reserved import LINEAGE_NAMES, ROW_ID
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.lineage import keeping_lineage
 
 _MODES = {
     "delete": DELETE_DISTRIBUTION_MODE,
@@ -38,9 +41,10 @@ def write_changed(
     """Write the table's columns of rows that may belong to any partition, in one pass.
 
     They go where `write.<verb>.distribution-mode`, else `write.distribution-mode` says, else
-    where rows of the table go.
+    where rows of the table go. Rows with the columns of their lineage keep it.
     """
-    return _written(context, [_columns(context, frame) for frame in rows], _asked(verb, context))
+    mode, context = _asked(verb, context), _kept_lineage(context, rows)
+    return _written(context, [_columns(context, frame) for frame in rows], mode)
 
 
 def write_rewritten(
@@ -60,7 +64,7 @@ def write_rewritten(
     each once more for each split. Not so where a file's rows may belong to several partitions:
     it has another spec, or a column is assigned that partitions are made of.
     """
-    mode = _asked(verb, context)
+    mode, context = _asked(verb, context), _kept_lineage(context, [*kept, *moving])
     kept = [_columns(context, frame) for frame in kept]
     moving = [_columns(context, frame) for frame in moving]
     if mode is None and not is_sortable(context) and _lie_by_partition(context, plan, assigned):
@@ -71,8 +75,20 @@ def write_rewritten(
     return _written(context, [*kept, *moving], mode)
 
 
+def _kept_lineage(context: WriteContext, frames: Sequence[DataFrame]) -> WriteContext:
+    """Return the context that writes row ids where some of the rows have them."""
+    some = any(ROW_ID.name in frame.columns for frame in frames)
+    return keeping_lineage(context) if some else context
+
+
 def _columns(context: WriteContext, frame: DataFrame) -> DataFrame:
-    return picked(frame, [field.name for field in context.schema.fields])
+    """Return the columns that are written; new rows have no lineage yet."""
+    names = [field.name for field in context.schema.fields]
+    given = frame.columns
+    missing = [name for name in LINEAGE_NAMES if name in names and name not in given]
+    if missing:
+        frame = frame.withColumns({name: sf.lit(None).cast("bigint") for name in missing})
+    return picked(frame, names)
 
 
 def _written(

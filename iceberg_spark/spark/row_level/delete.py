@@ -33,6 +33,7 @@ from iceberg_spark.spark.row_level.target_rows import PLACE, empty_frame, rows_f
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.lineage import lineage_names
 
 
 def delete_on_spark(
@@ -121,7 +122,8 @@ def _kept(
     if not paths:
         return ()
     plan = all_rows(only_files(target.plan, paths))
-    rows = rows_frame(verb.metadata, plan, spark)
+    carried = lineage_names(context)
+    rows = rows_frame(verb.metadata, plan, spark, metadata_columns=carried)
     stays = rows.where(~sf.coalesce(sf.expr(condition), sf.lit(False)))
     return write_rewritten(verb, context, plan, [stays])
 

@@ -41,6 +41,7 @@ from iceberg_spark.spark.row_level.own_names import (
 )
 from iceberg_spark.spark.row_level.target_rows import PLACE, column, empty_frame, rows_frame
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.lineage import lineage_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ class Merging:
     plan: ScanPlan
     spark: SparkSession
     kept: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The metadata columns that rows which are written anew bring along."""
+        return lineage_names(self.context)
+
+    @property
+    def row_id(self) -> tuple[str, ...]:
+        """Of these the one that rows with new values keep."""
+        return self.lineage[:1]
 
     def target(
         self, plan: ScanPlan, columns: Sequence[str] | None, places: Sequence[str]
@@ -114,6 +125,14 @@ class Merging:
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
         return [made_rows(self.clauses, met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
 
+    def with_row_ids(self, rows: DataFrame, matched: DataFrame) -> DataFrame:
+        """Return rows of the source, with the row ids of the target rows that they match.
+
+        `matched` has both; a source row comes once for each target row, or once.
+        """
+        met = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW), *self.row_id)
+        return rows.join(met, sf.col(f"s.{SOURCE_ROW}") == sf.col(MATCHED_ROW), "left")
+
     def keep(self, frame: DataFrame) -> DataFrame:
         """Keep what a frame gives for several passes, in Spark's storage memory and on disk."""
         persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -136,7 +155,7 @@ def prepared(
     """
     frame = as_frame(source, spark)
     check_names("The table", context.schema.column_names)
-    check_names("The source", frame.columns, PLACE)
+    check_names("The source", frame.columns, (*PLACE, *lineage_names(context)))
     stamped = clock((*context.schema.column_names, *frame.columns))
     condition = stamped(text_of(on, "on"))
     clauses = matched_clauses(

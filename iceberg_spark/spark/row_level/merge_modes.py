@@ -17,7 +17,7 @@ from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.made_rows import made_rows
 from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter
 from iceberg_spark.spark.row_level.merge_source import MergeSource, read_once
-from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, MATCHED_ROW, SOURCE_ROW
+from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, SOURCE_ROW
 from iceberg_spark.spark.row_level.position_deletes import (
     DELETE,
     UPDATE,
@@ -27,6 +27,7 @@ from iceberg_spark.spark.row_level.position_deletes import (
 )
 from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
 
 
@@ -85,30 +86,35 @@ def _upsert_by_position(work: Merging) -> RowChange | None:
 
     No wide join is needed. None where a source row matches several target rows.
     """
-    met = work.met(PLACE, values=False)
+    met = work.met((*PLACE, *work.row_id), values=False)
+    rows = work.source.rows
+    if work.row_id:
+        met = work.keep(met.select(*PLACE, SOURCE_ROW, *work.row_id))
+        rows = work.with_row_ids(rows, met)
     gone = _deletes(work, met.select(*PLACE, SOURCE_ROW, sf.lit(UPDATE).alias(ACTION)))
     if gone.source_hits != gone.distinct_source_rows:
         return None
-    new = _source_rows(work, work.source.rows)
+    new = _source_rows(work, rows)
     return _with_deletes(gone, write_changed(work.verb, work.context, [new]))
 
 
 def _source_rows(work: Merging, rows: DataFrame) -> DataFrame:
-    """Return rows of the source as INSERT * makes them."""
+    """Return rows of the source as INSERT * makes them, with the row ids that they have."""
     (insert,) = work.clauses.of(Kind.NOT_MATCHED)
     met = rows.withColumn(CLAUSE, sf.lit(insert.number))
-    return made_rows(work.clauses, met, [Kind.NOT_MATCHED])
+    return made_rows(work.clauses, met, [Kind.NOT_MATCHED], work.row_id)
 
 
 def _any_by_position(work: Merging) -> RowChange:
     clauses = work.clauses
-    met = work.met(PLACE, values=True)
-    made = made_rows(clauses, met, [Kind.MATCHED], [*PLACE, SOURCE_ROW])
+    places = (*PLACE, *work.row_id)
+    met = work.met(places, values=True)
+    made = made_rows(clauses, met, [Kind.MATCHED], [*places, SOURCE_ROW])
     matched = work.keep(made)
     changed = [matched]
     if clauses.of(Kind.BY_SOURCE):
-        alone = work.unmatched_targets(PLACE, values=True)
-        changed.append(work.keep(made_rows(clauses, alone, [Kind.BY_SOURCE], PLACE)))
+        alone = work.unmatched_targets(places, values=True)
+        changed.append(work.keep(made_rows(clauses, alone, [Kind.BY_SOURCE], places)))
     gone = Written()
     if clauses.of(Kind.MATCHED, Kind.BY_SOURCE):
         rows = [frame.select(*PLACE, clauses.action()) for frame in changed]
@@ -126,7 +132,8 @@ def _any_by_position(work: Merging) -> RowChange:
 def _rewritten(work: Merging) -> RowChange:
     """Rewrite the files that hold rows which change; a first narrow pass finds them."""
     clauses = work.clauses
-    matched = work.keep(work.met(PLACE, values=False).select(*PLACE, SOURCE_ROW, CLAUSE))
+    places = (*PLACE, *work.row_id)
+    matched = work.keep(work.met(places, values=False).select(*places, SOURCE_ROW, CLAUSE))
     changed = matched.select(*PLACE, clauses.action())
     if clauses.of(Kind.BY_SOURCE):
         alone = work.unmatched_targets(PLACE, values=False).select(*PLACE, clauses.action())
@@ -141,10 +148,10 @@ def _rewritten(work: Merging) -> RowChange:
         new, inserted = _inserted(work, matched)
     kept: list[DataFrame] = []
     if len(plan) and clauses.is_upsert:
-        target = work.target(plan, None, ())
+        target = work.target(plan, None, work.lineage)
         kept.append(target.join(work.keys(), sf.expr(work.on), "left_anti"))
     elif len(plan):
-        kept.append(_changed_rows(work, work.target(plan, None, ())))
+        kept.append(_changed_rows(work, work.target(plan, None, work.lineage)))
     assigned = () if clauses.is_upsert else clauses.assigned
     files = write_rewritten(work.verb, work.context, plan, kept, new, assigned=assigned)
     return RowChange(
@@ -159,11 +166,10 @@ def _upserted(work: Merging, matched: DataFrame, hits: int) -> tuple[list[DataFr
 
     A source row that matches several target rows comes once for each of them.
     """
-    met = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW))
-    distinct = met.distinct().count()
+    distinct = matched.select(SOURCE_ROW).distinct().count()
     rows = work.source.rows
-    if distinct != hits:
-        rows = rows.join(met, sf.col(f"s.{SOURCE_ROW}") == sf.col(MATCHED_ROW), "left")
+    if distinct != hits or work.row_id:
+        rows = work.with_row_ids(rows, matched)
     return [_source_rows(work, rows)], work.source.count - distinct
 
 
@@ -187,8 +193,17 @@ def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
         met = [matching, alone.withColumn(CLAUSE, clauses.number(Kind.BY_SOURCE))]
     gone = sf.col(CLAUSE).isin(clauses.numbers(Does.DELETE))
     kinds = [Kind.MATCHED, Kind.BY_SOURCE]
-    made = [made_rows(clauses, rows.where(~gone), kinds, old=True) for rows in met]
-    return made[0] if len(made) == 1 else made[0].unionByName(made[1])
+    made = [made_rows(clauses, rows.where(~gone), kinds, work.lineage, old=True) for rows in met]
+    return _numbered_anew(work, made[0] if len(made) == 1 else made[0].unionByName(made[1]))
+
+
+def _numbered_anew(work: Merging, rows: DataFrame) -> DataFrame:
+    """Return rows without the number of the last update where a clause updates them."""
+    if not work.lineage:
+        return rows
+    name = LAST_UPDATED_SEQUENCE_NUMBER.name
+    updated = sf.col(CLAUSE).isin(work.clauses.numbers(Does.UPDATE))
+    return rows.withColumn(name, sf.when(~updated, sf.col(name)))
 
 
 def _touched(changed: DataFrame, *, unique: bool) -> Mapping[str, Any]:  # a Spark row each

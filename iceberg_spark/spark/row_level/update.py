@@ -21,6 +21,7 @@ from iceberg_spark.row_level.target_files import (
     only_files,
     target_files,
 )
+from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
@@ -35,7 +36,9 @@ from iceberg_spark.spark.row_level.target_rows import (
     rows_frame,
 )
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
+from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.lineage import keeping_lineage, lineage_names
 
 
 def update_on_spark(
@@ -77,10 +80,21 @@ class _Update:
     condition: str
     spark: SparkSession
 
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The metadata columns that the rows bring along."""
+        return lineage_names(self.context)
+
+    def rows(self, plan: ScanPlan) -> DataFrame:
+        """Return whole rows of a plan."""
+        return rows_frame(self.verb.metadata, plan, self.spark, metadata_columns=self.lineage)
+
     def changed(self, rows: DataFrame) -> DataFrame:
         """Return rows with the new values, of the table's types."""
         made = {name: self.values.value(name) for name in self.values.columns}
-        return rows.withColumns(made).to(row_type(self.context.schema))
+        if self.lineage:  # the number of the last update is that of the commit
+            made[LAST_UPDATED_SEQUENCE_NUMBER.name] = sf.lit(None).cast("bigint")
+        return rows.withColumns(made).to(row_type(keeping_lineage(self.context).schema))
 
     def by_position(self, target: Target) -> RowChange:
         """Mark the old rows as deleted and write the new ones."""
@@ -91,7 +105,7 @@ class _Update:
         if not gone.deleted:
             return RowChange()
         plan = only_files(target.plan, gone.referenced)
-        rows = rows_frame(verb.metadata, plan, self.spark).where(sf.expr(self.condition))
+        rows = self.rows(plan).where(sf.expr(self.condition))
         return RowChange(
             added_data=write_changed(verb, self.context, [self.changed(rows)]),
             added_deletes=tuple(gone.files),
@@ -107,7 +121,7 @@ class _Update:
         if not counts:
             return RowChange()
         plan = only_files(target.plan, counts)
-        rows = rows_frame(verb.metadata, all_rows(plan), self.spark)
+        rows = self.rows(all_rows(plan))
         assigned = self.values.columns
         return RowChange(
             added_data=write_rewritten(
@@ -119,7 +133,8 @@ class _Update:
 
     def _with_new_values(self, rows: DataFrame) -> DataFrame:
         """Return all rows, those that match with the new values, of the table's types."""
-        names = [field.name for field in self.context.schema.fields]
+        schema = keeping_lineage(self.context).schema
+        names = [field.name for field in schema.fields]
         assigned = [name for name in names if name in self.values.columns]
         matches = sf.expr(self.condition)
         # Values are worked out for matching rows only: elsewhere they might overflow.
@@ -128,7 +143,7 @@ class _Update:
         of_table = [plain(place) for place in range(len(names))]
         hit = rows.select("*", matches, *values)
         labelled = renamed(hit, [*of_table, "matches", *new.values()])
-        kinds = {field.name: field.dataType for field in row_type(self.context.schema).fields}
+        kinds = {field.name: field.dataType for field in row_type(schema).fields}
         typed = labelled.to(
             StructType(
                 [
@@ -139,9 +154,12 @@ class _Update:
             )
         )
         places = {name: len(names) + 1 + place for place, name in enumerate(assigned)}
+        new_values = {name: plain(place) for name, place in places.items()}
+        if self.lineage:
+            new_values[LAST_UPDATED_SEQUENCE_NUMBER.name] = "null"
         texts = [
-            f"case when {plain(len(names))} then {plain(places[name])} else {old} end"
-            if name in places
+            f"case when {plain(len(names))} then {new_values[name]} else {old} end"
+            if name in new_values
             else old
             for name, old in zip(names, of_table, strict=True)
         ]

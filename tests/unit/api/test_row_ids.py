@@ -134,3 +134,62 @@ def test_a_table_with_an_own_column_of_the_name_is_upgraded_once_it_is_renamed()
     table.update_schema().rename_column("_row_id", "own_row_id").commit()
     table.update_properties().set(upgrade).commit()
     assert table.refresh().metadata.format_version == 3
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_rows_that_a_delete_rewrites_keep_their_ids_and_numbers(kind: str):
+    table = v3(partition_by=["k"], **{"write.format.default": kind})
+    table.append(rows(id=[1, 2, 3, 4], k=["a", "b", "a", "b"]))
+    table.append(rows(id=[5, 6], k=["a", "a"]))
+    before = lineage(table)
+    table.delete("id in (1, 5)")
+    kept = {number: known for number, known in before.items() if number not in (1, 5)}
+    assert lineage(table) == kept
+    table.append(rows(id=[7], k=["a"]))
+    table.delete("id = 3")  # of a file that holds row ids itself
+    kept.pop(3)
+    found = lineage(table)
+    assert {number: found[number] for number in kept} == kept
+    assert found[7][0] not in {row_id for row_id, _ in kept.values()}
+
+
+def test_rows_that_an_overwrite_by_filter_keeps_keep_their_ids():
+    table = v3()
+    table.append(rows(id=[1, 2, 3]))
+    before = lineage(table)
+    table.overwrite(rows(id=[20]), "id = 2")
+    found = lineage(table)
+    assert {number: found[number] for number in (1, 3)} == {1: before[1], 3: before[3]}
+    assert found[20][0] not in {row_id for row_id, _ in before.values()}
+
+
+def test_an_overwrite_of_everything_makes_new_rows():
+    table = v3()
+    table.append(rows(id=[1, 2]))
+    table.overwrite(rows(id=[1, 2]))
+    assert lineage(table) == {1: (2, 2), 2: (3, 2)}
+
+
+def test_rows_without_ids_get_them_where_the_first_commit_after_an_upgrade_rewrites_them():
+    table = make()
+    table.append(rows(id=[1, 2, 3]))
+    table.update_properties().set({"format-version": "3"}).commit()
+    table.refresh().delete("id = 2")
+    assert lineage(table) == {1: (0, 2), 3: (1, 2)}
+
+
+def test_rows_of_a_table_with_an_own_column_of_the_name_are_new_ones_when_rewritten():
+    table = with_own_column(make(schema="id bigint", format_version="3"))
+    table.append(pa.table({"id": [1, 2], "_row_id": [7, 8]}))
+    table.delete("id = 1")
+    assert table.scan().to_arrow().to_pylist() == [{"id": 2, "_row_id": 8}]
+
+
+def test_the_columns_of_lineage_are_no_columns_of_the_table():
+    table = v3()
+    table.append(rows(id=[1, 2]))
+    table.delete("id = 1")
+    assert table.scan().to_arrow().column_names == ["id", "k"]
+    assert list(table.schema().column_names) == ["id", "k"]
+    (file,) = table.inspect.files().to_pylist()
+    assert set(file["readable_metrics"]) == {"id", "k"}
