@@ -20,7 +20,13 @@ from iceberg_spark.engines.compact_table import compaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.inspect.partition_statistics import (
+    EarlierStatistics,
+    partition_statistics,
+    statistics_schema,
+)
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.column_sketches import sketch_here
 from iceberg_spark.maintenance.compact import DataRewrite
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
 from iceberg_spark.maintenance.file_keys import Equal
@@ -32,6 +38,10 @@ from iceberg_spark.maintenance.orphan_files import (
     old_enough,
     remove_orphan_files,
 )
+from iceberg_spark.maintenance.partition_statistics import (
+    PartitionStatistics,
+    compute_partition_stats,
+)
 from iceberg_spark.maintenance.results import ManifestRewrite
 from iceberg_spark.maintenance.rewritten_deletes import (
     DeletePlan,
@@ -41,9 +51,11 @@ from iceberg_spark.maintenance.rewritten_deletes import (
     plan_position_rewrite,
     run_here,
 )
+from iceberg_spark.maintenance.table_statistics import TableStatistics, compute_table_stats
 from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.spec.arguments import moment_ms, names, whole
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Snapshot
 
 
 class Maintenance:
@@ -133,6 +145,57 @@ class Maintenance:
         loaded = self._catalog.load(self._loaded.identifier)
         self._loaded = commit(self._catalog, loaded.identifier, action, loaded)
         self._take(self._loaded)
+
+    def compute_table_stats(
+        self,
+        snapshot_id: int | None = None,
+        columns: Sequence[str] = (),
+        *,
+        spark: on_spark.SparkSession | None = None,
+    ) -> TableStatistics:
+        """Count the distinct values of columns, into a Puffin file that Java's engines read.
+
+        `columns` are all of primitive types without it; "a.b" is a field of a struct. Nulls do not
+        count, nor empty texts (as in Java). Up to 4,096 values the count is exact, above it is 3 %
+        off at most in 95 of 100 cases. Spark's tasks read, a data file each, when a session is
+        given or active. A snapshot that has statistics gets others.
+
+        Raises NoSuchSnapshotError, InvalidSchemaError, InvalidInputError for nested columns.
+        """
+        loaded = self._catalog.load(self._loaded.identifier)
+        number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
+        session = active_session() if spark is None else spark
+        run = sketch_here if session is None else on_spark.sketch_runner(session)
+        with working(f"Counting values of {loaded.identifier}"):
+            found, result = compute_table_stats(
+                self._catalog, loaded, number, names(columns, "columns"), run
+            )
+        self._loaded = found
+        self._take(found)
+        return result
+
+    def compute_partition_stats(self, snapshot_id: int | None = None) -> PartitionStatistics:
+        """Write files, rows and bytes of each partition to a file that Java's engines read.
+
+        On top of the nearest earlier snapshot's file, only what came since is read; a snapshot
+        that has a file keeps it. Raises NoSuchSnapshotError, InvalidInputError for a table without
+        partitions.
+        """
+        loaded = self._catalog.load(self._loaded.identifier)
+        metadata, io = loaded.metadata, loaded.io
+        number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
+
+        def compute(snapshot: Snapshot, known: tuple[int, pa.Table] | None) -> pa.Table:
+            earlier = None if known is None else EarlierStatistics(*known)
+            return partition_statistics(metadata, io, snapshot, earlier)
+
+        with working(f"Counting files of {loaded.identifier}"):
+            found, result = compute_partition_stats(
+                self._catalog, loaded, number, statistics_schema(metadata), compute
+            )
+        self._loaded = found
+        self._take(found)
+        return result
 
     def remove_orphan_files(  # noqa: PLR0913, PLR0917 (the procedure's)
         self,

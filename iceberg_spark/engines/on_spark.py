@@ -13,6 +13,7 @@ _HOMES = {
     LazyModule("pyspark.sql"): ("DataFrame", "SparkSession"),
     LazyModule("pyspark.sql.types"): ("DataType", "StructField", "StructType"),
     LazyModule("iceberg_spark.spark.adapt.types"): ("from_spark",),
+    LazyModule("iceberg_spark.spark.procedures.column_sketches"): ("sketch_runner",),
     LazyModule("iceberg_spark.spark.procedures.listed_files"): ("listed_files",),
     LazyModule("iceberg_spark.spark.procedures.compaction"): ("compactor",),
     LazyModule("iceberg_spark.spark.procedures.rewritten_deletes"): ("runner",),

@@ -5,6 +5,7 @@ from pyspark.sql.types import StructField as StructField
 from pyspark.sql.types import StructType as StructType
 
 from iceberg_spark.spark.adapt.types import from_spark as from_spark
+from iceberg_spark.spark.procedures.column_sketches import sketch_runner as sketch_runner
 from iceberg_spark.spark.procedures.compaction import compactor as compactor
 from iceberg_spark.spark.procedures.listed_files import listed_files as listed_files
 from iceberg_spark.spark.procedures.rewritten_deletes import runner as runner

@@ -70,6 +70,19 @@ class CompactingLimits:
 
 
 COMPACTING = CompactingLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class SketchingLimits:
+    """How the values of columns are counted."""
+
+    threads: int = 4
+    """Data files that this process reads at a time."""
+    most_tasks: int = 1_000
+    """Tasks of one job of Spark."""
+
+
 EXPIRING = ExpiringLimits()
 ORPHANS = OrphanLimits()
 REWRITING = RewritingLimits()
+SKETCHING = SketchingLimits()

@@ -1,0 +1,130 @@
+"""Sketches of a table's columns, a data file a task: how many distinct values each has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from iceberg_spark.arrow.theta import NOTHING, ThetaSketch, hashes_of
+from iceberg_spark.arrow.value_bytes import value_bytes
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.limits import SKETCHING
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    UnknownType,
+    VariantType,
+)
+
+Sketches: TypeAlias = tuple[ThetaSketch, ...]
+SketchRunner: TypeAlias = Callable[
+    ["SketchWork", Sequence[FileScanTask], FileIO], Iterable[Sketches]
+]
+"""Runs the tasks of a sketching, in this process or on Spark."""
+
+_NESTED = (StructType, ListType, MapType, VariantType, UnknownType)
+
+
+@dataclass(frozen=True, slots=True)
+class SketchWork:
+    """What every task of a sketching shares; `paths` are columns by names, outermost first."""
+
+    scan: ScanContext
+    paths: tuple[tuple[str, ...], ...]
+
+    def sketches(self, io: FileIO, task: FileScanTask) -> Sketches:
+        """Return a sketch for each column over the live rows of a data file."""
+        found = [NOTHING] * len(self.paths)
+        for batch in read_task(self.scan, io, task):
+            for at, path in enumerate(self.paths):
+                for values in value_bytes(_column(batch, path)):
+                    found[at] = found[at].with_hashes(hashes_of(values))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class SketchPlan:
+    """The columns of a snapshot, and the data files that hold them."""
+
+    fields: tuple[NestedField, ...]
+    names: tuple[str, ...]
+    work: SketchWork
+    tasks: tuple[FileScanTask, ...]
+
+
+def plan_sketches(
+    metadata: TableMetadata, io: FileIO, snapshot_id: int, columns: Sequence[str]
+) -> SketchPlan:
+    """Plan to read columns of a snapshot; without names all that are of primitive types.
+
+    Raises InvalidSchemaError for a column that is not there, InvalidInputError for a nested one.
+    """
+    snapshot = metadata.snapshot(snapshot_id)
+    schema = metadata.schemas.get(snapshot.schema_id or 0, metadata.schema)
+    names = tuple(dict.fromkeys(columns)) or _primitive(schema)
+    if not names:
+        raise InvalidInputError("The table has no column of a primitive type to count values of")
+    fields = tuple(_field(schema, name) for name in names)
+    request = ScanRequest(snapshot_id=snapshot_id, selected_fields=names)
+    scan = replace(scan_context(metadata, request, io), checks_texts=False)
+    paths = tuple(_path(schema, field) for field in fields)
+    return SketchPlan(fields, names, SketchWork(scan, paths), tuple(plan(metadata, io, scan)))
+
+
+def sketch_here(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> Iterable[Sketches]:
+    """Run the tasks in some threads of this process."""
+    with ThreadPoolExecutor(SKETCHING.threads) as pool:
+        yield from pool.map(lambda task: work.sketches(io, task), tasks)
+
+
+def united(found: Iterable[Sketches], columns: int) -> Sketches:
+    """Return the sketches of all files, column by column, as they come."""
+    every: list[ThetaSketch] = [NOTHING] * columns
+    for sketches in found:
+        every = [ThetaSketch.union(pair) for pair in zip(every, sketches, strict=True)]
+    return tuple(every)
+
+
+def _primitive(schema: Schema) -> tuple[str, ...]:
+    return tuple(one.name for one in schema.fields if not isinstance(one.field_type, _NESTED))
+
+
+def _field(schema: Schema, name: str) -> NestedField:
+    field = schema.find_field(name)
+    if isinstance(field.field_type, _NESTED):
+        raise InvalidInputError(
+            f"Column '{name}' is {field.field_type}: values are counted of primitive types only"
+        )
+    above = [
+        schema.find_field(number).field_type for number in schema.path_ids(field.field_id)[:-1]
+    ]
+    if not all(isinstance(one, StructType) for one in above):
+        raise InvalidInputError(
+            f"Column '{name}' is in a list or map: values are counted of columns and of fields of "
+            "structs"
+        )
+    return field
+
+
+def _path(schema: Schema, field: NestedField) -> tuple[str, ...]:
+    return tuple(schema.find_field(number).name for number in schema.path_ids(field.field_id))
+
+
+def _column(batch: Any, path: Sequence[str]) -> Any:
+    column = batch.column(batch.schema.get_field_index(path[0]))
+    for name in path[1:]:
+        place = column.type.get_field_index(name)
+        column = column.flatten()[place]
+    return column

@@ -1,0 +1,130 @@
+"""Partition statistics kept as a file of a snapshot: read, written, set.
+
+Source: Java's PartitionStatsHandler.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.evolve import evolution, needed_leaves
+from iceberg_spark.arrow.file_fields import file_fields
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.metadata_file import metadata_location
+from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.set_statistics import SetSnapshotStatistics
+from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.formats.data_file import Wanted
+from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.ancestry import ancestors
+from iceberg_spark.spec.data_file import DataFileContent, FileFormat
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.open_file import file_shape
+
+Table: TypeAlias = Any  # pyarrow ships no types
+Compute: TypeAlias = Callable[[Snapshot, tuple[int, Table] | None], Table]
+"""From a snapshot, and the rows of an earlier one's file, to the snapshot's rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatistics:
+    """Where the statistics are; None for a table without a snapshot or without partitions in it."""
+
+    partition_statistics_file: str | None = None
+
+
+def compute_partition_stats(
+    catalog: Catalog,
+    table: LoadedTable,
+    snapshot_id: int | None,
+    schema: Schema,
+    compute: Compute,
+) -> tuple[LoadedTable, PartitionStatistics]:
+    """Write the statistics of a snapshot's partitions, on top of the nearest earlier file's.
+
+    A snapshot that has a file keeps it. Raises InvalidInputError for an unpartitioned table,
+    NoSuchSnapshotError, ValidationException where the snapshot expires meanwhile.
+    """
+    metadata, io = table.metadata, table.io
+    snapshot = metadata.branch_head() if snapshot_id is None else metadata.snapshot(snapshot_id)
+    if not any(spec.fields for spec in metadata.partition_specs.values()):
+        raise InvalidInputError(f"{table.identifier} is not partitioned: there is nothing to count")
+    if snapshot is None:
+        return table, PartitionStatistics()
+    known = _nearest(metadata, snapshot)
+    if known is not None and known[0] == snapshot.snapshot_id:
+        return table, PartitionStatistics(known[1])
+    rows = compute(snapshot, _earlier(io, known, schema))
+    if not rows.num_rows:
+        return table, PartitionStatistics()
+    kind = _format(metadata)
+    name = f"partition-stats-{snapshot.snapshot_id}-{uuid.uuid4()}.{kind.lower()}"
+    path = metadata_location(metadata, name)
+    with removed_unless_committed(io, [path]) as handover:
+        size = _written(io, path, metadata, kind, schema, rows)
+        described = {
+            "snapshot-id": snapshot.snapshot_id,
+            "statistics-path": path,
+            "file-size-in-bytes": size,
+        }
+        action = SetSnapshotStatistics(described, by_partition=True)
+        committed = commit(catalog, table.identifier, action, table, handover=handover)
+    return committed, PartitionStatistics(path)
+
+
+def _nearest(metadata: TableMetadata, snapshot: Snapshot) -> tuple[int, str] | None:
+    """Return the file of the snapshot, or of the nearest before it that has one."""
+    files = {one["snapshot-id"]: one["statistics-path"] for one in metadata.partition_statistics}
+    for one in ancestors(metadata, snapshot.snapshot_id):
+        if one.snapshot_id in files:
+            return one.snapshot_id, str(files[one.snapshot_id])
+    return None
+
+
+def _earlier(io: FileIO, known: tuple[int, str] | None, schema: Schema) -> tuple[int, Table] | None:
+    """Return the rows of an earlier file; one that can't be read is left out, as Java does."""
+    if known is None:
+        return None
+    number, path = known
+    try:
+        kind = FileFormat(path.rpartition(".")[2].upper())
+        return number, _rows(io, path, kind, schema)
+    except (IcebergError, ValueError):
+        return None
+
+
+def _rows(io: FileIO, path: str, kind: FileFormat, schema: Schema) -> Table:
+    with open_data_file(io, path, kind) as reader:
+        fields = file_fields(reader.schema, {})
+        present = {field.own_id for field in fields}
+        wanted = [one for one in schema.fields if one.field_id in present]
+        request = Wanted(fields, needed_leaves(fields, wanted, {}))
+        evolve = evolution(reader.given(request), wanted, {}, path)
+        batches = [evolve.apply(batch.rows) for batch in reader.batches(request)]
+    return pa.Table.from_batches(batches, to_arrow(Schema(*wanted)))
+
+
+def _format(metadata: TableMetadata) -> FileFormat:
+    """Return the table's default format; Parquet in place of ORC, which Java does not write."""
+    kind = write_context(metadata).file_format
+    return FileFormat.PARQUET if kind is FileFormat.ORC else kind
+
+
+def _written(
+    io: FileIO, path: str, metadata: TableMetadata, kind: FileFormat, schema: Schema, rows: Table
+) -> int:
+    shape = file_shape(write_context(metadata, io=io), DataFileContent.DATA, kind, schema)
+    with io.create(path) as sink:
+        writer = shape.begin(sink, lambda: io.open(path))
+        writer.write(rows)
+        return writer.close().size
