@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -35,6 +35,7 @@ from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.session.engine import ENGINES, Engine
 from iceberg_spark.spec.arguments import one_of, text, whole
 from iceberg_spark.spec.printable import printable
+from iceberg_spark.spec.reserved import LINEAGE_NAMES
 
 _NUMBERS = (
     "limit", "snapshot_id", "as_of_timestamp_ms", "start_snapshot_id", "end_snapshot_id",
@@ -140,6 +141,7 @@ class TableScan(ScanRequest):
         net_changes: bool = False,
         compute_updates: bool | None = None,
         identifier_columns: Sequence[str] = (),
+        by: Literal["row-id"] | None = None,
     ) -> ChangeScan:
         """Return the rows that came and went after `start` up to and with `end`, row by row.
 
@@ -147,8 +149,10 @@ class TableScan(ScanRequest):
         snapshot on, without `end` up to the newest. Rows that were only written again are no
         change, and compaction changes nothing. `identifier_columns` (or `compute_updates`, by the
         schema's identifier fields) show updates as UPDATE_BEFORE and UPDATE_AFTER; `net_changes`
-        leaves out what cancels out over all snapshots. As Java's `create_changelog_view`, also
-        over delete files. Rows have the table's schema, the filter and columns of this scan.
+        leaves out what cancels out over all snapshots. In format version 3 `by="row-id"` tells
+        updates by the lineage of rows: no values are compared, keys may change, and `_row_id` and
+        `_last_updated_sequence_number` are shown. As Java's `create_changelog_view`, also over
+        delete files. Rows have the table's schema, the filter and columns of this scan.
 
         Raises InvalidInputError, NoSuchSnapshotError.
         """
@@ -158,7 +162,11 @@ class TableScan(ScanRequest):
         if given:
             raise InvalidInputError(f"changes() can't be used on a scan with {', '.join(given)}")
         metadata = self.loaded.metadata
-        whole = replace(self, selected_fields=("*",))._context()
+        one_of(by, "by", ("row-id",))
+        if by and (identifier_columns or compute_updates):
+            raise InvalidInputError("by='row-id' and identifier_columns exclude each other")
+        asked = replace(self, metadata_columns=LINEAGE_NAMES) if by else self
+        whole = replace(asked, selected_fields=("*",))._context()
         names = identifiers(
             whole.read_schema,
             identifier_columns,
@@ -166,7 +174,8 @@ class TableScan(ScanRequest):
             net_changes,
             case_sensitive=self.case_sensitive,
         )
-        request = ChangeRequest(whole, self._context().read_schema, names, net_changes)
+        shown = asked._context().read_schema
+        request = ChangeRequest(whole, shown, names, net_changes, by is not None)
         last = whole.snapshot_id if end is None else snapshot_of(metadata, end, "end")
         first = snapshot_of(metadata, start, "start")
         return ChangeScan(metadata, self.io, request, first, last)

@@ -17,6 +17,7 @@ from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.evolve import evolution
 from iceberg_spark.arrow.file_fields import file_fields
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.row_changes import (
     ChangeType,
@@ -42,13 +43,20 @@ class ChangeRequest:
     """What is asked: `context` reads whole rows, `shown` are the columns that are returned.
 
     `identifiers` are names of columns; with them removed and added rows of one identity become
-    updates. `net` cancels out changes over all snapshots.
+    updates. `net` cancels out changes over all snapshots. With `by_row_id` the rows come with
+    their lineage, and it tells what was carried over and what updated: no values are compared.
     """
 
     context: ScanContext
     shown: Schema
     identifiers: tuple[str, ...] = ()
     net: bool = False
+    by_row_id: bool = False
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that rows are known by over their updates."""
+        return (reserved.ROW_ID.name,) if self.by_row_id else self.identifiers
 
     @property
     def schema(self) -> Schema:
@@ -72,7 +80,7 @@ def change_batches(
             table = _step_table(request, io, step)
             identity = identity_keys(request, table)
             yield from shown(
-                request, settled(table, row_keys(request, table), identity, request.identifiers)
+                request, settled(table, row_keys(request, table), identity, request.identity)
             )
         else:
             for batch, is_insert in _step_rows(request, io, step):
@@ -81,7 +89,10 @@ def change_batches(
                 )
     if everything:
         table = pa.concat_tables(everything)
-        yield from shown(request, netted(table, row_keys(request, table)))
+        identity = identity_keys(request, table)
+        yield from shown(
+            request, netted(table, row_keys(request, table), identity, request.identity)
+        )
 
 
 def changed_rows(
@@ -142,32 +153,61 @@ def settled(
     Rows are equal where all `keys` are; `identity` are keys of the identifier columns.
     """
     kept = pa.array(without_carried_over(row_codes(keys), _inserts(table)))
-    changes = table.filter(kept)
+    return _with_updates(table.filter(kept), [key.filter(kept) for key in identity], identifiers)
+
+
+def _with_updates(
+    changes: pa.Table, identity: Sequence[pa.Array], identifiers: Sequence[str]
+) -> pa.Table:
     if not identity:
         return changes
-    codes = row_codes([key.filter(kept) for key in identity])
+    codes = row_codes(identity)
     types = update_images(codes, _inserts(changes), ", ".join(identifiers))
-    at = table.schema.get_field_index("_change_type")
-    field = table.schema.field(at)
+    at = changes.schema.get_field_index("_change_type")
+    field = changes.schema.field(at)
     return changes.set_column(at, field, _TYPE_NAMES.take(pa.array(types)).cast(field.type))
 
 
-def netted(table: pa.Table, keys: Sequence[pa.Array]) -> pa.Table:
-    """Return what is left of the changes of several snapshots."""
+def netted(
+    table: pa.Table,
+    keys: Sequence[pa.Array],
+    identity: Sequence[pa.Array] = (),
+    identifiers: Sequence[str] = (),
+) -> pa.Table:
+    """Return what is left of the changes of several snapshots; arguments as of `settled`."""
     ordinals = table.column("_change_ordinal").to_numpy().astype(np.int64)
     rows = net_changes(row_codes(keys), ordinals, _inserts(table))
-    return table.take(pa.array(np.sort(rows)))
+    left = pa.array(np.sort(rows))
+    return _with_updates(table.take(left), [key.take(left) for key in identity], identifiers)
 
 
 def identity_keys(request: ChangeRequest, table: pa.Table) -> list[pa.Array]:
     """Return the keys of the identifier columns, none where updates are not asked for."""
-    return key_arrays([concat(table.column(name)) for name in request.identifiers])
+    return key_arrays([concat(table.column(name)) for name in request.identity])
 
 
 def row_keys(request: ChangeRequest, table: pa.Table) -> list[pa.Array]:
-    """Return the keys of whole rows."""
+    """Return the keys of whole rows, or of their lineage: a row that was only moved keeps it.
+
+    Raises InvalidInputError where rows that have to be told apart have no ids.
+    """
+    if request.by_row_id:
+        check_row_ids(table)
+        return key_arrays([concat(table.column(name)) for name in reserved.LINEAGE_NAMES])
     count = len(request.context.read_schema.fields)
     return key_arrays([concat(table.column(at)) for at in range(count)])
+
+
+def check_row_ids(table: pa.Table) -> None:
+    """Raise InvalidInputError where rows have no ids, naming the snapshot that changed them."""
+    nameless = pc.is_null(table.column(reserved.ROW_ID.name))
+    if pc.any(nameless).as_py():
+        at = table.column("_commit_snapshot_id").filter(nameless)[0].as_py()
+        raise InvalidInputError(
+            f"Snapshot {at} changed rows that have no row ids, since they are from before the "
+            "table's upgrade to format-version 3: begin with a snapshot after it (start), or ask "
+            "without by='row-id'"
+        )
 
 
 def with_change(batch: pa.RecordBatch, is_insert: bool, ordinal: int, snapshot_id: int) -> pa.Table:

@@ -78,17 +78,17 @@ def change_frame(
     if not paired:
         return read
     groups = max(1, -(-rows // CHANGES.group_rows))
-    names = _ROW_KEYS + (_ID_KEYS if request.identifiers else ())
+    names = _ROW_KEYS + (_ID_KEYS if request.identity else ())
     keys = [s.StructField(name, s.LongType()) for name in (*names, _GROUP)]
     with_keys = s.StructType([*kind.fields, *keys])
     keyed = job_rows(spark, _groups(paired), _Read(request, groups).rows, with_keys)
     together_by = [_GROUP] if request.net else ["_change_ordinal", _GROUP]
-    identifiers, net = request.identifiers, request.net
+    identifiers, net = request.identity, request.net
 
     def settle(table: pa.Table) -> pa.Table:
         by_row = [table.column(name) for name in _ROW_KEYS]
         by_id = [table.column(name) for name in _ID_KEYS] if identifiers else []
-        done = netted(table, by_row) if net else settled(table, by_row, by_id, identifiers)
+        done = (netted if net else settled)(table, by_row, by_id, identifiers)
         return done.drop_columns([*names, _GROUP])
 
     return read.unionByName(map_groups(keyed, together_by, settle, kind))

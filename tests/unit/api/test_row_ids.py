@@ -8,11 +8,20 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
-from iceberg_spark.errors import IcebergError, InvalidOptionError, InvalidSchemaError
+from iceberg_spark.errors import (
+    IcebergError,
+    InvalidInputError,
+    InvalidOptionError,
+    InvalidSchemaError,
+)
 from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.row_level.target_files import data_file
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spec.types import LongType, NestedField
 from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema
+from iceberg_spark.write.lineage import keeping_lineage
+from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.sorted_files import write_sorted_files
 from tests.unit.api.tables import make, rows
 
 LINEAGE = ("_row_id", "_last_updated_sequence_number")
@@ -193,3 +202,91 @@ def test_the_columns_of_lineage_are_no_columns_of_the_table():
     assert list(table.schema().column_names) == ["id", "k"]
     (file,) = table.inspect.files().to_pylist()
     assert set(file["readable_metrics"]) == {"id", "k"}
+
+
+def told(table: Table, *args: Any, **options: Any) -> list[tuple[Any, ...]]:
+    """Changes by row id as (ordinal, type, row id, id, k), sorted."""
+    found = table.scan().changes(*args, by="row-id", **options).to_arrow().to_pylist()
+    order = ("_change_ordinal", "_change_type", "_row_id", "id", "k")
+    return sorted(tuple(row[name] for name in order) for row in found)
+
+
+def rewritten(table: Table, gone: list[int], *lines: tuple[Any, ...]) -> None:
+    """Replace the file of some ids by rows of (id, k, row id, number of the last update)."""
+    files = {task.file_path for task in table.scan(f"id = {gone[0]}").plan_files()}
+    old = [data_file(task) for task in table.scan().plan_files() if task.file_path in files]
+    context = keeping_lineage(write_context(table.metadata))
+    columns = list(zip(*lines, strict=True))
+    given = rows(
+        id=list(columns[0]),
+        k=list(columns[1]),
+        _row_id=pa.array(columns[2], pa.int64()),
+        _last_updated_sequence_number=pa.array(columns[3], pa.int64()),
+    )
+    new = write_sorted_files(context, table.io, given.to_batches())
+    with table.transaction() as tx:
+        tx.overwrite_files(add=new, delete=old)
+
+
+@pytest.fixture
+def updated() -> tuple[Table, list[int]]:
+    """Ids 1 to 4; then 2 becomes 20 and 3 is replaced by a new row; then 20 becomes 21."""
+    table = v3()
+    table.append(rows(id=[1, 2, 3, 4], k=["a", "b", "c", "d"]))
+    lines = ((1, "a", 0, 1), (20, "b", 1, None), (3, "c", None, None), (4, "d", 3, 1))
+    rewritten(table, [1], *lines)
+    lines = ((1, "a", 0, 1), (21, "b", 1, None), (3, "c", 6, 2), (4, "d", 3, 1))
+    rewritten(table, [1], *lines)
+    return table.refresh(), [one.snapshot_id for one in table.refresh().snapshots()]
+
+
+def test_changes_by_row_id_tell_updates_from_rows_that_are_replaced(
+    updated: tuple[Table, list[int]],
+) -> None:
+    table, snapshots = updated
+    assert told(table, snapshots[0]) == [
+        (0, "DELETE", 2, 3, "c"),
+        (0, "INSERT", 6, 3, "c"),
+        (0, "UPDATE_AFTER", 1, 20, "b"),
+        (0, "UPDATE_BEFORE", 1, 2, "b"),
+        (1, "UPDATE_AFTER", 1, 21, "b"),
+        (1, "UPDATE_BEFORE", 1, 20, "b"),
+    ]
+
+
+def test_net_changes_by_row_id_are_one_update_of_a_row(updated: tuple[Table, list[int]]) -> None:
+    table, snapshots = updated
+    assert told(table, snapshots[0], net_changes=True) == [
+        (0, "DELETE", 2, 3, "c"),
+        (0, "UPDATE_BEFORE", 1, 2, "b"),
+        (1, "INSERT", 6, 3, "c"),
+        (1, "UPDATE_AFTER", 1, 21, "b"),
+    ]
+
+
+def test_changes_by_row_id_show_the_lineage_of_the_rows(updated: tuple[Table, list[int]]) -> None:
+    table, snapshots = updated
+    found = table.scan("id > 20", selected_fields=("id",)).changes(snapshots[0], by="row-id")
+    assert found.to_arrow().column_names[:3] == ["id", *LINEAGE]
+    assert [row["_last_updated_sequence_number"] for row in found.to_arrow().to_pylist()] == [3]
+
+
+def test_rows_without_ids_can_not_be_told_apart_by_them():
+    table = make()
+    table.append(rows(id=[1, 2], k=["a", "b"]))
+    with pytest.raises(InvalidOptionError, match="format-version 3"):
+        told(table)
+    table.update_properties().set({"format-version": "3"}).commit()
+    table.delete("id = 1")
+    table.append(rows(id=[3], k=["c"]))
+    snapshots = [one.snapshot_id for one in table.refresh().snapshots()]
+    with pytest.raises(InvalidInputError, match=f"{snapshots[1]}.*no row ids.*upgrade"):
+        told(table, snapshots[0])
+    assert told(table, snapshots[1]) == [(0, "INSERT", 1, 3, "c")]
+
+
+def test_row_ids_and_identifier_columns_exclude_each_other():
+    with pytest.raises(InvalidInputError, match="exclude each other"):
+        told(v3(), identifier_columns=("id",))
+    with pytest.raises(InvalidOptionError, match="by must be one of row-id"):
+        v3().scan().changes(by="key")  # type: ignore[arg-type]
