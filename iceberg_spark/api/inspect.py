@@ -118,10 +118,7 @@ class Inspect:
         ref: str | None = None,
         as_of_timestamp_ms: int | None = None,
     ) -> pa.Table:
-        """Return the rows of a snapshot's position delete files, which are read for it.
-
-        Raises UnsupportedError for deletion vectors (format version 3).
-        """
+        """Return the rows of a snapshot's position deletes and deletion vectors, read for it."""
         return self._table(
             MetadataTable.POSITION_DELETES, _at(snapshot_id, ref, as_of_timestamp_ms)
         )

@@ -303,10 +303,10 @@ class Maintenance:
             self._take(loaded)
             return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
-            files = tuple(_runner(spark)(planned.work, planned.tasks, io))
-        result = planned.result(files)  # nothing is left to do once it has landed
-        with removed_unless_committed(io, [file.file_path for file in files]) as handover:
-            action = planned.action(files, branch)
+            new = _runner(spark)(planned.work, planned.tasks, io)
+        result = planned.result(new)  # nothing is left to do once it has landed
+        with removed_unless_committed(io, [file.file_path for file in new.written]) as handover:
+            action = planned.action(new, branch)
             self._loaded = commit(
                 self._catalog, loaded.identifier, action, loaded, handover=handover
             )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.conflicts import History, history_since, new_deletes_for
 from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.new_manifests import data_files_of
 from iceberg_spark.commits.removed_entries import Paths
 from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat, ManifestEntryStatus
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, DeleteKey, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import partition_key
@@ -64,15 +65,15 @@ class CompactFiles:
         history = history_since(base, io, head, self._planned_on)
         moved = self._places_that_rows_came_to()
         found = []
-        replaced: set[str] | None = None
+        replaced: set[DeleteKey] | None = None
         for delete, hit in new_deletes_for(history, [*self._delete, *moved]):
             if self._reaches_the_new_files(base, delete):
                 continue
-            if delete.content is not DataFileContent.POSITION_DELETES or _is_vector(delete):
+            if delete.content is not DataFileContent.POSITION_DELETES:
                 raise _conflict(delete, hit)
             if replaced is None:
-                replaced = _removed_deletes(history)
-            if delete.file_path not in replaced:  # else one that holds its positions too is there
+                replaced = set(_removed_deletes(history))
+            if delete.key not in replaced:  # else one that holds its positions too is there
                 found.append(delete)
         self._newer = tuple(found)
 
@@ -133,16 +134,13 @@ class CompactFiles:
             io.delete_many(sorted(self._written - used))
 
 
-def _removed_deletes(history: History) -> set[str]:
-    """Return the delete files that were removed since: others hold what they held."""
+def _removed_deletes(history: History) -> Iterator[DeleteKey]:
+    """Yield the delete files that were removed since: others hold what they held."""
     removed = history.changed_entries(
         ManifestContent.DELETES, ManifestEntryStatus.DELETED, _REMOVE_DELETES
     )
-    return {path for _, entries in removed for path in entries.column("file_path").to_pylist()}
-
-
-def _is_vector(delete: DataFile) -> bool:
-    return delete.file_format is FileFormat.PUFFIN
+    for manifest, entries in removed:
+        yield from (file.key for file in data_files_of(history.base, manifest, entries))
 
 
 def _place(file: DataFile) -> tuple[int, tuple[object, ...]]:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from iceberg_spark.commits.new_manifests import data_files_of, read_entries
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.delete_names import is_vector
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
@@ -180,6 +181,29 @@ def new_deletes_for(history: History, files: Sequence[DataFile]) -> Iterator[tup
             hit = _deleted_from(history.base, delete, by_partition, paths)
             if hit is not None:
                 yield delete, hit
+
+
+def refuse_new_vectors(history: History, added: Iterable[DataFile]) -> None:
+    """Refuse new deletion vectors of data files that other commits gave one since.
+
+    A data file has one vector at the most (Java: MergingSnapshotProducer.validateAddedDVs).
+    """
+    targets = {file.referenced_data_file for file in added if file.is_vector}
+    if not targets:
+        return
+    wanted = pa.array(sorted(filter(None, targets)), pa.string())
+    entries_added = history.changed_entries(
+        ManifestContent.DELETES, ManifestEntryStatus.ADDED, _ADD_DELETES | {Operation.REPLACE}
+    )
+    for _, entries in entries_added:
+        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=wanted)
+        found = entries.filter(pc.and_(aimed, is_vector(entries)))
+        if found.num_rows:
+            raise ValidationException(
+                f"Conflict with snapshot {found.column('snapshot_id')[0].as_py()}: it gave data "
+                f"file {found.column('referenced_data_file')[0].as_py()} a deletion vector that "
+                "this change was planned without; plan the change anew"
+            )
 
 
 def _deleted_from(

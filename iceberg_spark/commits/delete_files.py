@@ -45,7 +45,7 @@ class DeleteFiles:
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that remove the files from this base."""
-        data: list[Selection] = [self._paths] if self._paths.paths else []
+        data: list[Selection] = [self._paths] if self._paths.names else []
         deletes: list[Selection] = []
         if self._row_filter is not None:
             bound = bind(

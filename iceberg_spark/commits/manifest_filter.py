@@ -23,6 +23,7 @@ from iceberg_spark.commits.removed_entries import Paths, Selection
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.delete_names import name_of, shown
 from iceberg_spark.spec.data_file import DataFile, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestFile, ManifestVersion
 from iceberg_spark.spec.metadata import TableMetadata
@@ -115,10 +116,10 @@ def check_all_removed(selection: Paths, removed: Iterable[DataFile]) -> None:
     Source: specification, "Commit Conflict Resolution": replace and delete operations must verify
     that the files they delete are still there.
     """
-    missing = selection.paths - {file.file_path for file in removed}
+    missing = selection.names - {name_of(file.key) for file in removed}
     if missing:
         raise ValidationException(
-            f"File {min(missing)} is not in the table any more"
+            f"File {shown(min(missing))} is not in the table any more"
             + (f", nor are {len(missing) - 1} others" if len(missing) > 1 else "")
             + "; it was to be removed. Another commit removed it: plan the change anew"
         )

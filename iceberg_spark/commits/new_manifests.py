@@ -18,7 +18,7 @@ from iceberg_spark.manifest.writer import ManifestParts, manifest_bytes, write_m
 from iceberg_spark.spec.data_file import (
     DataFile,
     DataFileContent,
-    FileFormat,
+    DeleteKey,
     ManifestEntry,
     ManifestEntryStatus,
 )
@@ -43,11 +43,11 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
     Raises InvalidInputError naming the file, UnsupportedError for delete files that the format
     version has not.
     """
-    seen: set[str] = set()
+    seen: set[DeleteKey] = set()
     for file in files:
-        if file.file_path in seen:
+        if file.key in seen:
             raise InvalidInputError(f"File {file.file_path} is given twice in one commit")
-        seen.add(file.file_path)
+        seen.add(file.key)
         spec = base.partition_specs.get(file.partition_spec_id)
         if spec is None:
             known = ", ".join(str(each) for each in base.partition_specs)
@@ -65,16 +65,40 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
                 f"Delete file {file.file_path} can't be added: row-level deletes need the table's "
                 "format-version to be 2; this table has 1"
             )
-        if _is_position_delete_file(file) and base.rules.has_deletion_vectors:
-            raise UnsupportedError(
-                f"Position delete file {file.file_path} can't be added to {base.location}: from "
-                f"format-version {base.format_version} on deletes by position are deletion vectors"
+        _check_deletes_by_position(base, file)
+    _check_one_vector_each(files)
+
+
+def _check_deletes_by_position(base: TableMetadata, file: DataFile) -> None:
+    if file.content is not DataFileContent.POSITION_DELETES:
+        return
+    if base.rules.has_deletion_vectors and not file.is_vector:
+        raise UnsupportedError(
+            f"Position delete file {file.file_path} can't be added to {base.location}: from "
+            f"format-version {base.format_version} on deletes by position are deletion vectors"
+        )
+    if file.is_vector and not base.rules.has_deletion_vectors:
+        raise UnsupportedError(
+            f"The deletion vector in {file.file_path} can't be added to {base.location}, which "
+            f"has format-version {base.format_version}: deletion vectors need 3"
+        )
+    needed = file.referenced_data_file, file.content_offset, file.content_size_in_bytes
+    if file.is_vector and None in needed:
+        raise InvalidInputError(
+            f"The deletion vector in {file.file_path} lacks its data file, offset or size"
+        )
+
+
+def _check_one_vector_each(files: Iterable[DataFile]) -> None:
+    seen: set[str | None] = set()
+    for file in files:
+        if not file.is_vector:
+            continue
+        if file.referenced_data_file in seen:
+            raise InvalidInputError(
+                f"Data file {file.referenced_data_file} is given two deletion vectors in one commit"
             )
-
-
-def _is_position_delete_file(file: DataFile) -> bool:
-    by_position = file.content is DataFileContent.POSITION_DELETES
-    return by_position and file.file_format is not FileFormat.PUFFIN
+        seen.add(file.referenced_data_file)
 
 
 def write_added(
@@ -84,12 +108,12 @@ def write_added(
     files: Iterable[DataFile],
     *,
     data_sequence_number: int | None = None,
-    delete_sequence_numbers: Mapping[str, int] | None = None,
+    delete_sequence_numbers: Mapping[DeleteKey, int] | None = None,
 ) -> tuple[ManifestFile, ...]:
     """Write manifests of new files, one or more for each spec and content.
 
     Their sequence numbers are inherited, save a data sequence number that is given because the
-    rows are older than the file (a compacted file), or by path for delete files that replace
+    rows are older than the file (a compacted file), or by key for delete files that replace
     others. A manifest is full at about `commit.manifest.target-size-bytes`.
     """
     groups: dict[tuple[ManifestContent, int], list[DataFile]] = defaultdict(list)
@@ -107,7 +131,7 @@ def write_added(
                 ManifestEntryStatus.ADDED,
                 replace(file, first_row_id=None),  # a file of another snapshot gets new row ids
                 producer.snapshot_id(base),
-                numbers.get(file.file_path, number),
+                numbers.get(file.key, number),
             )
             for file in group
         ]

@@ -18,6 +18,7 @@ from iceberg_spark.expr import stats
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.must_match import must_match
 from iceberg_spark.expr.nodes import Bound, Constant
+from iceberg_spark.manifest.delete_names import delete_names, is_vector, name_of
 from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.scan.partition_codes import NOT_THERE, partition_codes
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
@@ -43,14 +44,44 @@ class Selection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Files by path, as metadata spells it, of these specs (None: of any)."""
+    """Files by path, as metadata spells it, of these specs (None: of any).
 
-    paths: frozenset[str]
+    `names` are paths, and of deletion vectors, of which a file has many, those of `delete_names`.
+    """
+
+    names: frozenset[str]
     spec_ids: frozenset[int] | None = None
 
     @classmethod
     def of(cls, files: Iterable[DataFile]) -> Paths:
         """Select these files."""
+        known = tuple(files)
+        return cls(
+            frozenset(name_of(file.key) for file in known),
+            frozenset(file.partition_spec_id for file in known),
+        )
+
+    def may_hold(self, manifest: ManifestFile) -> bool:
+        """Return whether a manifest has a spec of the files."""
+        specs = self.spec_ids
+        return bool(self.names) and (specs is None or manifest.partition_spec_id in specs)
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002 (paths say all)
+        """Return which entries have one of the names."""
+        wanted = pa.array(sorted(self.names), pa.string())
+        return _mask(pc.is_in(delete_names(entries), value_set=wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsOf:
+    """The deletion vectors of data files that are removed, which lie in their partitions' specs."""
+
+    paths: frozenset[str]
+    spec_ids: frozenset[int]
+
+    @classmethod
+    def of(cls, files: Iterable[DataFile]) -> VectorsOf:
+        """Select the vectors of these data files."""
         known = tuple(files)
         return cls(
             frozenset(file.file_path for file in known),
@@ -59,13 +90,13 @@ class Paths:
 
     def may_hold(self, manifest: ManifestFile) -> bool:
         """Return whether a manifest has a spec of the files."""
-        specs = self.spec_ids
-        return bool(self.paths) and (specs is None or manifest.partition_spec_id in specs)
+        return manifest.partition_spec_id in self.spec_ids
 
     def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002 (paths say all)
-        """Return which entries have one of the paths."""
+        """Return which entries are vectors of the files."""
         wanted = pa.array(sorted(self.paths), pa.string())
-        return _mask(pc.is_in(entries.column("file_path"), value_set=wanted))
+        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=wanted)
+        return _mask(pc.and_(aimed, is_vector(entries)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow.compute as pc
 
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.conflicts import History, history_since
+from iceberg_spark.commits.conflicts import History, history_since, refuse_new_vectors
 from iceberg_spark.commits.manifest_filter import check_all_removed
 from iceberg_spark.commits.new_manifests import data_files_of
 from iceberg_spark.commits.removed_entries import Paths
@@ -17,6 +17,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import (
     DataFile,
     DataFileContent,
+    DeleteKey,
     ManifestEntry,
     ManifestEntryStatus,
 )
@@ -29,12 +30,13 @@ _ADD_DATA = (Operation.APPEND, Operation.OVERWRITE, Operation.REPLACE)
 
 
 class ReplaceDeletes:
-    """Replace delete files (`removed`, as their manifest entries); no row changes.
+    """Replace delete files (`removed`, as their manifest entries, and others); no row changes.
 
-    `sequence_numbers` gives new files, by path, the data sequence number of what they replace;
+    `sequence_numbers` gives new files, by key, the data sequence number of what they replace;
     the others take the commit's own. Where equality deletes go, a data file in their scope with
     a smaller data sequence number that was added since `planned_on` is a ValidationException: a
-    compaction may add one, and its rows would come back.
+    compaction may add one, and its rows would come back. So is a deletion vector of a data file
+    that another commit gave one since.
     """
 
     def __init__(
@@ -43,12 +45,13 @@ class ReplaceDeletes:
         removed: Sequence[ManifestEntry],
         *,
         planned_on: int | None,
-        sequence_numbers: Mapping[str, int] | None = None,
+        also_removed: Sequence[DataFile] = (),
+        sequence_numbers: Mapping[DeleteKey, int] | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
         self._added = tuple(added)
-        self._removed = tuple(entry.data_file for entry in removed)
+        self._removed = (*(entry.data_file for entry in removed), *also_removed)
         self._equality = tuple(
             (entry.data_file, entry.data_sequence_number or 0)
             for entry in removed
@@ -59,11 +62,15 @@ class ReplaceDeletes:
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Refuse older rows that came into the scope of an equality delete that is to go."""
-        if not self._equality:
+        """Refuse older rows in the scope of an equality delete that is to go, and other vectors."""
+        if not self._equality and not any(file.is_vector for file in self._added):
             return
         head = self._change.producer.parent(base)
-        for file, number in _added_data(history_since(base, io, head, self._planned_on)):
+        history = history_since(base, io, head, self._planned_on)
+        refuse_new_vectors(history, self._added)
+        if not self._equality:
+            return
+        for file, number in _added_data(history):
             for delete, deletes_below in self._equality:
                 everywhere = base.partition_specs[delete.partition_spec_id].is_unpartitioned
                 same = _place(file) == _place(delete)

@@ -11,6 +11,7 @@ from iceberg_spark.commits.conflicts import (
     refuse_added_data_files,
     refuse_added_delete_files,
     refuse_new_deletes_for,
+    refuse_new_vectors,
     require_data_files,
 )
 from iceberg_spark.commits.manifest_filter import check_all_removed
@@ -74,6 +75,7 @@ class RowDelta:
             refuse_added_data_files(history, may_match)
         if planned.refuse_new_deletes:
             refuse_added_delete_files(history, may_match)
+        refuse_new_vectors(history, self._deletes)
         refuse_new_deletes_for(history, self._remove_data)
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:

@@ -9,10 +9,10 @@ from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.manifest_filter import FilteredManifests, remove_files
 from iceberg_spark.commits.manifest_merge import MergedManifests, merge_manifests
 from iceberg_spark.commits.new_manifests import check_new_files, write_added
-from iceberg_spark.commits.removed_entries import Selection
+from iceberg_spark.commits.removed_entries import Selection, VectorsOf
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.data_file import DataFile, DeleteKey
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
@@ -26,7 +26,8 @@ class Wanted:
 
     `check` sees the removed files before anything is listed; `operation` names the snapshot by
     them. A `data_sequence_number` is for data files whose rows are older than they are,
-    `delete_sequence_numbers` (by path) for delete files that replace older ones.
+    `delete_sequence_numbers` (by key) for delete files that replace older ones. A data file that
+    goes takes its deletion vector along, whatever `deletes` selects.
     """
 
     added: Sequence[DataFile]
@@ -35,7 +36,7 @@ class Wanted:
     deletes: Sequence[Selection] = ()
     check: Callable[[Removed], None] = lambda _: None
     data_sequence_number: int | None = None
-    delete_sequence_numbers: Mapping[str, int] = field(default_factory=dict)
+    delete_sequence_numbers: Mapping[DeleteKey, int] = field(default_factory=dict)
     summary: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -59,12 +60,13 @@ class FileChange:
         data = remove_files(
             self.producer, base, io, _of(earlier, ManifestContent.DATA), wanted.data, self._filtered
         )
+        vectors = (VectorsOf.of(data.removed),) if base.rules.has_deletion_vectors else ()
         deletes = remove_files(
             self.producer,
             base,
             io,
             _of(earlier, ManifestContent.DELETES),
-            wanted.deletes,
+            (*wanted.deletes, *vectors),
             self._filtered,
         )
         removed = (*data.removed, *deletes.removed)

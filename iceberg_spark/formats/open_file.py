@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import assert_never
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.avro.data_reader import open_avro
 from iceberg_spark.formats.data_file import DataFileReader
 from iceberg_spark.formats.orc_reader import open_orc
@@ -19,8 +19,8 @@ from iceberg_spark.spec.data_file import FileFormat
 def open_data_file(io: FileIO, path: str, file_format: FileFormat) -> Iterator[DataFileReader]:
     """Open a Parquet, ORC or Avro file for a `with` block.
 
-    Raises NoSuchFileError, StorageError or CorruptFileError naming the file, UnsupportedError
-    for Puffin (deletion vectors of version 3).
+    Raises NoSuchFileError, StorageError or CorruptFileError naming the file, which a Puffin
+    file is: it has no rows.
     """
     reader = _open(io, path, file_format)
     try:
@@ -38,8 +38,6 @@ def _open(io: FileIO, path: str, file_format: FileFormat) -> DataFileReader:
         case FileFormat.AVRO:
             return open_avro(io, path)
         case FileFormat.PUFFIN:
-            raise UnsupportedError(
-                f"{path} is a Puffin file: deletion vectors (format version 3) can't be read yet"
-            )
+            raise CorruptFileError(f"{path} is listed as a file of rows, and is a Puffin file")
         case _:
             assert_never(file_format)

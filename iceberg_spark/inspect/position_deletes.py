@@ -1,11 +1,11 @@
-"""`position_deletes`: the rows of position delete files.
+"""`position_deletes`: the rows of position delete files and of deletion vectors.
 
 Source: Java's PositionDeletesTable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,26 +16,27 @@ from iceberg_spark.arrow.arrays import batch_of, struct_of
 from iceberg_spark.arrow.file_fields import Path
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
 from iceberg_spark.arrow.values import to_array
-from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.inspect.schemas import PARTITION, SPEC_ID
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import data_files
 from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.read.deletion_vectors import vector_positions
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec import reserved
-from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat, ManifestEntryStatus
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot
-from iceberg_spark.spec.types import StructType
+from iceberg_spark.spec.types import NestedField, StructType
 
 _COLUMNS = (
     "status", "content", "file_path", "file_format", "partition", "record_count",
     "file_size_in_bytes", "data_sequence_number", "referenced_data_file",
+    "content_offset", "content_size_in_bytes",
 )  # fmt: skip
 _NAMES: Mapping[Path, int] = {
     (reserved.DELETE_FILE_PATH.name,): reserved.DELETE_FILE_PATH_ID,
@@ -98,6 +99,8 @@ def _delete_file(file: DataFile) -> DeleteFile:
         data_sequence_number=0,
         spec_id=file.partition_spec_id,
         referenced_data_file=file.referenced_data_file,
+        content_offset=file.content_offset,
+        content_size_in_bytes=file.content_size_in_bytes,
     )
 
 
@@ -107,20 +110,16 @@ def deleted_rows(
     """Yield the rows of a delete file as batches of exactly `read_schema`.
 
     `partition_ids` are the partition field ids by name. A file that does not keep the deleted
-    rows has a null `row`. Raises NoSuchFileError, CorruptFileError naming the file,
-    UnsupportedError for deletion vectors.
+    rows has a null `row`, and so has a deletion vector. Raises NoSuchFileError, CorruptFileError
+    naming the file.
     """
     file = delete.file
-    if file.file_format is FileFormat.PUFFIN:
-        raise UnsupportedError(
-            f"{file.file_path} is a Puffin file: position_deletes can't show deletion vectors "
-            "(format version 3) yet; delete_files lists them"
-        )
     schema = to_arrow(read_schema)
     own = [one for one in read_schema.fields if one.name not in _OF_FILE]
     constants = _constants(delete, read_schema, partition_ids)
     wanted = own or [reserved.DELETE_FILE_POS]  # something has to be read to count the rows
-    for batch in projected_rows(io, file, wanted, _NAMES):
+    found = _vector_rows if file.is_vector else _file_rows
+    for batch in found(io, file, wanted):
         rows = batch.num_rows
         arrays = [
             pa.repeat(constants[one.name], rows)
@@ -131,6 +130,28 @@ def deleted_rows(
         yield batch_of(rows, arrays, schema)
 
 
+def _file_rows(
+    io: FileIO, file: DeleteFile, wanted: Sequence[NestedField]
+) -> Iterator[pa.RecordBatch]:
+    return projected_rows(io, file, wanted, _NAMES)
+
+
+def _vector_rows(
+    io: FileIO, file: DeleteFile, wanted: Sequence[NestedField]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that a delete file of the same deletes would have."""
+    schema = to_arrow(Schema(*wanted))
+    path = pa.scalar(file.referenced_data_file, pa.string())
+    for positions in vector_positions(io, file):
+        rows = len(positions)
+        columns = {
+            reserved.DELETE_FILE_PATH.name: pa.repeat(path, rows),
+            reserved.DELETE_FILE_POS.name: pa.array(positions),
+        }
+        arrays = [columns.get(one.name, pa.nulls(rows, one.type)) for one in schema]
+        yield batch_of(rows, arrays, schema)
+
+
 def _constants(
     delete: PositionDeleteFile, read_schema: Schema, partition_ids: Mapping[str, int]
 ) -> dict[str, pa.Scalar]:
@@ -138,8 +159,8 @@ def _constants(
     found = {
         SPEC_ID: pa.scalar(file.spec_id, pa.int32()),
         "delete_file_path": pa.scalar(file.file_path, pa.string()),
-        "content_offset": pa.scalar(None, pa.int64()),
-        "content_size_in_bytes": pa.scalar(None, pa.int64()),
+        "content_offset": pa.scalar(file.content_offset, pa.int64()),
+        "content_size_in_bytes": pa.scalar(file.content_size_in_bytes, pa.int64()),
     }
     for field in read_schema.fields:
         if field.name == PARTITION and isinstance(field.field_type, StructType):

@@ -1,4 +1,4 @@
-"""Position deletes of files that were rewritten meanwhile, carried over to the new files."""
+"""Deletes by position of files that were rewritten meanwhile, carried over to the new files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.deletion_vector_writer import DeletedRows, write_vectors, writes_vectors
 from iceberg_spark.write.position_delete_writer import write_positions
 
 
@@ -28,7 +29,7 @@ class DeleteCarrier:
     groups: Sequence[WrittenGroup]
 
     def carry(self, deletes: Sequence[DataFile]) -> tuple[DataFile, ...]:
-        """Write position delete files of the new files for deletes of the replaced ones.
+        """Write deletes by position of the new files for deletes of the replaced ones.
 
         Positions that had been deleted before have no row there, and are left out. Raises
         ValidationException where a file's rows were sorted, or went to several partitions.
@@ -46,13 +47,15 @@ class DeleteCarrier:
     def _deleted(self, group: WrittenGroup, deletes: Sequence[DataFile]) -> dict[str, PositionSet]:
         """Return what is newly deleted in the files that the group replaced."""
         found = {}
-        for path in group.planned.plan.files.column("file_path").to_pylist():
+        for task in group.planned.plan:
             files = [
-                _as_scanned(file) for file in deletes if file.referenced_data_file in (None, path)
+                _as_scanned(file)
+                for file in deletes
+                if file.referenced_data_file in (None, task.file_path)
             ]
-            positions = deleted_positions(self.work.write.io, path, files, process_cache())
+            positions = deleted_positions(self.work.write.io, task, files, process_cache())
             if not positions.is_empty:
-                found[path] = positions
+                found[task.file_path] = positions
         if found and any(piece.runs is None for piece in group.pieces):
             raise ValidationException(
                 f"Rows of {min(found)} were deleted while it was sorted anew or its rows went to "
@@ -61,13 +64,23 @@ class DeleteCarrier:
         return found
 
     def _write(self, found: dict[str, PositionSet]) -> tuple[DataFile, ...]:
+        write = self.work.write
+        context = replace(write, write_id=str(uuid.uuid4()))
+        if writes_vectors(write):
+            deleted = (
+                DeletedRows(
+                    file.file_path, file.partition_spec_id, file.partition, found[file.file_path]
+                )
+                for file in _new_files(self.groups)
+                if file.file_path in found
+            )
+            specs = {write.spec.spec_id: write.spec}
+            return write_vectors(context, write.io, deleted, specs=specs, task=TaskId())
         places: dict[object, list[DataFile]] = defaultdict(list)
         for group in self.groups:
             for file in group.files:
                 if file.file_path in found:
                     places[partition_key(file.partition)].append(file)
-        write = self.work.write
-        context = replace(write, write_id=str(uuid.uuid4()))
         written: list[DataFile] = []
         try:
             for number, files in enumerate(places.values()):
@@ -106,9 +119,16 @@ def _as_scanned(file: DataFile) -> DeleteFile:
         0,
         file.partition_spec_id,
         referenced_data_file=file.referenced_data_file,
+        content_offset=file.content_offset,
+        content_size_in_bytes=file.content_size_in_bytes,
     )
+
+
+def _new_files(groups: Iterable[WrittenGroup]) -> Iterator[DataFile]:
+    """Yield the groups' new files."""
+    return (file for group in groups for file in group.files)
 
 
 def files_of(groups: Iterable[WrittenGroup]) -> list[str]:
     """Return the paths of the groups' new files."""
-    return [file.file_path for group in groups for file in group.files]
+    return [file.file_path for file in _new_files(groups)]

@@ -1,4 +1,4 @@
-"""Minor compaction: which deletes are written anew, as position deletes of one data file each.
+"""Minor compaction: which deletes are written anew, by position and of one data file each.
 
 Planning is columns and values of delete files, some 500 bytes each; the work is one task for each
 data file, done by this process or spread over Spark's.
@@ -6,7 +6,7 @@ data file, done by this process or spread over Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -19,6 +19,13 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.older_deletes import (
+    NewDeletes,
+    by_position,
+    delete_file,
+    merged,
+    of_one_file,
+)
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
@@ -28,13 +35,13 @@ from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import (
     DataFile,
     DataFileContent,
-    FileFormat,
     ManifestEntry,
     ManifestEntryStatus,
 )
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.deletion_vector_writer import DeletedRows, write_vectors, writes_vectors
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.position_delete_writer import write_positions
 
@@ -64,29 +71,51 @@ class DeleteWork:
     scan: ScanContext
     write: WriteContext
 
-    def rewrite(self, io: FileIO, task: FileScanTask, task_id: TaskId) -> tuple[DataFile, ...]:
-        """Write one position delete file for a task's data file, none where nothing is deleted.
+    def rewrite(self, io: FileIO, tasks: Iterable[FileScanTask], task_id: TaskId) -> NewDeletes:
+        """Write the deletes of tasks' data files, those without any left out.
 
-        With equality deletes among the task's deletes it holds the rows that these delete and
-        position deletes don't; else all its positions. Holds some 16 bytes
-        a deleted row at the worst.
+        Position delete files are one for each data file. With equality deletes among a task's
+        deletes its file holds the rows that these delete and position deletes don't; else all its
+        positions. Deletion vectors come all in one file, and each has all positions: it replaces
+        the deletes by position that were of its data file only, where it has others than these.
+        Holds some 16 bytes a deleted row of one data file at the worst.
         """
-        positions = self._positions(io, task)
-        if positions.is_empty:
-            return ()
-        return write_positions(
-            self.write,
-            io,
-            [(task.file_path, positions)],
-            spec=self.scan.specs[task.spec_id],
-            partition=task.partition,
-            task=task_id,
-        )
+        if writes_vectors(self.write):
+            return self._vectors(io, tasks, task_id)
+        written: list[DataFile] = []
+        for task in tasks:
+            positions = self._positions(io, task)
+            if not positions.is_empty:
+                written += write_positions(
+                    self.write,
+                    io,
+                    [(task.file_path, positions)],
+                    spec=self.scan.specs[task.spec_id],
+                    partition=task.partition,
+                    task=task_id,
+                )
+        return NewDeletes(tuple(written))
+
+    def _vectors(self, io: FileIO, tasks: Iterable[FileScanTask], task_id: TaskId) -> NewDeletes:
+        replaced: list[DataFile] = []
+
+        def deleted() -> Iterator[DeletedRows]:
+            for task in tasks:
+                positions = self._positions(io, task)
+                if positions.is_empty:
+                    continue
+                if any(map(_is_equality, task.delete_files)):
+                    positions = merged(io, task, positions, by_position(task))
+                    replaced.extend(delete_file(file, task) for file in of_one_file(task))
+                yield DeletedRows(task.file_path, task.spec_id, task.partition, positions)
+
+        written = write_vectors(self.write, io, deleted(), specs=self.scan.specs, task=task_id)
+        return NewDeletes(written, tuple(replaced))
 
     def _positions(self, io: FileIO, task: FileScanTask) -> PositionSet:
-        by_position = [one for one in task.delete_files if not _is_equality(one)]
-        known = deleted_positions(io, task.file_path, by_position, process_cache())
-        if len(by_position) == len(task.delete_files):
+        by_place = by_position(task)
+        known = deleted_positions(io, task, by_place, process_cache())
+        if len(by_place) == len(task.delete_files):
             return known
         deleted = (
             PositionSet.from_positions(batch.column(0).filter(batch.column(1)).to_numpy())
@@ -104,12 +133,13 @@ class DeletePlan:
     removed: tuple[ManifestEntry, ...]
     snapshot_id: int | None
 
-    def result(self, files: Sequence[DataFile]) -> DeleteRewrite:
-        """Count what was done."""
-        rows = sum(file.record_count for file in files)
-        return DeleteRewrite(len(self.removed), len(files), rows)
+    def result(self, new: NewDeletes) -> DeleteRewrite:
+        """Count what was done; each deletion vector counts as a file."""
+        rows = sum(file.record_count for file in new.written)
+        removed = len(self.removed) + len(new.replaced)
+        return DeleteRewrite(removed, len(new.written), rows)
 
-    def action(self, files: Sequence[DataFile], branch: str | None) -> ReplaceDeletes:
+    def action(self, new: NewDeletes, branch: str | None) -> ReplaceDeletes:
         """Return the change that puts the new files in place of the old.
 
         Rewritten positions take the highest data sequence number of the files that they replace,
@@ -121,33 +151,31 @@ class DeletePlan:
             if not any(map(_is_equality, task.delete_files))
         }
         numbers = {
-            file.file_path: highest[file.referenced_data_file]
-            for file in files
+            file.key: highest[file.referenced_data_file]
+            for file in new.written
             if file.referenced_data_file in highest
         }
         return ReplaceDeletes(
-            files,
+            new.written,
             self.removed,
+            also_removed=new.replaced,
             planned_on=self.snapshot_id,
             sequence_numbers=numbers,
             branch=branch,
         )
 
 
-Runner: TypeAlias = Callable[[DeleteWork, Sequence[FileScanTask], FileIO], Iterable[DataFile]]
+Runner: TypeAlias = Callable[[DeleteWork, Sequence[FileScanTask], FileIO], NewDeletes]
 """Runs the tasks of a rewrite, in this process or on Spark."""
 
 
-def run_here(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> list[DataFile]:
+def run_here(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> NewDeletes:
     """Run the tasks one after the other."""
-    found: list[DataFile] = []
-    for number, task in enumerate(tasks):
-        found += work.rewrite(io, task, TaskId(number))
-    return found
+    return work.rewrite(io, tasks, TaskId())
 
 
 def plan_conversion(metadata: TableMetadata, io: FileIO, branch: str | None) -> DeletePlan:
-    """Plan to turn all equality deletes of a branch's head into position deletes.
+    """Plan to turn all equality deletes of a branch's head into deletes by position.
 
     Those that apply to no data file any more just go.
     """
@@ -162,14 +190,15 @@ def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | Non
     """Plan to have one position delete file for each data file of a branch's head.
 
     Rewritten are data files with several, and delete files for several data files; those whose
-    data files are all gone are dropped. Equality deletes stay as they are.
+    data files are all gone are dropped. Equality deletes stay as they are. Where deletes are
+    deletion vectors, all position delete files become such.
     """
     work, tasks, entries, head = _planned(metadata, io, branch)
     by_path = {
         entry.data_file.file_path: entry
         for entry in entries
         if entry.data_file.content is DataFileContent.POSITION_DELETES
-        and entry.data_file.file_format is not FileFormat.PUFFIN
+        and not entry.data_file.is_vector
     }
     used: set[str] = set()
     gone: set[str] = set()
@@ -178,7 +207,8 @@ def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | Non
         mine = tuple(one for one in task.delete_files if one.file_path in by_path)
         paths = [one.file_path for one in mine]
         used.update(paths)
-        if len(mine) > 1 or any(one.referenced_data_file is None for one in mine):
+        old = mine and metadata.rules.has_deletion_vectors
+        if old or len(mine) > 1 or any(one.referenced_data_file is None for one in mine):
             chosen.append(replace(task, delete_files=mine))
             gone.update(paths)
     gone.update(by_path.keys() - used)

@@ -60,7 +60,7 @@ def load_deletes(
                 raise CorruptFileError(f"{file.file_path} is listed as a delete file but has data")
             case _:
                 assert_never(file.content)
-    positions = deleted_positions(io, task.file_path, by_position, cache)
+    positions = deleted_positions(io, task, by_position, cache)
     equality = tuple(
         load_equality_deletes(
             io,

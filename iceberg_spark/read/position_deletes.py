@@ -1,4 +1,4 @@
-"""Position delete files as sets of positions by data file.
+"""Position delete files, and deletion vectors, as sets of positions by data file.
 
 Source: specification, "Position Delete Files".
 """
@@ -20,8 +20,9 @@ from iceberg_spark.expr.nodes import BoundReference, In
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import normalise
 from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.deletion_vectors import load_vector
 from iceberg_spark.read.projected_rows import projected_rows
-from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.reserved import DELETE_FILE_PATH as FILE_PATH
 from iceberg_spark.spec.reserved import DELETE_FILE_POS as POS
 
@@ -62,13 +63,18 @@ class PositionDeletes:
 
 
 def deleted_positions(
-    io: FileIO, data_path: str, files: Iterable[DeleteFile], cache: DeleteCache
+    io: FileIO, task: FileScanTask, files: Iterable[DeleteFile], cache: DeleteCache
 ) -> PositionSet:
-    """Return the positions that the delete files delete in a data file.
+    """Return the positions that delete files and vectors delete in a task's data file.
 
     Raises CorruptFileError, NoSuchFileError or StorageError naming a delete file.
     """
-    return PositionSet.union(_load(io, file, data_path, cache).of(data_path) for file in files)
+    return PositionSet.union(
+        load_vector(io, file, task, cache)
+        if file.is_vector
+        else _load(io, file, task.file_path, cache).of(task.file_path)
+        for file in files
+    )
 
 
 def _load(io: FileIO, file: DeleteFile, data_path: str, cache: DeleteCache) -> PositionDeletes:

@@ -30,8 +30,8 @@ Found = tuple[FileScanTask, PositionSet]
 def delete_rows(target: Target, io: FileIO, context: WriteContext, mode: RowLevelMode) -> RowChange:
     """Delete the rows that match the target's filter; files without such a row stay as they are.
 
-    Memory holds the matching positions of a partition's files (merge-on-read) or of one file and
-    the batches being written (copy-on-write).
+    Memory holds the matching positions of a partition's files (merge-on-read; of one file where
+    deletes are deletion vectors) or of one file and the batches being written (copy-on-write).
     """
     whole = dropped(target, io)
     if mode.merge_on_read:
@@ -73,6 +73,8 @@ def _with_deletes(
     writer = DeletesWriter(context, target.metadata.partition_specs, mode.granularity)
 
     def group_of(task: FileScanTask) -> str:
+        if writer.makes_vectors:
+            return ""
         lies = f"{task.spec_id} {task.partition!r}"
         return lies if mode.granularity == "partition" else f"{lies} {task.file_path}"
 
@@ -80,13 +82,18 @@ def _with_deletes(
     replaced: list[DataFile] = []
     referenced: list[str] = []
     rows = whole.counts.deleted
+
+    def counted(found: Iterable[Found]) -> Iterator[Found]:
+        nonlocal rows
+        for task, positions in found:
+            referenced.append(task.file_path)
+            rows += positions.count
+            yield task, positions
+
     for _, tasks in groupby(sorted(target.plan, key=group_of), key=group_of):
-        found = list(_matching(target, io, tasks))
-        new = writer.write(io, found, TaskId())
+        new = writer.write(io, counted(_matching(target, io, tasks)), TaskId())
         written += new.written
         replaced += new.replaced
-        referenced += [task.file_path for task, _ in found]
-        rows += sum(positions.count for _, positions in found)
     return replace(
         whole,
         added_deletes=tuple(written),

@@ -1,32 +1,28 @@
-"""New position deletes of data files, with their older ones where those can be replaced.
+"""New deletes by position of data files, with their older ones where those can be replaced.
 
-Source: specification, "Position Delete Files"; Java: BaseDeltaWriter's previous deletes.
+Source: specification, "Position Delete Files", "Deletion Vectors".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.io.location import same_file
-from iceberg_spark.read.delete_cache import process_cache
-from iceberg_spark.read.position_deletes import deleted_positions
-from iceberg_spark.row_level.target_files import delete_file
-from iceberg_spark.scan.task import DeleteFile, FileScanTask
-from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.read.older_deletes import (
+    NewDeletes,
+    by_position,
+    delete_file,
+    merged,
+    of_one_file,
+)
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.deletion_vector_writer import DeletedRows, write_vectors, writes_vectors
 from iceberg_spark.write.position_delete_writer import write_positions
-
-
-@dataclass(frozen=True, slots=True)
-class NewDeletes:
-    """Delete files that were written, and the older ones whose deletes they hold as well."""
-
-    written: tuple[DataFile, ...]
-    replaced: tuple[DataFile, ...] = ()
 
 
 def deletes_context(context: WriteContext) -> WriteContext:
@@ -37,47 +33,61 @@ def deletes_context(context: WriteContext) -> WriteContext:
     return replace(context, write_id=f"d{context.write_id}")
 
 
-def older_deletes(task: FileScanTask) -> tuple[DeleteFile, ...]:
-    """Return the position delete files that are about this data file only."""
-    return tuple(
-        file
-        for file in task.delete_files
-        if file.content is DataFileContent.POSITION_DELETES
-        and file.file_format is not FileFormat.PUFFIN
-        and file.referenced_data_file is not None
-        and same_file(file.referenced_data_file, task.file_path)
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class DeletesWriter:
-    """Writes the deletes of data files of one partition at a time; pickled with Spark's tasks."""
+    """Writes the deletes by position of data files; pickled with Spark's tasks."""
 
     context: WriteContext
     specs: Mapping[int, PartitionSpec]
     granularity: str
 
-    def write(
-        self,
-        io: FileIO,
-        found: Iterable[tuple[FileScanTask, PositionSet]],
-        task: TaskId,
-    ) -> NewDeletes:
-        """Write the new positions of data files, which all lie in one partition of one spec.
+    @property
+    def makes_vectors(self) -> bool:
+        """Whether deletes become deletion vectors: then one call takes files of all partitions."""
+        return writes_vectors(self.context)
 
-        With granularity "file" the older deletes of each file are merged into its new delete
-        file. Memory holds the positions given.
+    def write(
+        self, io: FileIO, found: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
+    ) -> NewDeletes:
+        """Write the new positions of data files, one after the other.
+
+        As deletion vectors all of them go to one file, and of one data file at a time the
+        positions are held. As position delete files they all have to lie in one partition of one
+        spec, and their positions are held together.
         """
+        return (
+            self._vectors(io, found, task) if self.makes_vectors else self._files(io, found, task)
+        )
+
+    def _vectors(
+        self, io: FileIO, found: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
+    ) -> NewDeletes:
+        """Write vectors: each takes in all older deletes, and replaces those of its file alone."""
+        replaced: list[DataFile] = []
+
+        def deleted() -> Iterator[DeletedRows]:
+            for target, new in found:
+                positions = merged(io, target, new, by_position(target))
+                replaced.extend(delete_file(file, target) for file in of_one_file(target))
+                yield DeletedRows(target.file_path, target.spec_id, target.partition, positions)
+
+        written = write_vectors(self.context, io, deleted(), specs=self.specs, task=task)
+        return NewDeletes(written, tuple(replaced))
+
+    def _files(
+        self, io: FileIO, found: Iterable[tuple[FileScanTask, PositionSet]], task: TaskId
+    ) -> NewDeletes:
+        """Write delete files; of granularity "file" each takes in the older ones of its file."""
         replaced: list[DataFile] = []
         deletes: dict[str, PositionSet] = {}
         first: FileScanTask | None = None
         for target, new in found:
             first = first or target
-            older = older_deletes(target) if self.granularity == "file" else ()
-            deletes[target.file_path] = _merged(io, target, new, older)
+            older = of_one_file(target) if self.granularity == "file" else ()
+            deletes[target.file_path] = merged(io, target, new, older)
             replaced += [delete_file(file, target) for file in older]
         if first is None:
-            return NewDeletes(())
+            return NewDeletes()
         written = write_positions(
             self.context,
             io,
@@ -88,13 +98,3 @@ class DeletesWriter:
             granularity=self.granularity,
         )
         return NewDeletes(written, tuple(replaced))
-
-
-def _merged(
-    io: FileIO, target: FileScanTask, new: PositionSet, older: tuple[DeleteFile, ...]
-) -> PositionSet:
-    """Return the positions of new and older deletes."""
-    if not older:
-        return new
-    known = deleted_positions(io, target.file_path, older, process_cache())
-    return PositionSet.union((new, known))

@@ -87,16 +87,9 @@ class RowLevelMode:
             )
         mode, isolation = _KEYS[verb]
         given = metadata.properties
-        merge_on_read = text_property(given, mode).lower() == "merge-on-read"
-        if merge_on_read and metadata.rules.has_deletion_vectors:
-            raise UnsupportedError(
-                f"{metadata.location} has format-version {metadata.format_version}, of which "
-                f"merge-on-read changes need deletion vectors, that can't be written yet: set its "
-                f"property {mode} to copy-on-write"
-            )
         return cls(
             verb,
-            merge_on_read,
+            text_property(given, mode).lower() == "merge-on-read",
             text_property(given, isolation).lower() == "serializable",
             text_property(given, DELETE_GRANULARITY).lower(),
         )
@@ -192,5 +185,5 @@ def _live_rows(task: FileScanTask, io: FileIO) -> int:
     by_position = [
         each for each in task.delete_files if each.content is DataFileContent.POSITION_DELETES
     ]
-    gone = deleted_positions(io, task.file_path, by_position, process_cache())
+    gone = deleted_positions(io, task, by_position, process_cache())
     return task.record_count - gone.below(task.record_count).count

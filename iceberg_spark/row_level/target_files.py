@@ -19,7 +19,7 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
-from iceberg_spark.scan.task import DeleteFile, FileScanTask
+from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
@@ -145,18 +145,4 @@ def data_file(task: FileScanTask) -> DataFile:
         record_count=task.record_count,
         file_size_in_bytes=task.file_size_in_bytes,
         partition_spec_id=task.spec_id,
-    )
-
-
-def delete_file(file: DeleteFile, task: FileScanTask) -> DataFile:
-    """Return a position delete file of one data file as a change removes it."""
-    return DataFile(
-        content=file.content,
-        file_path=file.file_path,
-        file_format=file.file_format,
-        partition=task.partition,
-        record_count=file.record_count,
-        file_size_in_bytes=file.file_size_in_bytes,
-        partition_spec_id=file.spec_id,
-        referenced_data_file=file.referenced_data_file,
     )

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.delete_names import delete_names
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.plan import ScanPlan
@@ -137,20 +138,20 @@ def _with_other_deletes(
     before: ScanPlan, in_before: Longs, after: ScanPlan, in_after: Longs
 ) -> Longs:
     """Return which of the files that both plans have are read with other delete files."""
-    used = [of.deletes.files.column("file_path") for of in (before, after) if len(of.deletes)]
+    used = [delete_names(of.deletes.files) for of in (before, after) if len(of.deletes)]
     if not used or not len(in_after):
         return _NONE
-    names = pc.unique(pa.chunked_array([chunk for each in used for chunk in each.chunks]))
+    names = pc.unique(pa.chunked_array(used))
     either = np.setxor1d(_pairs(before, in_before, names), _pairs(after, in_after, names))
     changed: Longs = np.unique(either // len(names))
     return changed
 
 
 def _pairs(of: ScanPlan, rows: Longs, names: Any) -> Longs:
-    """Return (place in `rows`, place of a delete's path in `names`) as one number each."""
+    """Return (place in `rows`, place of a delete in `names`) as one number each."""
     if not len(of.deletes):
         return _NONE
-    codes = pc.index_in(of.deletes.files.column("file_path").combine_chunks(), value_set=names)
+    codes = pc.index_in(delete_names(of.deletes.files), value_set=names)
     lists = of.files.column("delete_rows").combine_chunks().take(pa.array(rows))
     owners = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     deletes = codes.to_numpy().astype(np.int64)[pc.list_flatten(lists).to_numpy()]

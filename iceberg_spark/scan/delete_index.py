@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.values import bounds_array
-from iceberg_spark.errors import UnsupportedError, ValidationException
+from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic
+from iceberg_spark.manifest.delete_names import is_vector
 from iceberg_spark.manifest.entries import known_value
 from iceberg_spark.scan.column_stats import map_values, stats_table
 from iceberg_spark.scan.delete_pairs import Mask, PairPruning, Pairs, Rows, pair_pruning
@@ -37,6 +38,8 @@ _PLAIN = (
     "file_size_in_bytes",
     "data_sequence_number",
     "equality_ids",
+    "content_offset",
+    "content_size_in_bytes",
 )
 _MAPS = ("lower_bounds", "upper_bounds", "null_value_counts", "nan_value_counts", "value_counts")
 DELETE_COLUMNS = ("status", *_PLAIN, "partition", "referenced_data_file", *_MAPS)
@@ -80,13 +83,13 @@ class DeleteIndex:
         """Return a list<int32> array: for each data file, the deletes that apply to it.
 
         `entries` are data files of one spec (ENTRY_COLUMNS), with the map columns of `needed`.
-        Raises ValidationException when a delete aims at a data file of another spec or partition,
-        UnsupportedError when a deletion vector is aimed at one of the files.
+        A deletion vector takes the place of all position deletes of its file. Raises
+        ValidationException when a delete aims at a data file of another spec or partition, or a
+        vector at one that is newer.
         """
         if len(self) == 0 or entries.num_rows == 0:
             return _lists(entries.num_rows, [])
         aimed = _codes(pc.index_in(entries.column("file_path"), value_set=self.targets))
-        self._refuse_vectors(entries, aimed)
         spec = self.by_spec.get(spec_id)
         if spec is None:
             partitions = np.full(entries.num_rows, NOT_THERE, np.int64)
@@ -118,22 +121,29 @@ class DeleteIndex:
         entries: pa.Table,
     ) -> Iterator[Pairs]:
         sequences = entries.column("data_sequence_number").to_numpy()
+        has_vector = np.zeros(entries.num_rows, np.bool_)
+        for pairs in self.vectors.candidates(aimed, np.full_like(aimed, -1)):
+            self._check_partitions(spec_id, spec, partitions, entries, pairs)
+            self._check_sequences(sequences, entries, pairs)
+            has_vector[pairs.data] = True
+            yield pairs
+        partitions = np.where(has_vector, NOT_THERE, partitions)
         if spec is not None:
             for pairs in spec.position.candidates(partitions, sequences):
                 yield self.pruning.keep_paths(self.pruning.keep_positions(pairs, entries), entries)
-        for pairs in self.by_path.candidates(aimed, sequences):
+        for pairs in self.by_path.candidates(np.where(has_vector, NOT_THERE, aimed), sequences):
             self._check_partitions(spec_id, spec, partitions, entries, pairs)
             yield self.pruning.keep_positions(pairs, entries)
 
-    def _refuse_vectors(self, entries: pa.Table, aimed: Rows) -> None:
-        for pairs in self.vectors.candidates(aimed, np.full_like(aimed, -1)):
-            for data, delete in zip(pairs.data[:1].tolist(), pairs.deletes.tolist(), strict=False):
-                raise UnsupportedError(
-                    f"Data file {entries.column('file_path')[data]} has a deletion vector (in "
-                    f"{self.files.column('file_path')[delete]}): this version can't read deletion "
-                    "vectors of format v3; rewrite the file with the engine that wrote it, or "
-                    "narrow the filter to files without one"
-                )
+    def _check_sequences(self, sequences: Rows, entries: pa.Table, pairs: Pairs) -> None:
+        of_vector = self.files.column("data_sequence_number").to_numpy()[pairs.deletes]
+        for at in np.flatnonzero(of_vector < sequences[pairs.data])[:1].tolist():
+            data, delete = int(pairs.data[at]), int(pairs.deletes[at])
+            raise ValidationException(
+                f"Corrupt metadata: the deletion vector of {entries.column('file_path')[data]} in "
+                f"{self.files.column('file_path')[delete]} has data sequence number "
+                f"{of_vector[at]}, and its data file the later {sequences[data]}"
+            )
 
     def _check_partitions(
         self,
@@ -175,6 +185,8 @@ def _delete_file(values: Mapping[str, Any]) -> DeleteFile:
         referenced_data_file=values["referenced_data_file"],
         first_position=values["first_position"],
         last_position=values["last_position"],
+        content_offset=values["content_offset"],
+        content_size_in_bytes=values["content_size_in_bytes"],
     )
 
 
@@ -186,7 +198,8 @@ def delete_index(
     """Build the index of live delete entries, given as (spec id, DELETE_COLUMNS) tables.
 
     `field_types` has the types of all columns, former ones too, by id: bounds of equality columns
-    are compared by them.
+    are compared by them. Raises ValidationException for two deletion vectors of a data file,
+    CorruptFileError for a vector that doesn't say where it is or what it is of.
     """
     parts = [(spec_id, part) for spec_id, part in entries if part.num_rows]
     if not parts:
@@ -197,9 +210,8 @@ def delete_index(
     equality = files.column("content").to_numpy() == DataFileContent.EQUALITY_DELETES.value
     target = _whole(files, "referenced_data_file")
     aimed = ~equality & target.is_valid().to_numpy(zero_copy_only=False)
-    vector = pc.equal(_whole(files, "file_format"), FileFormat.PUFFIN.value).to_numpy(
-        zero_copy_only=False
-    )
+    vector = is_vector(files).to_numpy(zero_copy_only=False)
+    _check_vectors(files.filter(pa.array(vector & ~equality)))
     spec_of = files.column("spec_id").to_numpy()
     unpartitioned = [spec_id for spec_id, spec in specs.items() if spec.is_unpartitioned]
     everywhere = equality & np.isin(spec_of, unpartitioned)
@@ -231,7 +243,10 @@ def delete_index(
 
 
 def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa.Table, Any]:
-    """Return the columns that tasks and scopes use, and the bounds of the paths in the files."""
+    """Return the columns that tasks and scopes use, and the bounds of the paths in the files.
+
+    `content_bytes` are those that have to be read: a vector's, where it is one.
+    """
     path_id, pos_id = DELETE_FILE_PATH.field_id, DELETE_FILE_POS.field_id
     lower = map_values(entries.column("lower_bounds"), (path_id, pos_id))
     upper = map_values(entries.column("upper_bounds"), (path_id, pos_id))
@@ -243,12 +258,44 @@ def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa
     added = {
         "spec_id": pa.array(spec_of, pa.int32()),
         "referenced_data_file": pc.coalesce(named, one_path.cast(pa.string())),
+        "content_bytes": pc.if_else(
+            is_vector(files),
+            files.column("content_size_in_bytes"),
+            files.column("file_size_in_bytes"),
+        ),
         "first_position": bounds_array(LongType(), lower[pos_id]),
         "last_position": bounds_array(LongType(), upper[pos_id]),
     }
     for name, values in added.items():
         files = files.append_column(name, values)
     return files, tuple(pc.if_else(known, side[path_id], None) for side in (lower, upper))
+
+
+def _check_vectors(vectors: pa.Table) -> None:
+    """Refuse vectors that lack what they need, and a second one of a data file."""
+    if not vectors.num_rows:
+        return
+    for name in ("referenced_data_file", "content_offset", "content_size_in_bytes"):
+        if vectors.column(name).null_count:
+            path = vectors.filter(vectors.column(name).is_null()).column("file_path")[0]
+            raise CorruptFileError(f"A deletion vector in {path} has no {name}")
+    counted = pc.value_counts(vectors.column("referenced_data_file"))
+    several = counted.filter(pc.greater(counted.field("counts"), 1))
+    if len(several):
+        target = several[0]["values"]
+        mine = vectors.filter(pc.equal(vectors.column("referenced_data_file"), target))
+        places = [
+            f"{path} at byte {offset}"
+            for path, offset in zip(
+                mine.column("file_path").to_pylist(),
+                mine.column("content_offset").to_pylist(),
+                strict=True,
+            )
+        ]
+        raise ValidationException(
+            f"Corrupt metadata: data file {target} has {len(places)} deletion vectors, and may "
+            f"have one: {', '.join(places)}"
+        )
 
 
 def _partitions(

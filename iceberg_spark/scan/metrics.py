@@ -28,6 +28,7 @@ class ScanMetrics:
     skipped_delete_files: int = 0
     result_delete_files: int = 0
     position_delete_files: int = 0
+    deletion_vectors: int = 0
     equality_delete_files: int = 0
     total_delete_file_size_in_bytes: int = 0
     files_with_deletes: int = 0

@@ -108,10 +108,35 @@ class ScanPlan(Sequence[FileScanTask]):
 
     @property
     def record_count(self) -> int | None:
-        """The number of rows, when it is exact without reading: no deletes, no filter left."""
-        if self.metrics.files_with_deletes or self.metrics.files_with_residual:
+        """The number of rows, when it is exact without reading: no filter left, no deletes.
+
+        Or none but deletion vectors: how many rows each deletes is known.
+        """
+        if self.metrics.files_with_residual:
             return None
-        return self.metrics.total_record_count
+        total = self.metrics.total_record_count
+        if not self.metrics.files_with_deletes:
+            return total
+        deleted = self._deleted_by_vectors()
+        return None if deleted is None else total - deleted
+
+    def _deleted_by_vectors(self) -> int | None:
+        """Return how many rows deletion vectors delete; None where others delete some as well.
+
+        A vector of more rows than its file has must have some past the file's end, so that only
+        reading it tells.
+        """
+        lists = self.files.column("delete_rows").combine_chunks()
+        owners = pc.list_parent_indices(lists)
+        used = self.deletes.files.select(["file_format", "record_count"]).take(
+            pc.list_flatten(lists)
+        )
+        vectors = pc.equal(used.column("file_format"), FileFormat.PUFFIN.value)
+        rows = self.files.column("record_count").take(owners)
+        within = pc.less_equal(used.column("record_count"), rows)
+        if not pc.all(pc.and_(vectors, within), min_count=0).as_py():
+            return None
+        return int(pc.sum(used.column("record_count")).as_py() or 0)
 
     def subset(self, rows: Longs) -> ScanPlan:
         """Return the plan of some of the files, by their rows in `files`; the metrics stay."""
@@ -152,7 +177,7 @@ class ScanPlan(Sequence[FileScanTask]):
             return np.zeros(len(self), np.int64), np.zeros(len(self), np.int64)
         lists = self.files.column("delete_rows").combine_chunks()
         owner = pc.list_parent_indices(lists).to_numpy()
-        sizes = self.deletes.files.column("file_size_in_bytes").to_numpy()
+        sizes = self.deletes.files.column("content_bytes").to_numpy()
         attached = sizes[pc.list_flatten(lists).to_numpy()]
         total = np.bincount(owner, weights=attached, minlength=len(self)).astype(np.int64)
         return total, np.bincount(owner, minlength=len(self)).astype(np.int64)

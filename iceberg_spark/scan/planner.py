@@ -36,7 +36,7 @@ from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
-from iceberg_spark.spec.data_file import DataFileContent
+from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
@@ -52,7 +52,7 @@ def plan(
     Deletes of rows that can't match are left out, unless `whole_files` says that the other rows
     of the files found are to be read as well, as by a change that rewrites them.
     Raises ValidationException where delete metadata contradicts itself, UnsupportedError for
-    deletion vectors and encrypted snapshots, CorruptFileError and NoSuchFileError for what is
+    encrypted snapshots, CorruptFileError and NoSuchFileError for what is
     wrong with a manifest.
     """
     started = time.perf_counter()
@@ -284,12 +284,15 @@ def _with_deletes(metrics: ScanMetrics, files: pa.Table, index: DeleteIndex) -> 
     used = index.files.take(pc.unique(pc.list_flatten(lists)))
     equality = pc.equal(used.column("content"), DataFileContent.EQUALITY_DELETES.value)
     by_values = int(pc.sum(equality).as_py() or 0)
+    puffin = pc.equal(used.column("file_format"), FileFormat.PUFFIN.value)
+    vectors = int(pc.sum(puffin).as_py() or 0)
     return replace(
         metrics,
         result_delete_files=used.num_rows,
         equality_delete_files=by_values,
-        position_delete_files=used.num_rows - by_values,
-        total_delete_file_size_in_bytes=_sum(used, "file_size_in_bytes"),
+        position_delete_files=used.num_rows - by_values - vectors,
+        deletion_vectors=vectors,
+        total_delete_file_size_in_bytes=_sum(used, "content_bytes"),
         files_with_deletes=int(pc.sum(pc.greater(pc.list_value_length(lists), 0)).as_py() or 0),
     )
 

@@ -91,7 +91,9 @@ def _deletes(metrics: ScanMetrics) -> Iterator[str]:
         f"manifests opened; {count(metrics.indexed_delete_files, 'delete file')} looked up, "
         f"{metrics.skipped_delete_files:,} skipped"
     )
+    vectors = metrics.deletion_vectors
     yield (
+        f"{count(vectors, 'deletion vector') + ', ' if vectors else ''}"
         f"{count(metrics.position_delete_files, 'position delete file')} and "
         f"{count(metrics.equality_delete_files, 'equality delete file')} apply to "
         f"{count(metrics.files_with_deletes, 'data file')}, "

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
-from iceberg_spark.spec.data_file import DataFileContent, FileFormat
+from iceberg_spark.spec.data_file import DataFileContent, DeleteKey, FileFormat, delete_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,8 @@ class DeleteFile:
     """A delete file as a task needs it; `data_sequence_number` is already inherited.
 
     `first_position` and `last_position` bound the row positions in a position delete file, over
-    all data files that it names; None where its writer did not say.
+    all data files that it names; None where its writer did not say. `content_offset` and
+    `content_size_in_bytes` say where in its file a deletion vector lies.
     """
 
     content: DataFileContent
@@ -29,6 +30,20 @@ class DeleteFile:
     referenced_data_file: str | None = None
     first_position: int | None = None
     last_position: int | None = None
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a deletion vector: the bytes from its offset on, of a file of several."""
+        return self.file_format is FileFormat.PUFFIN
+
+    @property
+    def key(self) -> DeleteKey:
+        """What tells it from all other deletes of a table."""
+        return delete_key(
+            self.file_path, self.content_offset, self.referenced_data_file, self.file_format
+        )
 
     def may_delete_rows(self, first: int, end: int) -> bool:
         """Return False when no row position in first <= position < end can be in the file.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias
 
 _RENAMED = "DataFile.spec_id is now partition_spec_id, as the specification names it"
 
@@ -35,6 +35,19 @@ class ManifestEntryStatus(IntEnum):
     EXISTING = 0
     ADDED = 1
     DELETED = 2
+
+
+DeleteKey: TypeAlias = tuple[str, int | None, str | None]
+"""File path, offset in it and data file of a deletion vector; the path alone of another file."""
+
+
+def delete_key(
+    file_path: str, offset: int | None, referenced: str | None, file_format: FileFormat
+) -> DeleteKey:
+    """Return what tells a file from all others of a table; many vectors share a Puffin file."""
+    if file_format is FileFormat.PUFFIN:
+        return file_path, offset, referenced
+    return file_path, None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,18 @@ class DataFile:
     referenced_data_file: str | None = None
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a deletion vector: the bytes from its offset on, of a file of several."""
+        return self.file_format is FileFormat.PUFFIN
+
+    @property
+    def key(self) -> DeleteKey:
+        """What tells it from all other files of a table."""
+        return delete_key(
+            self.file_path, self.content_offset, self.referenced_data_file, self.file_format
+        )
 
     @property
     def spec_id(self) -> int:

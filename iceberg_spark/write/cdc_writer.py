@@ -25,6 +25,11 @@ from iceberg_spark.write.batch_chunks import chunks, overlap
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.data_file_writer import rolling_data_files
+from iceberg_spark.write.deletion_vector_writer import (
+    DeletedRows,
+    write_vectors,
+    writes_vectors,
+)
 from iceberg_spark.write.equality_delete_writer import rolling_equality_deletes
 from iceberg_spark.write.inserted_rows import NOT_WRITTEN, InsertedRows, Ints, Longs, Resolved
 from iceberg_spark.write.key_table import key_table
@@ -201,23 +206,44 @@ class _TaskWriter:
     def _write_superseded(self, data: Iterable[DataFile]) -> list[DataFile]:
         """Delete superseded rows by position: n-th rows of a partition become places in files."""
         write = self._context.write
-        by_partition: dict[tuple[object, ...], list[DataFile]] = {}
-        for file in data:
-            by_partition.setdefault(_key_of(write.spec.is_unpartitioned, file), []).append(file)
-        for key, series in self._series.items():
-            if not series.superseded:
-                continue
-            ordinals = np.sort(np.concatenate(series.superseded))
+        superseded = self._superseded(data)
+        if writes_vectors(write):
+            self._written += write_vectors(
+                write,
+                self._io,
+                (
+                    DeletedRows(path, write.spec.spec_id, series.partition, positions)
+                    for series, found in superseded
+                    for path, positions in found
+                ),
+                specs={write.spec.spec_id: write.spec},
+                task=self._task,
+            )
+            return self._written
+        for series, found in superseded:
             self._written += write_positions(
                 write,
                 self._io,
-                sorted(_positions(by_partition[key], ordinals), key=lambda one: one[0].encode()),
+                sorted(found, key=lambda one: one[0].encode()),
                 spec=write.spec,
                 partition=series.partition,
                 task=self._task,
                 granularity=text_property(write.properties, DELETE_GRANULARITY),
             )
         return self._written
+
+    def _superseded(
+        self, data: Iterable[DataFile]
+    ) -> Iterator[tuple[_Series, Iterator[tuple[str, PositionSet]]]]:
+        """Yield each partition with superseded rows, and their positions by data file."""
+        is_unpartitioned = self._context.write.spec.is_unpartitioned
+        by_partition: dict[tuple[object, ...], list[DataFile]] = {}
+        for file in data:
+            by_partition.setdefault(_key_of(is_unpartitioned, file), []).append(file)
+        for key, series in self._series.items():
+            if series.superseded:
+                ordinals = np.sort(np.concatenate(series.superseded))
+                yield series, _positions(by_partition[key], ordinals)
 
     def abort(self) -> None:
         """Delete every file that was made."""

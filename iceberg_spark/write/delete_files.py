@@ -21,9 +21,7 @@ def check_takes_position_deletes(context: WriteContext) -> None:
     if rules_of(context.format_version).has_deletion_vectors:
         raise UnsupportedError(
             f"Table {context.table_location} has format version {context.format_version}, which "
-            "takes deletion vectors and no new position delete files; deletion vectors can't be "
-            "written yet: use copy-on-write (write.delete.mode, write.update.mode, "
-            "write.merge.mode)"
+            "takes deletion vectors and no new position delete files"
         )
 
 

@@ -32,6 +32,12 @@ def insert(spark: SparkSession, name: str, values: str) -> None:
     spark.sql(f"INSERT INTO {identifier(name)} {query}")
 
 
+def append_range(spark: SparkSession, name: str, start: int, stop: int) -> None:
+    """Append ids, with the letters a, b and c in turn, as one file a partition."""
+    query = f"SELECT id, substr('abc', id % 3 + 1, 1) AS k FROM range({start}, {stop}, 1, 1)"
+    spark.sql(f"INSERT INTO {identifier(name)} {query}")
+
+
 def alter(spark: SparkSession, name: str, change: str) -> None:
     """Run ALTER TABLE."""
     spark.sql(f"ALTER TABLE {identifier(name)} {change}")

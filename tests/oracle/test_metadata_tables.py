@@ -12,7 +12,7 @@ import iceberg_spark as ice
 from iceberg_spark.inspect.names import MetadataTable
 from tests.oracle import rows
 from tests.oracle.compare import assert_same_rows
-from tests.oracle.delete_tables import alter, insert
+from tests.oracle.delete_tables import alter, append_range, insert
 from tests.oracle.java_api import delete_equal, identifier, load, location
 from tests.oracle.java_tables import append, create
 
@@ -106,9 +106,29 @@ def empty(java: SparkSession, name: str) -> None:
     create(java, name, "id bigint, k string", "k", format__version="2")
 
 
+def vectors(java: SparkSession, name: str) -> None:
+    """Format version 3 from 2: position deletes, deletion vectors, equality deletes."""
+    create(java, name, "id bigint, k string", "k", format__version="2")
+    append_range(java, name, 0, 20)
+    java.sql(f"DELETE FROM {identifier(name)} WHERE id IN (1, 2)")
+    alter(java, name, "SET TBLPROPERTIES ('format-version'='3')")
+    append_range(java, name, 20, 40)
+    java.sql(f"DELETE FROM {identifier(name)} WHERE id % 3 = 0")
+    delete_equal(java, name, "SELECT 7L AS id", ["id"])
+    java.sql(f"DELETE FROM {identifier(name)} WHERE id % 4 = 0")
+
+
 BUILDS: dict[str, Build] = {
     build.__name__: build
-    for build in (transforms, values_as_partitions, evolved, version_one, unpartitioned, empty)
+    for build in (
+        transforms,
+        values_as_partitions,
+        evolved,
+        version_one,
+        unpartitioned,
+        empty,
+        vectors,
+    )
 }
 
 

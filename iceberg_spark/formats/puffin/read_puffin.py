@@ -18,6 +18,17 @@ _END = 4 + 4 + len(MAGIC)  # size of the payload, flags, magic
 _COMPRESSED = 1
 
 
+def read_short_footer(io: FileIO, path: str) -> PuffinFile | None:
+    """Return what `read_footer` does where that takes one read, None where the footer is longer.
+
+    The mark at a long file's beginning is not looked at.
+    """
+    with io.open(path) as file:
+        size = file.seek(0, 2)
+        tail = _tail(file, path, size, whole=False)
+    return None if tail is None else _footer(tail, size, path, limits_of(io.properties))
+
+
 def read_footer(io: FileIO, path: str) -> PuffinFile:
     """Return what a Puffin file says of its blobs.
 
@@ -27,14 +38,24 @@ def read_footer(io: FileIO, path: str) -> PuffinFile:
     with io.open(path) as file:
         size = file.seek(0, 2)
         head = read_range(file, path, 0, min(size, len(MAGIC)))
-        tail = _tail(file, path, size)
-    if head != MAGIC or tail[-len(MAGIC) :] != MAGIC:
-        raise CorruptFileError(f"{path} is no Puffin file, or cut off: it lacks the marks of one")
-    length = int.from_bytes(tail[-_END:-8], "little", signed=True)
+        tail = _tail(file, path, size) or b""
+    if head != MAGIC:
+        raise _unmarked(path)
+    return _footer(tail, size, path, limits_of(io.properties))
+
+
+def _unmarked(path: str) -> CorruptFileError:
+    return CorruptFileError(f"{path} is no Puffin file, or cut off: it lacks the marks of one")
+
+
+def _footer(tail: bytes, size: int, path: str, limits: Limits) -> PuffinFile:
+    if tail[-len(MAGIC) :] != MAGIC:
+        raise _unmarked(path)
+    length = _payload_size(tail)
     begin = len(tail) - _END - length
     if length < 0 or begin < len(MAGIC) or tail[begin - len(MAGIC) : begin] != MAGIC:
         raise CorruptFileError(f"{path} has no Puffin footer of {length} bytes")
-    payload = _payload(tail[begin:-_END], tail[-8:-4], path, limits_of(io.properties))
+    payload = _payload(tail[begin:-_END], tail[-8:-4], path, limits)
     footer_size = length + _END + len(MAGIC)
     with decoding(path):
         described = _object(json.loads(payload.decode()))
@@ -45,6 +66,10 @@ def read_footer(io: FileIO, path: str) -> PuffinFile:
             tuple(_blob(_object(each), size - footer_size) for each in described["blobs"]),
             _texts(described.get("properties")),
         )
+
+
+def _payload_size(tail: bytes) -> int:
+    return int.from_bytes(tail[-_END:-8], "little", signed=True)
 
 
 def read_blob(io: FileIO, path: str, blob: BlobMetadata) -> bytes:
@@ -86,16 +111,19 @@ def _within(file: BinaryIO, length: int) -> int:
     return 1 << 62 if length <= PUFFIN.unasked_bytes else file.seek(0, 2)
 
 
-def _tail(file: BinaryIO, path: str, size: int) -> bytes:
-    """Return the end of a file with the whole footer, by one read or two."""
+def _tail(file: BinaryIO, path: str, size: int, *, whole: bool = True) -> bytes | None:
+    """Return the end of a file with the whole footer, by one read or two.
+
+    Without `whole` None where it would take two.
+    """
     start = max(0, size - PUFFIN.tail_bytes)
     tail = read_range(file, path, start, size - start)
     if len(tail) < _END:
         return tail
-    needed = int.from_bytes(tail[-_END:-8], "little", signed=True) + _END + len(MAGIC)
-    if len(tail) < needed <= size:
-        return read_range(file, path, size - needed, needed)
-    return tail
+    needed = _payload_size(tail) + _END + len(MAGIC)
+    if not len(tail) < needed <= size:
+        return tail
+    return read_range(file, path, size - needed, needed) if whole else None
 
 
 def _payload(stored: bytes, flags: bytes, path: str, limits: Limits) -> bytes:

@@ -35,10 +35,10 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
 
     def load(task: FileScanTask) -> Words:
         files = [f for f in task.delete_files if f.content is DataFileContent.POSITION_DELETES]
-        names = tuple((file.file_path, file.file_size_in_bytes) for file in files)
+        names = tuple((file.key, file.file_size_in_bytes) for file in files)
 
         def made() -> tuple[Words, int]:
-            gone = deleted_positions(io, task.file_path, files, cache)
+            gone = deleted_positions(io, task, files, cache)
             words = gone.below(task.record_count).range_words()
             return words, words.nbytes
 

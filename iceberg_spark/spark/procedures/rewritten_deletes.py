@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import REWRITING
 from iceberg_spark.maintenance.rewritten_deletes import DeleteWork, Runner
+from iceberg_spark.read.older_deletes import NewDeletes
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.jobs import job_results
 from iceberg_spark.spark.session.task import task_id
-from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.uncommitted_files import remove_aborted
 
 
@@ -23,25 +23,27 @@ class _Rewrite:
 
     work: DeleteWork
 
-    def files(self, group: Sequence[FileScanTask]) -> list[DataFile]:
+    def deletes(self, group: Sequence[FileScanTask]) -> NewDeletes:
         """Return the new files of a group."""
-        io = self.work.write.io
-        return [file for task in group for file in self.work.rewrite(io, task, task_id())]
+        return self.work.rewrite(self.work.write.io, group, task_id())
 
 
 def runner(session: SparkSession) -> Runner:
     """Return what runs the tasks in a session."""
 
-    def run(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> list[DataFile]:
+    def run(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> NewDeletes:
         if not tasks:
-            return []
+            return NewDeletes()
         count = min(len(tasks), REWRITING.most_tasks)
         groups = [tuple(tasks[at::count]) for at in range(count)]
         try:
-            made = job_results(session, groups, _Rewrite(work).files)
+            made = job_results(session, groups, _Rewrite(work).deletes)
         except BaseException:
             remove_aborted(io, work.write)
             raise
-        return [file for files in made for file in files]
+        return NewDeletes(
+            tuple(file for new in made for file in new.written),
+            tuple(file for new in made for file in new.replaced),
+        )
 
     return run

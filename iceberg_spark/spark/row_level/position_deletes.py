@@ -3,7 +3,8 @@
 The tasks that find the rows pack the positions of each data file (see `packed_rows`), or mark them
 where nothing but the place is to be known (see `position_bits`). Of small tables the driver gathers
 these and writes the deletes; of others one task does so for each file (or partition, as the
-granularity says), and nothing else is shuffled. A task holds the positions of one such group.
+granularity says), and nothing else is shuffled. A task holds the positions of one such group; as
+deletion vectors, those of one data file.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.read.older_deletes import NewDeletes
 from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
@@ -86,7 +88,7 @@ def write_deletes(
     it counts once. `targets` are the data files that may occur; they travel with the function.
     """
     named = {task.file_path: task for task in targets}
-    numbers = _numbers(named, writer.granularity)
+    numbers = _numbers(named, "file" if writer.makes_vectors else writer.granularity)
     context = deletes_context(writer.context)
     io = context.io
     work = _DeletesWork(replace(writer, context=context), unique)
@@ -131,7 +133,8 @@ def _written_here(
 ) -> Iterable[Written]:
     groups: dict[int, _Group] = {}
     for path, rows in files:
-        groups.setdefault(numbers[path], []).append((targets[path], rows))
+        number = 0 if work.writer.makes_vectors else numbers[path]
+        groups.setdefault(number, []).append((targets[path], rows))
     with ThreadPoolExecutor(ROW_LEVEL.writers, "iceberg-deletes") as pool:
         return list(pool.map(work.written, groups.values()))
 
@@ -180,6 +183,8 @@ class _DeletesTask:
     def written(self, batches: Iterable[pa.RecordBatch]) -> Written:
         """Write the deletes of the files whose packed rows arrive, sorted."""
         targets = self.targets.opened()
+        if self.work.writer.makes_vectors:
+            return self.work.written((targets[path], rows) for path, rows in _files(batches))
         done = Written()
         for group in self.work.groups(_files(batches), targets):
             done.add(self.work.written(group))
@@ -217,20 +222,30 @@ class _DeletesWork:
             return False
         return partition_key(one.partition) == partition_key(other.partition)
 
-    def written(self, group: _Group) -> Written:
-        """Write the deletes of a group; none when a row comes twice where none may."""
+    def written(self, group: Iterable[tuple[FileScanTask, _Rows]]) -> Written:
+        """Write the deletes of a group; none when a row comes twice where none may.
+
+        Deletion vectors are written while the files of the group come.
+        """
         done = Written()
-        found: list[tuple[FileScanTask, PositionSet]] = []
-        for target, rows in group:
-            gone = _gone(rows, target.file_path, done, unique=self.unique)
-            if not gone.is_empty:
-                found.append((target, gone))
-        if not found or done.twice is not None:
+        io = self.writer.context.io
+
+        def found() -> Iterator[tuple[FileScanTask, PositionSet]]:
+            for target, rows in group:
+                gone = _gone(rows, target.file_path, done, unique=self.unique)
+                if done.twice is not None:
+                    return
+                if not gone.is_empty:
+                    done.referenced.append(target.file_path)
+                    yield target, gone
+
+        some = found() if self.writer.makes_vectors else list(found())
+        new = NewDeletes() if done.twice is not None else self.writer.write(io, some, task_id())
+        if done.twice is not None:
+            io.delete_many({file.file_path for file in new.written})
             return done
-        new = self.writer.write(self.writer.context.io, found, task_id())
         done.files += new.written
         done.replaced += new.replaced
-        done.referenced += [target.file_path for target, _ in found]
         return done
 
 

@@ -8,7 +8,8 @@ from pyroaring import BitMap64
 
 from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.roaring import from_roaring, to_roaring
+from iceberg_spark.formats.roaring.decode import from_roaring
+from iceberg_spark.formats.roaring.encode import to_roaring
 
 RANDOM = np.random.default_rng(7)
 SETS = {
@@ -90,3 +91,44 @@ def test_damaged_bytes_are_refused_or_are_another_set(name: str, data: st.DataOb
 def test_the_error_says_what_is_wrong(data: bytes, reason: str) -> None:
     with pytest.raises(CorruptFileError, match=reason):
         from_roaring(data)
+
+
+@each_set
+@pytest.mark.parametrize("end", [0, 1, 100, 65_536, 65_537, 200_010, 2**32 + 1, 2**63 - 1])
+def test_positions_past_an_end_are_left_out(values: list[int], end: int) -> None:
+    found = from_roaring(to_roaring(made(values)), below=end, count=len(set(values)))
+    assert found.positions().tolist() == sorted({each for each in values if each < end})
+
+
+def test_positions_past_an_end_take_no_memory() -> None:
+    theirs = BitMap64()
+    theirs.add_range(0, 2**35)  # words of 4 GiB
+    theirs.run_optimize()
+    found = from_roaring(theirs.serialize(), below=1000, count=2**35)
+    assert found.count == 1000
+
+
+def test_another_number_of_positions_is_refused() -> None:
+    with pytest.raises(CorruptFileError, match="3 positions, not 4"):
+        from_roaring(to_roaring(made([1, 2, 2**33])), count=4)
+
+
+def test_numbers_that_do_not_ascend_are_refused() -> None:
+    data = bytearray(to_roaring(made([1, 9, 200])))
+    data[-2:], data[-4:-2] = data[-4:-2], data[-2:]
+    with pytest.raises(CorruptFileError, match="do not ascend"):
+        from_roaring(bytes(data))
+
+
+def test_a_container_of_words_has_as_many_positions_as_it_says() -> None:
+    data = bytearray(to_roaring(made(SETS["words"])))
+    data[-1] ^= 1
+    with pytest.raises(CorruptFileError, match="a container of"):
+        from_roaring(bytes(data))
+
+
+def test_runs_that_overlap_are_refused() -> None:
+    data = bytearray(to_roaring(made([*range(10, 20), *range(30, 40)])))
+    data[-4:-2] = (15).to_bytes(2, "little")
+    with pytest.raises(CorruptFileError, match="overlap"):
+        from_roaring(bytes(data))

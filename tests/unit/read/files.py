@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as po
 import pyarrow.parquet as pq
 
+from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.arrow.schema import FIELD_ID, to_arrow
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.formats.puffin.deletion_vector import vector_blob
+from iceberg_spark.formats.puffin.write_puffin import write_puffin
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.read.task_reader import read_task
@@ -138,6 +142,28 @@ def position_deletes(path: Path, pairs: Sequence[tuple[str, int]], **rest: Any) 
     rows = [{"file_path": where, "pos": pos} for where, pos in pairs]
     made = write(path, PATHS, rows, file_format, **options)
     return delete_file(made, DataFileContent.POSITION_DELETES, **rest)
+
+
+def vectors(path: Path, deleted: Mapping[str, Sequence[int]], **rest: Any) -> list[DeleteFile]:
+    """Write the deletion vectors of some data files to one Puffin file."""
+    sets = {name: PositionSet.from_positions(np.array(each)) for name, each in deleted.items()}
+    path.unlink(missing_ok=True)
+    file = write_puffin(IO, str(path), [vector_blob(each, name) for name, each in sets.items()])
+    return [
+        delete_file(
+            str(path),
+            DataFileContent.POSITION_DELETES,
+            **{
+                "file_format": FileFormat.PUFFIN,
+                "record_count": sets[name].count,
+                "referenced_data_file": name,
+                "content_offset": blob.offset,
+                "content_size_in_bytes": blob.length,
+                **rest,
+            },
+        )
+        for name, blob in zip(sets, file.blobs, strict=True)
+    ]
 
 
 def equality_deletes(

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from iceberg_spark.errors import CorruptFileError, NoSuchFileError, UnsupportedError
+from iceberg_spark.errors import CorruptFileError, NoSuchFileError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import ALWAYS_FALSE
 from iceberg_spark.expr.parse import parse_predicate
@@ -271,8 +271,8 @@ class TestBadFiles:
         with pytest.raises(CorruptFileError, match=r"'id'.*f holds string.*long"):
             read(context(schema(field(1, "id", "long"))), task(path))
 
-    def test_deletion_vectors_are_refused(self, tmp_path: Path):
-        with pytest.raises(UnsupportedError, match="deletion vector"):
+    def test_a_puffin_file_has_no_rows(self, tmp_path: Path):
+        with pytest.raises(CorruptFileError, match="dv is listed as a file of rows"):
             read(context(TABLE), task(str(tmp_path / "dv"), FileFormat.PUFFIN))
 
     def test_a_spec_that_the_table_lacks_is_named(self, tmp_path: Path):

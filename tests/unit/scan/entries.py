@@ -88,6 +88,18 @@ def position(
     return data(path, sequence, partition, **found)
 
 
+def vector(
+    target: str, sequence: int = 1, partition: Sequence[Any] = (), **more: Any
+) -> dict[str, Any]:
+    """An entry of the deletion vector of a data file."""
+    found = {
+        "content": 1, "file_format": "PUFFIN", "referenced_data_file": target,
+        "content_offset": 4, "content_size_in_bytes": 40, "record_count": 3,
+    }  # fmt: skip
+    path = more.pop("path", "v.puffin")
+    return data(path, sequence, partition, **(found | more))
+
+
 def equality(
     path: str, ids: Sequence[int], sequence: int = 2, partition: Sequence[Any] = (), **more: Any
 ) -> dict[str, Any]:

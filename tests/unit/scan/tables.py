@@ -38,6 +38,7 @@ def commit(
     operation: str = "append",
     kept: bool = True,
     change: Mapping[str, Any] | None = None,
+    format_version: int = 2,
 ) -> TableMetadata:
     """The table with one more snapshot on main, whose manifests hold the entries.
 
@@ -54,7 +55,7 @@ def commit(
         schema_id=base.current_schema_id,
     )
     rows += [
-        replace(_manifest(base, made, at, spec_id, entries), **(change or {}))
+        replace(_manifest(base, made, at, spec_id, entries, format_version), **(change or {}))
         for at, entries in enumerate(manifests)
     ]
     write_manifest_list(IO, str(made.manifest_list), made, rows, format_version=2)
@@ -84,14 +85,14 @@ def _before(base: TableMetadata) -> Sequence[ManifestFile]:
 
 
 def _manifest(
-    base: TableMetadata, made: Snapshot, at: int, spec_id: int, entries: Entries
+    base: TableMetadata, made: Snapshot, at: int, spec_id: int, entries: Entries, version: int
 ) -> ManifestFile:
     deletes = any(entry["content"] for entry in entries)
     spec = base.partition_specs[spec_id]
     return write_manifest(
         IO,
         f"{base.location}/{made.snapshot_id}-{spec_id}-{at}.avro",
-        format_version=2,
+        format_version=version,
         spec=spec,
         schema=base.schema,
         content=ManifestContent.DELETES if deletes else ManifestContent.DATA,

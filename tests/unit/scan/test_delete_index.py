@@ -8,7 +8,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.errors import UnsupportedError, ValidationException
+from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.scan import delete_scope
 from iceberg_spark.scan.delete_index import DeleteIndex, delete_index
 from iceberg_spark.spec.partition import UNPARTITIONED, PartitionSpec
@@ -23,6 +23,7 @@ from tests.unit.scan.entries import (
     equality,
     position,
     table,
+    vector,
 )
 
 ID, S, X = 1, 2, 3
@@ -153,13 +154,58 @@ def test_an_aimed_delete_of_an_older_sequence_number_is_not_checked() -> None:
     assert found(deletes, data("a", 2, partition=[1]), spec=1) == [[]]
 
 
-def test_a_deletion_vector_is_refused_by_name_where_it_applies() -> None:
+def test_a_deletion_vector_applies_to_its_data_file_only() -> None:
+    deletes = index(vector("a"), vector("b", content_offset=44), position("p", sequence=2))
+    assert found(deletes, data("a"), data("c")) == [["v.puffin"], ["p"]]
+    assert deletes.delete_files([0, 1])[1].key == ("v.puffin", 44, "b")
+
+
+@pytest.mark.parametrize("name", ["p", "a"])
+def test_a_deletion_vector_supersedes_the_position_deletes_of_its_file(name: str) -> None:
     deletes = index(
-        position("dv.puffin", file_format="PUFFIN", referenced_data_file="a"), position("p")
+        position("p", sequence=9, partition=[1]),
+        position("q", sequence=9, partition=[1], referenced_data_file="a"),
+        vector("a", sequence=2, partition=[1], path=f"{name}.puffin"),
+        equality("e", [ID], sequence=9, partition=[1]),
+        spec=1,
     )
-    with pytest.raises(UnsupportedError, match=r"Data file a has a deletion vector"):
-        found(deletes, data("b"), data("a"))
-    assert found(deletes, data("b")) == [["p"]]
+    files = (data("a", partition=[1]), data("b", partition=[1]))
+    assert found(deletes, *files, spec=1) == [[f"{name}.puffin", "e"], ["p", "e"]]
+
+
+def test_a_deletion_vector_as_old_as_its_data_file_applies() -> None:
+    assert found(index(vector("a", sequence=3)), data("a", 3)) == [["v.puffin"]]
+
+
+def test_a_deletion_vector_older_than_its_data_file_is_corrupt_metadata() -> None:
+    with pytest.raises(ValidationException, match=r"vector of a in v\.puffin .* 2, .* later 3"):
+        found(index(vector("a", sequence=2)), data("a", 3))
+
+
+def test_a_deletion_vector_of_another_partition_is_corrupt_metadata() -> None:
+    deletes = index(vector("a", partition=[2]), spec=1)
+    with pytest.raises(ValidationException, match=r"v.puffin .*aims at data file a"):
+        found(deletes, data("a", partition=[1]), spec=1)
+
+
+def test_a_deletion_vector_of_another_spec_is_corrupt_metadata() -> None:
+    with pytest.raises(ValidationException, match=r"v.puffin \(spec 0\) aims at data file a"):
+        found(index(vector("a")), data("a", partition=[1]), spec=1)
+
+
+def test_two_deletion_vectors_of_a_data_file_are_corrupt_metadata() -> None:
+    with pytest.raises(
+        ValidationException, match=r"a has 2 deletion vectors.*v\.puffin at byte 4, w\.puffin at"
+    ):
+        index(vector("a"), vector("b"), vector("a", path="w.puffin"))
+
+
+@pytest.mark.parametrize(
+    "column", ["referenced_data_file", "content_offset", "content_size_in_bytes"]
+)
+def test_a_deletion_vector_says_where_it_is_and_what_of(column: str) -> None:
+    with pytest.raises(CorruptFileError, match=rf"v\.puffin has no {column}"):
+        index(vector("a"), vector("b", **{column: None}))
 
 
 def test_deletes_that_begin_behind_the_last_row_are_dropped() -> None:

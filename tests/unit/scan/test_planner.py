@@ -16,7 +16,7 @@ from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.spec.transforms import UnknownTransform
 from tests.limits import set_limits
-from tests.unit.scan.entries import COLUMNS, bounds, counts, data, equality, position
+from tests.unit.scan.entries import COLUMNS, bounds, counts, data, equality, position, vector
 from tests.unit.scan.tables import commit, new_table, paths, planned, with_spec, without
 
 EXISTING, DELETED = 0, 2
@@ -219,11 +219,23 @@ def test_no_matching_data_opens_no_deletes(tmp_path: Path) -> None:
 
 def test_a_deletion_vector_matters_only_for_its_file(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path, ["id"]), [data("a", 1, [1]), data("b", 1, [2])])
-    vector = position("v.puffin", 2, [1], file_format="PUFFIN", referenced_data_file="a")
-    base = commit(base, [vector], operation="delete")
-    assert paths(planned(base, "id = 2")) == ["b"]
-    with pytest.raises(UnsupportedError, match="Data file a has a deletion vector"):
-        planned(base)
+    base = commit(base, [vector("a", 2, [1])], operation="delete", format_version=3)
+    assert [len(task.delete_files) for task in planned(base, "id = 2")] == [0]
+    (delete,) = planned(base, "id = 1")[0].delete_files
+    assert (delete.key, delete.content_size_in_bytes) == (("v.puffin", 4, "a"), 40)
+    metrics = planned(base).metrics
+    assert (metrics.deletion_vectors, metrics.position_delete_files) == (1, 0)
+    assert metrics.total_delete_file_size_in_bytes == 40
+
+
+def test_rows_that_deletion_vectors_delete_are_counted_from_metadata(tmp_path: Path) -> None:
+    base = commit(new_table(tmp_path), [data("a"), data("b")])
+    base = commit(base, [vector("a", 2)], operation="delete", format_version=3)
+    assert planned(base).record_count == 17
+    beyond = commit(base, [vector("b", 3, record_count=11)], operation="delete", format_version=3)
+    assert planned(beyond).record_count is None
+    more = commit(beyond, [position("p", 4)], operation="delete")
+    assert planned(more).record_count is None
 
 
 def test_a_file_of_an_unknown_format_is_an_error_that_names_it(tmp_path: Path) -> None:

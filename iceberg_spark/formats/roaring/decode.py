@@ -1,0 +1,236 @@
+"""Roaring bitmaps made into sets of positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from iceberg_spark.arrow.position_set import (
+    NO_POSITIONS,
+    Positions,
+    PositionSet,
+    Words,
+    bit_counts,
+)
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.formats.roaring.form import (
+    KEY_SHIFT,
+    MOST_NUMBERS,
+    OFFSETS_FROM,
+    PLAIN,
+    POSITIONS,
+    WITH_RUNS,
+    WORDS,
+)
+
+_MOST_KEY = (1 << 31) - 1  # so that positions are positive
+_NUMBERS, _WORDS, _RUNS = 0, 1, 2
+_ALL = np.uint64(2**64 - 1)
+
+
+def from_roaring(
+    data: bytes | memoryview, *, below: int | None = None, count: int | None = None
+) -> PositionSet:
+    """Return the set that bytes hold. Raises CorruptFileError where they are not what they say.
+
+    Positions that are not `below` a number are left out: bytes may claim many more of them than
+    there is memory for. `count` is how many positions there have to be, those included.
+    """
+    reader = _Reader(memoryview(data))
+    found: list[PositionSet] = []
+    last, total = -1, 0
+    for _ in range(reader.number(8)):
+        key = reader.number(4)
+        if not last < key <= _MOST_KEY:
+            raise CorruptFileError(f"roaring bitmap {key} follows bitmap {last}")
+        bitmap = _bitmap(reader)
+        total += int(bitmap.counts.sum())
+        found.append(_decoded(bitmap, key << KEY_SHIFT, below))
+        last = key
+    if reader.at != len(reader.data):
+        raise CorruptFileError("bytes follow a roaring bitmap")
+    if count is not None and total != count:
+        raise CorruptFileError(f"a roaring bitmap has {total} positions, not {count}")
+    joined = _joined(found)
+    return joined if below is None else joined.below(below)
+
+
+def _joined(parts: list[PositionSet]) -> PositionSet:
+    """Return sets as one, each of which has other positions than those before it, and greater."""
+    some = [part for part in parts if not part.is_empty]
+    if len(some) < 2:
+        return some[0] if some else NO_POSITIONS
+    return PositionSet(
+        np.concatenate([part.places for part in some]),
+        np.concatenate([part.words for part in some]),
+    )
+
+
+@dataclass(slots=True)
+class _Reader:
+    data: memoryview
+    at: int = 0
+
+    def take(self, size: int) -> memoryview:
+        part = self.data[self.at : self.at + size]
+        if len(part) != size:
+            raise CorruptFileError("a roaring bitmap is cut off")
+        self.at += size
+        return part
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
+
+    def shorts(self, count: int) -> Positions:
+        return np.frombuffer(self.take(2 * count), "<u2").astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bitmap:
+    """A bitmap of 32 bits: what containers it has, their form, and where each lies in `data`."""
+
+    data: memoryview
+    chunks: Positions
+    counts: Positions
+    forms: Any
+    begins: Positions
+    ends: Positions
+
+
+def _bitmap(reader: _Reader) -> _Bitmap:
+    cookie = reader.number(4)
+    if cookie & 0xFFFF == WITH_RUNS:
+        size = (cookie >> 16) + 1
+        flags = np.frombuffer(reader.take((size + 7) // 8), np.uint8)
+        has_runs = np.unpackbits(flags, bitorder="little")[:size].astype(np.bool_)
+        has_offsets = size >= OFFSETS_FROM
+    elif cookie == PLAIN:
+        size = reader.number(4)
+        has_runs, has_offsets = np.zeros(min(size, 1 << 16), np.bool_), True
+    else:
+        raise CorruptFileError(f"a roaring bitmap begins with {cookie}")
+    if size > 1 << 16:
+        raise CorruptFileError(f"a roaring bitmap has {size} containers")
+    described = reader.shorts(2 * size).reshape(size, 2)
+    chunks, counts = described[:, 0], described[:, 1] + 1
+    if np.any(chunks[1:] <= chunks[:-1]):
+        raise CorruptFileError("containers of a roaring bitmap do not ascend")
+    if has_offsets:
+        reader.take(4 * size)  # one after the other, as everybody writes them
+    forms = np.where(has_runs, _RUNS, np.where(counts > MOST_NUMBERS, _WORDS, _NUMBERS))
+    sizes = _sizes(reader, counts, forms)
+    ends = reader.at + np.cumsum(sizes)
+    reader.take(int(sizes.sum()))
+    return _Bitmap(reader.data, chunks, counts, forms, ends - sizes, ends)
+
+
+def _sizes(reader: _Reader, counts: Positions, forms: Any) -> Positions:
+    """Return the bytes of each container; one of runs begins with how many it has."""
+    sizes = np.where(forms == _WORDS, 8 * WORDS, 2 * counts)
+    at, before = reader.at, 0
+    for place in np.flatnonzero(forms == _RUNS).tolist():
+        if before < place:
+            at += int(sizes[before:place].sum())
+        head = reader.data[at : at + 2]
+        if len(head) != 2:
+            raise CorruptFileError("a roaring bitmap is cut off")
+        sizes[place] = 2 + 4 * int.from_bytes(head, "little")
+        at, before = at + int(sizes[place]), place + 1
+    return sizes
+
+
+def _decoded(bitmap: _Bitmap, first: int, below: int | None) -> PositionSet:
+    """Return the positions of a bitmap whose first word has this place."""
+    wanted = np.ones(len(bitmap.chunks), np.bool_)
+    if below is not None:
+        wanted = first * 64 + bitmap.chunks * POSITIONS < below
+    parts = [
+        make(bitmap, np.flatnonzero(wanted & (bitmap.forms == form)))
+        for form, make in ((_NUMBERS, _of_numbers), (_WORDS, _of_words), (_RUNS, _of_runs))
+        if np.any(wanted & (bitmap.forms == form))
+    ]
+    found = parts[0] if len(parts) == 1 else _interleaved(parts)
+    return PositionSet(found.places + first, found.words) if first else found
+
+
+def _interleaved(parts: list[PositionSet]) -> PositionSet:
+    """Return sets that have no container in common as one."""
+    joined = _joined(parts)
+    order = np.argsort(joined.places, kind="stable")
+    return PositionSet(joined.places[order], joined.words[order])
+
+
+def _of_words(bitmap: _Bitmap, mine: Positions) -> PositionSet:
+    words = np.empty((len(mine), WORDS), "<u8")
+    for row, begin in enumerate(bitmap.begins[mine].tolist()):
+        words[row] = np.frombuffer(bitmap.data, "<u8", WORDS, begin)
+    return _dense(bitmap, mine, words)
+
+
+def _of_numbers(bitmap: _Bitmap, mine: Positions) -> PositionSet:
+    shorts = np.concatenate([np.frombuffer(part, "<u2") for part in _parts(bitmap, mine)])
+    chunk = np.repeat(bitmap.chunks[mine] * POSITIONS, bitmap.counts[mine])
+    positions = chunk + shorts
+    if np.any(positions[1:] <= positions[:-1]):
+        raise CorruptFileError("numbers in a container of a roaring bitmap do not ascend")
+    return PositionSet.from_positions(positions)
+
+
+def _of_runs(bitmap: _Bitmap, mine: Positions) -> PositionSet:
+    shorts = [np.frombuffer(part, "<u2") for part in _parts(bitmap, mine, singly=True)]
+    number = np.array([int(each[0]) for each in shorts])
+    pairs = np.concatenate([each[1:] for each in shorts]).astype(np.int64).reshape(-1, 2)
+    chunk = np.repeat(np.arange(len(mine)) * POSITIONS, number)  # in the rows of `_dense`
+    first = pairs[:, 0] + chunk
+    last = first + pairs[:, 1]
+    if np.any(last >= chunk + POSITIONS) or np.any(first[1:] <= last[:-1]):
+        raise CorruptFileError("runs of a roaring bitmap overlap")
+    return _dense(bitmap, mine, _run_words(first, last, len(mine)).reshape(-1, WORDS))
+
+
+def _run_words(first: Positions, last: Positions, containers: int) -> Words:
+    """Return the words of runs, which ascend and don't meet: their ends, and what lies between."""
+    words = np.zeros(containers * WORDS, np.uint64)
+    if not len(first):
+        return words
+    begin, end = first >> 6, last >> 6
+    begun = _ALL << (first & 63).astype(np.uint64)
+    ended = _ALL >> (63 - (last & 63)).astype(np.uint64)
+    within = begin == end
+    at = np.concatenate((begin, end[~within]))
+    bits = np.concatenate((np.where(within, begun & ended, begun), ended[~within]))
+    order = np.argsort(at, kind="stable")
+    at, bits = at[order], bits[order]
+    starts = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
+    words[at[starts]] = np.bitwise_or.reduceat(bits, starts)
+    if np.any(end - begin > 1):
+        steps = np.zeros(len(words) + 1, np.int64)
+        np.add.at(steps, begin[~within] + 1, 1)
+        np.add.at(steps, end[~within], -1)
+        words[np.cumsum(steps[:-1]) > 0] = _ALL
+    return words
+
+
+def _dense(bitmap: _Bitmap, mine: Positions, words: Words) -> PositionSet:
+    """Return the set of all words of some containers, which have as many positions as they say."""
+    flat = words.ravel()
+    found = bit_counts(flat).reshape(-1, WORDS).sum(axis=1)
+    for at in np.flatnonzero(found != bitmap.counts[mine])[:1].tolist():
+        raise CorruptFileError(
+            f"a container of {bitmap.counts[mine][at]} positions has {found[at]}"
+        )
+    places = (bitmap.chunks[mine] * WORDS)[:, None] + np.arange(WORDS)
+    return PositionSet.from_words(places.ravel(), flat)
+
+
+def _parts(bitmap: _Bitmap, mine: Positions, *, singly: bool = False) -> Iterator[memoryview]:
+    """Yield the bytes of some containers; those of neighbours are one unless asked `singly`."""
+    gaps = np.flatnonzero(np.diff(mine) != 1) + 1
+    bounds = range(len(mine) + 1) if singly else [0, *gaps.tolist(), len(mine)]
+    begins, ends = bitmap.begins[mine].tolist(), bitmap.ends[mine].tolist()
+    for start, stop in pairwise(bounds):
+        yield bitmap.data[begins[start] : ends[stop - 1]]

@@ -1,0 +1,99 @@
+"""Deletion vectors read from their Puffin files: one read of the vector's own bytes.
+
+Source: specification, "Deletion Vectors"; Java's BaseDeleteLoader, which reads the bytes that the
+manifest names and looks at no footer. Here a footer that fits into one read is looked at, once for
+all vectors of a file: it tells a vector of another data file, and a file that is cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iceberg_spark.arrow.position_set import Positions, PositionSet
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.formats.puffin.blobs import PuffinFile
+from iceberg_spark.formats.puffin.deletion_vector import from_bytes, is_vector_of
+from iceberg_spark.formats.puffin.read_puffin import read_range, read_short_footer
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.location import same_file
+from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.scan.task import DeleteFile, FileScanTask
+
+_BYTES_OF_BLOB = 1000
+"""What the description of a blob takes in memory, about."""
+_ANY_ROWS = 1 << 62
+_WORDS_AT_ONCE = 1 << 12
+"""Words of 64 positions that are laid out at a time."""
+_BARE = 0
+"""The offset of a vector that is a file without Puffin's marks: DuckDB 1.5.3 wrote such."""
+
+
+def load_vector(
+    io: FileIO, file: DeleteFile, task: FileScanTask, cache: DeleteCache
+) -> PositionSet:
+    """Return the rows of a task's data file that its deletion vector deletes.
+
+    Raises CorruptFileError, NoSuchFileError or StorageError naming the Puffin file.
+    """
+    if file.referenced_data_file is None or not same_file(
+        file.referenced_data_file, task.file_path
+    ):
+        raise CorruptFileError(
+            f"The deletion vector in {file.file_path} at byte {file.content_offset} is of "
+            f"{file.referenced_data_file}, not {task.file_path}"
+        )
+    key = ("vector", file.key, file.content_size_in_bytes, task.record_count)
+
+    def load() -> tuple[PositionSet, int]:
+        found = _read(io, file, task.record_count, cache)
+        return found, found.size
+
+    positions: PositionSet = cache.get_or_load(key, load)
+    return positions
+
+
+def vector_positions(io: FileIO, file: DeleteFile) -> Iterator[Positions]:
+    """Yield the positions of a vector, ascending, past its data file's end too; some at a time.
+
+    Raises what `load_vector` raises.
+    """
+    found = _read(io, file, _ANY_ROWS, DeleteCache(0))
+    for start in range(0, len(found.places), _WORDS_AT_ONCE):
+        part = slice(start, start + _WORDS_AT_ONCE)
+        yield PositionSet(found.places[part], found.words[part]).positions()
+
+
+def _read(io: FileIO, file: DeleteFile, rows: int, cache: DeleteCache) -> PositionSet:
+    path, offset, size = file.file_path, file.content_offset, file.content_size_in_bytes
+    where = f"The deletion vector of {file.referenced_data_file} in {path} at byte {offset}"
+    if offset is None or size is None:
+        raise CorruptFileError(f"{where} lacks its offset or size")
+    with io.open(path) as opened:
+        if offset != _BARE:
+            _check(_footer(io, file, cache), file, where)
+        data = read_range(opened, path, offset, size)
+    return from_bytes(data, where, rows=rows, cardinality=file.record_count)
+
+
+def _footer(io: FileIO, file: DeleteFile, cache: DeleteCache) -> PuffinFile | None:
+    """Return what a Puffin file says of its blobs, None where that takes more than one read."""
+
+    def load() -> tuple[tuple[PuffinFile | None], int]:
+        found = read_short_footer(io, file.file_path)
+        return (found,), _BYTES_OF_BLOB * (1 + len(found.blobs if found else ()))
+
+    key = ("puffin footer", file.file_path, file.file_size_in_bytes)
+    (footer,) = cache.get_or_load(key, load)
+    return footer if footer is None or isinstance(footer, PuffinFile) else None
+
+
+def _check(footer: PuffinFile | None, file: DeleteFile, where: str) -> None:
+    if footer is None:
+        return
+    named = file.referenced_data_file or ""
+    for blob in footer.blobs:
+        if (blob.offset, blob.length) == (file.content_offset, file.content_size_in_bytes):
+            if is_vector_of(blob, named):
+                return
+            raise CorruptFileError(f"{where} is a {blob.type} of another file: {blob.properties}")
+    raise CorruptFileError(f"{where} is no blob of the file, by its footer")
