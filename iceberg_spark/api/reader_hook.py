@@ -15,6 +15,7 @@ from iceberg_spark.inspect.pinned_inspection import pin_inspection
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
+from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
@@ -116,6 +117,7 @@ def native_frame(table: str, options: dict[str, str], session: SparkSession) -> 
         return metadata_frame(*pin_inspection(parsed, loaded, name), session)
     context = scan_context(loaded.metadata, parsed, pinned.io)
     planned = plan(loaded.metadata, pinned.io, context)
+    report_scan(loaded, planned)
     return plan_frame(planned, session, split=parsed.split(loaded.metadata))
 
 

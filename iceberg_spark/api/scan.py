@@ -31,6 +31,7 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.report import explain
 from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.session.engine import ENGINES, Engine
 from iceberg_spark.spec.arguments import one_of, text, whole
@@ -85,13 +86,18 @@ class TableScan(ScanRequest):
 
         The plan is a sequence of FileScanTask with `.metrics` (what was skipped).
         """
-        return plan(self.loaded.metadata, self.io, self._context())
+        return self._planned(self._context())
+
+    def _planned(self, context: ScanContext) -> ScanPlan:
+        planned = plan(self.loaded.metadata, self.io, context)
+        report_scan(self.loaded, planned)
+        return planned
 
     def explain(self) -> str:
         """Return what a read would open and skip, and which engine of `to_df` reads which files
         and why, as text for a person.
         """
-        planned = self.plan_files()
+        planned = plan(self.loaded.metadata, self.io, self._context())  # nobody reads it
         lines = (
             on_spark.reading_lines(planned, active_session(), self.engine) if is_installed() else ()
         )
@@ -100,7 +106,7 @@ class TableScan(ScanRequest):
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Return the rows as a stream of Arrow batches; memory holds a batch at a time."""
         context = self._context()
-        tasks = plan(self.loaded.metadata, self.io, context)
+        tasks = self._planned(context)
         batches = (batch for task in tasks for batch in read_task(context, self.io, task))
         return pa.RecordBatchReader.from_batches(
             to_arrow(context.read_schema), _first_rows(batches, self.limit)
@@ -111,7 +117,7 @@ class TableScan(ScanRequest):
         if self.limit is not None:
             return self.to_arrow_batch_reader().read_all()
         context = self._context()
-        tasks = plan(self.loaded.metadata, self.io, context)
+        tasks = self._planned(context)
         batches = read_ahead(tasks, partial(read_task, context, self.io))
         return pa.Table.from_batches(batches, to_arrow(context.read_schema))
 
@@ -128,7 +134,7 @@ class TableScan(ScanRequest):
         InvalidInputError without a session, UnsupportedError for what the engine can't read.
         """
         session = on_spark.needed_session(spark)
-        planned = plan(self.loaded.metadata, self.io, self._context(session))
+        planned = self._planned(self._context(session))
         split = split_options(self.loaded.metadata.properties)
         frame = on_spark.plan_frame(planned, session, engine=engine or self.engine, split=split)
         return frame if self.limit is None else frame.limit(self.limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io.file_io import FileIO
@@ -15,6 +15,14 @@ from iceberg_spark.spec.view import NewView, ViewMetadata
 
 Name: TypeAlias = tuple[str, ...]
 """The parts of a namespace's or a table's name."""
+
+
+class Reporter(Protocol):
+    """Takes reports about one table, and neither waits nor fails."""
+
+    def take(self, report: Mapping[str, Any]) -> None:
+        """Take a report: JSON of the REST specification, without the table's name."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,8 @@ class LoadedTable:
     tag: str = field(default="", repr=False, compare=False)
     """What the store tells the metadata file's bytes by (`FileInfo.tag`)."""
     given_by_catalog: bool = False
+    reporter: Reporter | None = field(default=None, repr=False, compare=False)
+    """Who wants to know what is read of the table and committed to it."""
 
 
 @dataclass(frozen=True, slots=True)

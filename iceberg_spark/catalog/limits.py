@@ -19,3 +19,18 @@ class DecodedLimits:
 
 
 DECODED = DecodedLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLimits:
+    """What reports of scans and commits to a server may take; times in seconds."""
+
+    waiting: int = 64
+    """Reports that wait to be sent; more are dropped."""
+    timeout_s: float = 10.0
+    """For each step of a request: connecting, sending, an answer."""
+    at_end_s: float = 1.0
+    """How long a process that ends waits for those that are left."""
+
+
+REPORTS = ReportLimits()

@@ -28,6 +28,7 @@ from tenacity import (
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable, TableChange
 from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.commit_report import report_commit
 from iceberg_spark.commits.table_part import TablePart, check_same_table
 from iceberg_spark.errors import (
     CommitFailedException,
@@ -144,10 +145,12 @@ def commit_tables(
     """
     state = Handover() if handover is None else handover
     attempt = _Attempt(catalog, tuple(parts), state)
+    started = time.perf_counter()
     try:
         committed = attempt.run(sleep)
         for part, table in zip(attempt.parts, committed, strict=True):
             clean_up(part.actions, part.io, table.metadata)
+        report_commit(attempt.parts, time.perf_counter() - started, attempt.tries)
         return committed  # noqa: TRY300 (an interrupt here comes after the commit, too)
     except CommitStateUnknownException:
         raise
@@ -162,12 +165,13 @@ def commit_tables(
 class _Attempt:
     """The state of a commit over its tries: the bases and what was last handed to the catalog."""
 
-    __slots__ = ("catalog", "handover", "parts")
+    __slots__ = ("catalog", "handover", "parts", "tries")
 
     def __init__(self, catalog: Catalog, parts: tuple[TablePart, ...], handover: Handover) -> None:
         self.catalog = catalog
         self.parts = parts
         self.handover = handover
+        self.tries = 0
 
     def run(self, sleep: Callable[[float], None]) -> list[LoadedTable]:
         first = self.parts[0].base
@@ -195,6 +199,7 @@ class _Attempt:
         return found
 
     def _once(self) -> list[LoadedTable]:
+        self.tries += 1
         for part in self.parts:
             part.prepare()
         changed = [part for part in self.parts if part.updates or part.base is None]

@@ -27,7 +27,11 @@ from tests.servers.fault_proxy import Fault, Proxy, fault_proxy
 from tests.servers.rest_server import RestServer
 
 pytestmark = pytest.mark.xdist_group("rest")
-TIMEOUTS = {"rest.client.socket-timeout-ms": "1000", "rest.client.max-retries": "3"}
+TIMEOUTS = {
+    "rest.client.socket-timeout-ms": "1000",
+    "rest.client.max-retries": "3",
+    "rest-metrics-reporting-enabled": "false",  # a report would take the fault for itself
+}
 
 
 @dataclass(frozen=True, slots=True)

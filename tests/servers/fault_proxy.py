@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import select
 import socket
 import threading
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
 _JSON = {"Content-Type": "application/json"}
@@ -72,6 +74,17 @@ class Proxy:
     uri: str = ""
     faults: Callable[[str, str], Fault | None] = lambda _method, _path: None
     asked: list[str] = field(default_factory=list)
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    """Reports of metrics that came."""
+    came: threading.Condition = field(default_factory=threading.Condition)
+
+    def reported(self, count: int, within_s: float = 60) -> list[dict[str, Any]]:
+        """The reports, once so many have come; they are forgotten."""
+        with self.came:
+            assert self.came.wait_for(lambda: len(self.reports) >= count, within_s), self.reports
+            found = list(self.reports)
+            self.reports.clear()
+        return found
 
     def once(self, fault: Fault, method: str, path: str = "") -> None:
         """Have the fault happen to the first request of a method whose path has a text."""
@@ -108,6 +121,10 @@ class _Handler(BaseHTTPRequestHandler):
     def handle_any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.proxy.asked.append(f"{self.command} {self.path}")
+        if self.path.endswith("/metrics"):
+            with self.proxy.came:
+                self.proxy.reports.append(json.loads(body))
+                self.proxy.came.notify_all()
         fault = self.proxy.faults(self.command, self.path)
 
         def ask() -> Reply:

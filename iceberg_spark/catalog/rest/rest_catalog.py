@@ -171,6 +171,7 @@ class RestCatalog:
             made.place,
             table_io(io, made.metadata, made.place),
             given_by_catalog=True,
+            reporter=tables.reporter(change.identifier),
         )
         if known is None or base is None:
             tables.known.forget(change.identifier)

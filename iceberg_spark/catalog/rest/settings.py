@@ -15,6 +15,7 @@ SEPARATOR = "namespace-separator"
 PAGE_SIZE = "rest-page-size"
 CONNECT_TIMEOUT = "rest.client.connection-timeout-ms"
 SOCKET_TIMEOUT = "rest.client.socket-timeout-ms"
+REPORTS = "rest-metrics-reporting-enabled"
 MAX_RETRIES = "rest.client.max-retries"
 CA_BUNDLE = "ssl.cabundle"
 CLIENT_CERTIFICATE = "ssl.client.cert"
@@ -46,6 +47,7 @@ class RestSettings:
     headers: Mapping[str, str] = field(repr=False)
     ca_bundle: str | None = None
     client_certificate: tuple[str, str | None] | None = None
+    reports: bool = True
 
 
 def rest_settings(name: str, properties: Mapping[str, str]) -> RestSettings:
@@ -70,6 +72,7 @@ def rest_settings(name: str, properties: Mapping[str, str]) -> RestSettings:
         _headers(properties),
         properties.get(CA_BUNDLE),
         (certificate, properties.get(CLIENT_KEY)) if certificate else None,
+        properties.get(REPORTS, "true").strip().lower() == "true",
     )
 
 

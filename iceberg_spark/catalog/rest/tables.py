@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.catalog import LoadedTable, Reporter
 from iceberg_spark.catalog.decoded_tables import decoded
 from iceberg_spark.catalog.rest.answers import NOT_MODIFIED, TABLE, Answer, LostAnswerError
 from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_properties
 from iceberg_spark.catalog.rest.paths import LOAD_TABLE
+from iceberg_spark.catalog.rest.reports import reporter
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.catalog.rest.vended_io import VendedIO, vended_io
@@ -58,7 +59,18 @@ class RestTables:
         """Return the table of a LoadTableResult. Raises LostAnswerError where it has none."""
         metadata, place = metadata_of(node)
         io = self.storage(identifier, node, metadata, place)
-        return LoadedTable(identifier, metadata, place, io, given_by_catalog=True)
+        return LoadedTable(
+            identifier,
+            metadata,
+            place,
+            io,
+            given_by_catalog=True,
+            reporter=self.reporter(identifier),
+        )
+
+    def reporter(self, identifier: str) -> Reporter | None:
+        """Return who takes reports about a table."""
+        return reporter(self.session, self._name, identifier)
 
     def storage(
         self, identifier: str, node: Mapping[str, Any], metadata: TableMetadata, place: str

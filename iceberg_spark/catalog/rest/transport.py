@@ -31,6 +31,8 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float | None = None
+    """Its own time for each step, None: that of the settings."""
 
     def with_headers(self, headers: Mapping[str, str]) -> Request:
         """Return the request with these headers laid over its own."""
@@ -86,8 +88,13 @@ class Transport:
 
     def _exchange(self, client: Any, request: Request, shown: str) -> Answer:
         ends = time.monotonic() + _LONGEST_ANSWER_S
+        own = request.timeout_s
         with client.stream(
-            request.method, request.url, content=request.body, headers=dict(request.headers)
+            request.method,
+            request.url,
+            content=request.body,
+            headers=dict(request.headers),
+            timeout=httpx.USE_CLIENT_DEFAULT if own is None else own,
         ) as response:
             parts = []
             for part in response.iter_bytes():

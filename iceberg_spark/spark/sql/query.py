@@ -31,6 +31,7 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
@@ -72,6 +73,7 @@ class QueriedTable:
     """
 
     reference: TableReference
+    loaded: LoadedTable
     scan: ScanPlan | MetadataRows
     conditions: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -82,6 +84,7 @@ class QueriedTable:
             case MetadataRows(inspected, columns):
                 return metadata_frame(inspected, columns, spark)
             case plan:
+                report_scan(self.loaded, plan)
                 return plan_frame(plan, spark)
 
 
@@ -285,7 +288,8 @@ class _Planner:
     def _metadata_table(self, loaded: LoadedTable, name: str) -> QueriedTable:
         place = f"{loaded.metadata_location}#{name}"
         options = ReadOptions(path=place, storage=loaded.io.properties)
-        return QueriedTable(self.reference, MetadataRows(*pin_inspection(options, loaded, name)))
+        rows = MetadataRows(*pin_inspection(options, loaded, name))
+        return QueriedTable(self.reference, loaded, rows)
 
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
         request = ScanRequest(
@@ -302,7 +306,7 @@ class _Planner:
             selected_fields=self._columns(names),
         )
         planned = plan(loaded.metadata, loaded.io, scan_context(loaded.metadata, pruned, loaded.io))
-        return QueriedTable(self.reference, planned, texts, left_out)
+        return QueriedTable(self.reference, loaded, planned, texts, left_out)
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:
         regex = self._setting("spark.sql.parser.quotedRegexColumnNames", "false")
