@@ -17,7 +17,7 @@ from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, is_imported
 from iceberg_spark.engines.compact_table import compaction
-from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidTypeError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.inspect.partition_statistics import (
@@ -26,6 +26,7 @@ from iceberg_spark.inspect.partition_statistics import (
     statistics_schema,
 )
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.check_table import Problem, TableCheck, check_table
 from iceberg_spark.maintenance.column_sketches import sketch_here
 from iceberg_spark.maintenance.compact import DataRewrite
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
@@ -72,6 +73,20 @@ class Maintenance:
 
     def __repr__(self) -> str:
         return f"Maintenance of {self._loaded.identifier}"
+
+    def check(self) -> TableCheck:
+        """Read the newest metadata with all its manifests, and say what breaks the specification.
+
+        Row ids that overlap, sequence numbers and counts that can't be, two deletion vectors for a
+        file, references to nothing, files that can't be read, ...; no data file is opened, nothing
+        is changed. Memory holds a snapshot's entries, some 300 bytes a file.
+        """
+        try:
+            loaded = self._catalog.load(self._loaded.identifier)
+        except CorruptFileError as broken:
+            return TableCheck((Problem("metadata", str(broken)),))
+        with working(f"Checking {loaded.identifier}"):
+            return check_table(loaded.metadata, loaded.io)
 
     def expire_snapshots(
         self,

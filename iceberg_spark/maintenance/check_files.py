@@ -1,0 +1,158 @@
+"""What the files of a snapshot can't be together (specification: "Row Lineage", "Deletes")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.manifest.columns import entry_schema
+from iceberg_spark.spec.data_file import DataFileContent, FileFormat, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.spec.types import StructType
+
+Table: TypeAlias = Any  # pyarrow ships no types
+
+CHECKED = (
+    "status", "snapshot_id", "data_sequence_number", "file_sequence_number", "content",
+    "file_path", "file_format", "record_count", "equality_ids", "first_row_id",
+    "referenced_data_file", "content_offset", "content_size_in_bytes",
+)  # fmt: skip
+"""The columns of entries that a check looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRowIds:
+    """The row ids that data files begin with, by path."""
+
+    paths: Any
+    ids: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFiles:
+    """The live data and delete files of a snapshot, as entries."""
+
+    data: Table
+    deletes: Table
+
+    @classmethod
+    def of(cls, manifests: Sequence[ManifestFile], tables: Sequence[Table]) -> SnapshotFiles:
+        """Return the live entries of a snapshot's manifests."""
+        found: dict[ManifestContent, list[Table]] = {one: [] for one in ManifestContent}
+        for manifest, entries in zip(manifests, tables, strict=True):
+            deleted = pc.equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+            found[manifest.content].append(entries.filter(pc.invert(deleted)))
+        none = _NO_ENTRIES
+        return cls(*(pa.concat_tables([none, *found[one]]) for one in ManifestContent))
+
+    def first_row_ids(self) -> FirstRowIds:
+        """Return where the row ids of data files begin."""
+        ids = self.data.column("first_row_id")
+        return FirstRowIds(self.data.column("file_path").combine_chunks(), ids.combine_chunks())
+
+
+def file_problems(
+    metadata: TableMetadata, snapshot: Snapshot, files: SnapshotFiles
+) -> Iterator[str]:
+    """Yield what is wrong with the files of a snapshot."""
+    for path, times in _repeated(files.data.column("file_path")):
+        yield f"data file {path} is there {times} times"
+    yield from _delete_problems(metadata, snapshot, files)
+    if metadata.rules.has_row_lineage and snapshot.first_row_id is not None:
+        yield from _row_id_problems(metadata, snapshot, files.data)
+
+
+def moved_row_ids(before: FirstRowIds, after: FirstRowIds) -> Iterator[str]:
+    """Yield files that have other row ids than in the parent snapshot."""
+    place = pc.index_in(after.paths, value_set=before.paths)
+    was = before.ids.take(place)
+    other = pc.fill_null(pc.not_equal(was, after.ids), False)
+    for path, old, new in zip(
+        after.paths.filter(other), was.filter(other), after.ids.filter(other), strict=True
+    ):
+        yield f"the first_row_id of {path} is {new}, and was {old} in its parent"
+
+
+def _row_id_problems(metadata: TableMetadata, snapshot: Snapshot, data: Table) -> Iterator[str]:
+    nameless = pc.is_null(data.column("first_row_id"))
+    for path in data.column("file_path").filter(nameless).to_pylist():
+        yield f"data file {path} has no first_row_id"
+    known = data.filter(pc.invert(nameless)).sort_by("first_row_id")
+    first = known.column("first_row_id").to_numpy()
+    end = first + known.column("record_count").to_numpy()
+    paths = known.column("file_path")
+    overlaps = np.flatnonzero(end[:-1] > first[1:])
+    for at in overlaps.tolist():
+        yield (
+            f"data files {paths[at]} and {paths[at + 1]} have the same row ids: those of the first "
+            f"are {first[at]} to {end[at] - 1}, of the second from {first[at + 1]} on"
+        )
+    begin = snapshot.first_row_id or 0
+    told = begin + (snapshot.added_rows or 0)
+    above = (first >= begin) & (end > told)
+    for at in np.flatnonzero(above).tolist():
+        yield (
+            f"added-rows is {snapshot.added_rows}, which is too low: data file {paths[at]} has row "
+            f"ids up to {end[at] - 1}, and the snapshot's begin with {begin}"
+        )
+    free = metadata.next_row_id or 0
+    for at in np.flatnonzero((end > free) & ~above).tolist():
+        yield f"next-row-id is {free}, and data file {paths[at]} has row ids up to {end[at] - 1}"
+
+
+def _delete_problems(
+    metadata: TableMetadata, snapshot: Snapshot, files: SnapshotFiles
+) -> Iterator[str]:
+    deletes = files.deletes
+    content, kind = deletes.column("content"), deletes.column("file_format")
+    by_key = pc.equal(content, int(DataFileContent.EQUALITY_DELETES))
+    lengths = pc.fill_null(pc.list_value_length(deletes.column("equality_ids")), 0)
+    for path in deletes.filter(pc.and_(by_key, pc.equal(lengths, 0))).column("file_path"):
+        yield f"equality delete file {path} has no equality_ids"
+    is_vector = pc.equal(kind, FileFormat.PUFFIN.value)
+    yield from _vector_problems(metadata, deletes.filter(is_vector), files.data)
+    if snapshot.first_row_id is None:
+        return
+    ours = pc.and_(
+        pc.equal(deletes.column("status"), int(ManifestEntryStatus.ADDED)),
+        pc.equal(deletes.column("snapshot_id"), snapshot.snapshot_id),
+    )
+    added = pc.and_(ours, pc.invert(pc.or_(is_vector, by_key)))
+    for path in deletes.filter(added).column("file_path"):
+        yield f"position delete file {path} was added: from version 3 on these are deletion vectors"
+
+
+def _vector_problems(metadata: TableMetadata, vectors: Table, data: Table) -> Iterator[str]:
+    if not metadata.rules.has_deletion_vectors and vectors.num_rows:
+        yield f"it has deletion vectors, which format version {metadata.format_version} has not"
+    needed = ("referenced_data_file", "content_offset", "content_size_in_bytes")
+    for name in needed:
+        for path in vectors.filter(pc.is_null(vectors.column(name))).column("file_path"):
+            yield f"a deletion vector in {path} has no {name}"
+    about = vectors.column("referenced_data_file")
+    for path, times in _repeated(about.drop_null()):
+        yield f"data file {path} has {times} deletion vectors"
+    place = pc.index_in(about, value_set=data.column("file_path").combine_chunks())
+    for path in about.filter(pc.and_(place.is_null(), about.is_valid())):
+        yield f"there is a deletion vector for data file {path}, which is not in the snapshot"
+    numbers = data.column("data_sequence_number").take(place.combine_chunks())
+    older = pc.fill_null(pc.less(vectors.column("data_sequence_number"), numbers), False)
+    for path in about.filter(older):
+        yield f"the deletion vector for data file {path} has a smaller data sequence number than it"
+
+
+def _repeated(paths: Any) -> Iterator[tuple[str, int]]:
+    counted = pc.value_counts(paths.combine_chunks())
+    several = counted.filter(pc.greater(counted.field("counts"), 1))
+    for one in several.to_pylist():
+        yield one["values"], one["counts"]
+
+
+_NO_ENTRIES = entry_schema(StructType(), CHECKED).empty_table()

@@ -1,0 +1,202 @@
+"""What in a table's metadata breaks the specification. No data file is opened.
+
+Metadata, the manifest lists of all snapshots and their manifests are read, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+from itertools import pairwise
+
+from iceberg_spark.commits.new_manifests import tuple_type
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.check_files import (
+    CHECKED,
+    FirstRowIds,
+    SnapshotFiles,
+    file_problems,
+    moved_row_ids,
+)
+from iceberg_spark.maintenance.check_manifests import list_problems, manifest_problems
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.spec.compatibility import check_schema
+from iceberg_spark.spec.manifest_file import ManifestVersion
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A rule that is broken; `where` names the snapshot, the manifest or the file."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableCheck:
+    """What a check found, oldest snapshots first, and how much it looked at."""
+
+    problems: tuple[Problem, ...] = ()
+    snapshots: int = 0
+    manifests: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing breaks the specification."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        looked = f"{self.snapshots:,} snapshots and {self.manifests:,} manifests"
+        if self.is_sound:
+            return f"{looked}: nothing breaks the specification"
+        lines = (f"  {problem}" for problem in self.problems)
+        return "\n".join((f"{looked}: {len(self.problems):,} problems", *lines))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+@dataclass(slots=True)
+class _Found:
+    """Problems, each once: a manifest stays in many snapshots."""
+
+    every: dict[Problem, None] = field(default_factory=dict)
+
+    def add(self, where: str, texts: Iterator[str]) -> None:
+        self.every.update(dict.fromkeys(Problem(where, text) for text in texts))
+
+
+def check_table(metadata: TableMetadata, io: FileIO) -> TableCheck:
+    """Return what breaks the specification; what can't be read is a problem as well.
+
+    Memory holds the entries of a snapshot, without statistics, and the paths of its parent's files.
+    """
+    found = _Found()
+    found.add("metadata", _metadata_problems(metadata))
+    found.add("metadata", _row_id_ranges(metadata))
+    for snapshot in metadata.snapshots.values():
+        found.add(_name(snapshot), _snapshot_problems(metadata, snapshot))
+    manifests = _check_files(metadata, io, found)
+    return TableCheck(tuple(found.every), len(metadata.snapshots), manifests)
+
+
+def _name(snapshot: Snapshot) -> str:
+    return f"snapshot {snapshot.snapshot_id}"
+
+
+def _metadata_problems(metadata: TableMetadata) -> Iterator[str]:
+    highest = max((schema.highest_field_id for schema in metadata.schemas.values()), default=0)
+    if metadata.last_column_id < highest:
+        yield f"last-column-id is {metadata.last_column_id}, and there is a field {highest}"
+    parts = [part.field_id for spec in metadata.partition_specs.values() for part in spec.fields]
+    if parts and metadata.last_partition_id < max(parts):
+        yield f"last-partition-id is {metadata.last_partition_id}, and a spec has {max(parts)}"
+    for name, ref in metadata.refs.items():
+        if ref.snapshot_id not in metadata.snapshots:
+            yield f"reference '{name}' points to snapshot {ref.snapshot_id}, which is not there"
+    for files, what in (
+        (metadata.statistics, "statistics"),
+        (metadata.partition_statistics, "partition statistics"),
+    ):
+        for file in files:
+            if file["snapshot-id"] not in metadata.snapshots:
+                yield f"{what} are of snapshot {file['snapshot-id']}, which is not there"
+    try:
+        check_schema(metadata.schema, metadata.format_version)
+    except IcebergError as broken:
+        yield str(broken)
+
+
+def _row_id_ranges(metadata: TableMetadata) -> Iterator[str]:
+    """Each snapshot has row ids of its own, all below the table's next one."""
+    if not metadata.rules.has_row_lineage:
+        return
+    ranges = sorted(
+        (one.first_row_id, one.first_row_id + one.added_rows, one.snapshot_id)
+        for one in metadata.snapshots.values()
+        if one.first_row_id is not None and one.added_rows is not None
+    )
+    for (first, end, one), (begin, _, other) in pairwise(ranges):
+        if end > begin and end > first:
+            yield (
+                f"snapshots {one} and {other} have the same row ids, from {begin} on: the first "
+                f"has those from {first} to {end - 1}"
+            )
+    free = metadata.next_row_id or 0
+    last = max(ranges, key=lambda each: each[1], default=None)
+    if last is not None and last[1] > free:
+        yield f"next-row-id is {free}, and snapshot {last[2]} has row ids up to {last[1] - 1}"
+
+
+def _snapshot_problems(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[str]:
+    parent = metadata.snapshots.get(snapshot.parent_snapshot_id or -1)
+    number = snapshot.sequence_number
+    if number > metadata.last_sequence_number:
+        yield f"its sequence number {number} is above the table's {metadata.last_sequence_number}"
+    if parent is not None and 0 < number <= parent.sequence_number:  # version 1 has zeros
+        yield f"its sequence number {number} is not above its parent's {parent.sequence_number}"
+    if snapshot.schema_id is not None and snapshot.schema_id not in metadata.schemas:
+        yield f"its schema {snapshot.schema_id} is not there"
+    if not metadata.rules.has_row_lineage:
+        return
+    if (snapshot.first_row_id is None) != (snapshot.added_rows is None):
+        yield "it has one of first-row-id and added-rows without the other"
+    if min(snapshot.first_row_id or 0, snapshot.added_rows or 0) < 0:
+        yield "its first-row-id or added-rows is below zero"
+    is_younger = parent is not None and parent.first_row_id is not None
+    if is_younger and snapshot.first_row_id is None:
+        yield "it has no first-row-id, though its parent has one"
+
+
+def _check_files(metadata: TableMetadata, io: FileIO, found: _Found) -> int:
+    """Check lists, manifests and files of all snapshots; returns how many manifests there are."""
+    checked: set[ManifestVersion] = set()
+    known: dict[int, FirstRowIds] = {}
+    ordered = sorted(
+        metadata.snapshots.values(), key=lambda one: (one.sequence_number, one.timestamp_ms)
+    )
+    parents = [one.parent_snapshot_id for one in ordered]
+    for place, snapshot in enumerate(ordered):
+        try:
+            files = _files_of(metadata, io, snapshot, checked, found)
+        except IcebergError as broken:
+            found.add(_name(snapshot), iter((f"its files can't be read: {broken}",)))
+            continue
+        found.add(_name(snapshot), file_problems(metadata, snapshot, files))
+        ids = files.first_row_ids()
+        before = known.get(snapshot.parent_snapshot_id or -1)
+        if before is not None:
+            found.add(_name(snapshot), moved_row_ids(before, ids))
+        known[snapshot.snapshot_id] = ids
+        for number in set(known) - set(parents[place + 1 :]):
+            del known[number]
+    return len(checked)
+
+
+def _files_of(
+    metadata: TableMetadata,
+    io: FileIO,
+    snapshot: Snapshot,
+    checked: set[ManifestVersion],
+    found: _Found,
+) -> SnapshotFiles:
+    manifests = read_manifest_list(io, snapshot, metadata)
+    found.add(_name(snapshot), list_problems(metadata, snapshot, manifests))
+    tables = []
+    for manifest in manifests:
+        kind = tuple_type(metadata, manifest.partition_spec_id)
+        entries = read_manifest(io, manifest, kind, columns=CHECKED)
+        tables.append(entries)
+        if manifest.version not in checked:
+            checked.add(manifest.version)
+            where = f"manifest {manifest.manifest_path}"
+            found.add(where, manifest_problems(metadata, manifest, entries))
+    return SnapshotFiles.of(manifests, tables)
