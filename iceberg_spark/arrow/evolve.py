@@ -24,6 +24,15 @@ from iceberg_spark.arrow.default_values import default_array
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.arrow.promote import leaf_step, storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow_field, to_arrow_type
+from iceberg_spark.arrow.variant.layout import (
+    METADATA,
+    TYPED,
+    VALUE,
+    VARIANT,
+    is_variant,
+    plain_variant,
+)
+from iceberg_spark.arrow.variant.reassemble import reassembled
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.spec import types as t
 
@@ -233,8 +242,30 @@ class _Compiler:
             case t.MapType():
                 self._check(pt.is_map(found.kind), found, wanted, path)
                 return self._map(found, wanted, target, path)
+            case t.VariantType():
+                return self._variant(found, wanted, path)
             case _:
                 return leaf_step(found.kind, wanted, path, self.where)
+
+    def _variant(self, found: FileField, wanted: t.IcebergType, path: str) -> Step | None:
+        names = {child.name for child in found.children}
+        is_fit = METADATA in names and not names.isdisjoint({VALUE, TYPED})
+        self._check(pt.is_struct(found.kind) and is_fit, found, wanted, path)
+        if TYPED in names:
+            return self._naming(reassembled, path)
+        self._check(is_variant(found.kind), found, wanted, path)
+        return None if found.kind == VARIANT else plain_variant
+
+    def _naming(self, step: Step, path: str) -> Step:
+        """Return the step with errors that say where in which file."""
+
+        def named(array: pa.Array) -> pa.Array:
+            try:
+                return step(array)
+            except CorruptFileError as cause:
+                raise CorruptFileError(f"Column '{path}' of {self.where}: {cause}") from cause
+
+        return named
 
     def _check(self, fits: bool, found: FileField, wanted: t.IcebergType, path: str) -> None:
         if not fits:

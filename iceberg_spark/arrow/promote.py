@@ -68,6 +68,8 @@ _READS: Mapping[type, _Accepts] = {
     t.BinaryType: _text_or_bytes,
     t.FixedType: _bytes_like,
     t.UUIDType: _bytes_like,
+    t.GeometryType: _bytes_like,
+    t.GeographyType: _bytes_like,
 }
 
 
@@ -81,6 +83,8 @@ def leaf_step(kind: pa.DataType, wanted: t.IcebergType, column: str, where: str)
     target = to_arrow_type(wanted, column)
     if kind == target:
         return None
+    if isinstance(wanted, t.UnknownType):  # whatever is stored is ignored
+        return lambda array: pa.nulls(len(array))
     if not pt.is_null(kind) and not _readable(storage_type(kind), wanted):
         raise CorruptFileError(
             f"Column '{column}' of {where} holds {kind}, which can't be read as {wanted}"

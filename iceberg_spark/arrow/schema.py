@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.arrow.variant.layout import VARIANT
 from iceberg_spark.expr.arrow_literal import arrow_type
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -17,11 +17,7 @@ DOC = b"doc"
 
 
 def to_arrow(schema: Schema) -> pa.Schema:
-    """Return the Arrow schema of a table schema; ids and docs are in the field metadata.
-
-    Raises UnsupportedError naming a column of a type that can't be read (variant, geometry,
-    geography).
-    """
+    """Return the Arrow schema of a table schema; ids and docs are in the field metadata."""
     return pa.schema([to_arrow_field(field, field.name) for field in schema.fields])
 
 
@@ -38,7 +34,10 @@ def to_arrow_field(field: t.NestedField, path: str = "") -> pa.Field:
 
 
 def to_arrow_type(kind: t.IcebergType, path: str = "value") -> pa.DataType:
-    """Return the Arrow type: uuid is 16 fixed bytes, timestamptz microseconds in UTC."""
+    """Return the Arrow type: uuid is 16 fixed bytes, timestamptz microseconds in UTC.
+
+    A variant is a struct of its two parts, geometries are WKB.
+    """
     match kind:
         case t.StructType(fields=fields):
             return pa.struct([to_arrow_field(f, f"{path}.{f.name}") for f in fields])
@@ -49,11 +48,8 @@ def to_arrow_type(kind: t.IcebergType, path: str = "value") -> pa.DataType:
                 to_arrow_field(kind.key_field, f"{path}.key"),
                 to_arrow_field(kind.value_field, f"{path}.value"),
             )
-        case t.VariantType() | t.GeometryType() | t.GeographyType():
-            raise UnsupportedError(
-                f"Column '{path}' has type {kind}, which this version can't read or write; "
-                "select the other columns by name"
-            )
+        case t.VariantType():
+            return VARIANT
         case _:
             return arrow_type(kind)
 

@@ -86,6 +86,8 @@ class WriteLimits:
     """Bytes that ORC compresses at once."""
     orc_dictionary_share: float = 0.8
     """Distinct share of texts up to which ORC keeps a dictionary, as in Java."""
+    geometry_bytes: int = 16 * 1024 * 1024
+    """Bytes of a file's geometries, points aside, that are looked through for its bounds."""
     avro_block_bytes: int = 64_000
     """Bytes of an Avro block, as Java's writer has them."""
     avro_rows: int = 16_384

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.floats import extremes
 from iceberg_spark.arrow.values import from_array
+from iceberg_spark.formats.geo_bounds import BoundingBox
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
 from iceberg_spark.spec.data_file import FileFormat
@@ -25,6 +26,8 @@ from iceberg_spark.spec.types import (
     DoubleType,
     FixedType,
     FloatType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -32,6 +35,7 @@ from iceberg_spark.spec.types import (
     StructType,
     UnknownType,
     UUIDType,
+    VariantType,
 )
 
 _FLOATS = (FloatType, DoubleType)
@@ -64,6 +68,7 @@ class _Column:
     nans: int = 0
     extremes: pa.Array | None = None  # [least, greatest]
     floats: list[float] = field(default_factory=list)  # extremes of floats, signs of zeros kept
+    box: BoundingBox | None = None  # of geometries
 
 
 class MetricsCollector:
@@ -105,7 +110,9 @@ class MetricsCollector:
         upper: dict[int, bytes] = {}
         whole_is_fine = self._format is FileFormat.ORC
         for column in self._columns:
-            if column.has_bounds and (found := _extremes(column)) is not None:
+            if column.box is not None and (corners := column.box.bounds()) is not None:
+                lower[column.field_id], upper[column.field_id] = corners
+            elif column.has_bounds and (found := _extremes(column)) is not None:
                 width = column.mode.width
                 lower[column.field_id] = lower_bound(column.kind, found[0], width)
                 high = upper_bound(column.kind, found[1], width, or_whole=whole_is_fine)
@@ -143,9 +150,12 @@ def _column(
     child: NestedField, path: tuple[int, ...], mode: MetricsMode, *, nested: bool, is_orc: bool
 ) -> _Column:
     kind = child.field_type
-    bounded = mode.has_bounds and not nested
+    bounded = mode.has_bounds and not nested and not isinstance(kind, VariantType)
     if is_orc and isinstance(kind, _NO_ORC_BOUNDS):
         bounded = False
+    if isinstance(kind, GeometryType | GeographyType):
+        box = BoundingBox(isinstance(kind, GeographyType)) if bounded else None
+        return _Column(child.field_id, kind, path, mode, has_bounds=False, box=box)
     return _Column(child.field_id, kind, path, mode, bounded)
 
 
@@ -161,6 +171,8 @@ def _descend(array: pa.Array, path: tuple[int, ...]) -> pa.Array:
 
 def _fold(column: _Column, array: pa.Array) -> None:
     column.nulls += array.null_count
+    if column.box is not None:
+        column.box.add(array)
     if isinstance(column.kind, _FLOATS):
         _fold_floats(column, array)
     elif column.has_bounds and array.null_count < len(array):

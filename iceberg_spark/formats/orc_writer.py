@@ -17,6 +17,7 @@ import pyarrow.orc as po
 
 from iceberg_spark.arrow.arrays import map_list, map_struct
 from iceberg_spark.arrow.schema import child_fields, field_id, to_arrow
+from iceberg_spark.arrow.stored import stored_schema, to_stored
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.formats.file_writer import WrittenFile
 from iceberg_spark.formats.limits import WRITING
@@ -29,13 +30,18 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     BinaryType,
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     LongType,
     NestedField,
+    TimestampNanoType,
     TimestampType,
+    TimestamptzNanoType,
     TimestamptzType,
     TimeType,
     UUIDType,
+    VariantType,
 )
 
 _CODECS = {
@@ -46,7 +52,7 @@ _CODECS = {
     "lz4": "lz4",
     "zstd": "zstd",
 }
-_MICROS = 1_000_000
+_SECOND = {"us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class OrcLayout:
     """What all files of one writer share."""
 
     schema: Schema
+    stored: Schema
     target: pa.Schema
     codec: str
     stripe_bytes: int
@@ -64,9 +71,11 @@ def orc_layout(
     schema: Schema, properties: WriterProperties, modes: Mapping[int, MetricsMode]
 ) -> OrcLayout:
     """Return the layout of files of a schema, by `write.orc.*`. Raises InvalidOptionError."""
+    stored = stored_schema(schema)
     return OrcLayout(
         schema,
-        pa.schema([_field(field, schema) for field in to_arrow(schema)]),
+        stored,
+        pa.schema([_field(field, stored) for field in to_arrow(stored)]),
         properties.codec("orc", "zlib", _CODECS),
         properties.positive_int("orc.stripe-size-bytes", WRITING.stripe_bytes),
         modes,
@@ -136,6 +145,7 @@ class OrcFileWriter:
             for chunk in column.chunks:
                 _check_times(chunk, name)
         self._metrics.add(table)
+        table = to_stored(table, self._layout.schema, self._layout.stored)
         # Arrow's ORC writer forgets where a slice of a nested column starts and writes other rows
         # (tried with Arrow 26): the rows are copied to arrays that start at 0.
         table = table.take(pa.array(np.arange(table.num_rows))).combine_chunks()
@@ -165,8 +175,10 @@ class OrcFileWriter:
 
 def _field(field: pa.Field, schema: Schema) -> pa.Field:
     """Return a field of the file: type, attributes, and the same for its children."""
-    iceberg = schema.find_field(field_id(field) or 0)
-    kind = _type(field.type, schema)
+    kind, number = _type(field.type, schema), field_id(field)
+    if number is None:  # a part of a variant
+        return pa.field(field.name, kind, field.nullable)
+    iceberg = schema.find_field(number)
     metadata = {key.encode(): value.encode() for key, value in _attributes(iceberg).items()}
     return pa.field(field.name, kind, field.nullable, metadata)
 
@@ -181,6 +193,8 @@ def _type(kind: pa.DataType, schema: Schema) -> pa.DataType:
         return pa.list_(children[0])
     if pa.types.is_time(kind):
         return pa.int64()
+    if pa.types.is_null(kind):
+        return pa.bool_()  # ORC has no type of nulls
     return pa.binary() if pa.types.is_fixed_size_binary(kind) else kind
 
 
@@ -188,6 +202,13 @@ def _attributes(field: NestedField) -> dict[str, str]:
     """Return the attributes of a field's ORC type (Java: ORCSchemaUtil)."""
     own = {"iceberg.id": str(field.field_id), "iceberg.required": str(field.required).lower()}
     return own | _type_attributes(field.field_type)
+
+
+_NAMED: Mapping[type, dict[str, str]] = {
+    VariantType: {"iceberg.struct-type": "VARIANT"},
+    GeometryType: {"iceberg.binary-type": "GEOMETRY"},
+    GeographyType: {"iceberg.binary-type": "GEOGRAPHY"},
+}
 
 
 def _type_attributes(kind: IcebergType) -> dict[str, str]:
@@ -204,8 +225,10 @@ def _type_attributes(kind: IcebergType) -> dict[str, str]:
             return {"iceberg.binary-type": "BINARY"}
         case TimestampType() | TimestamptzType():
             return {"iceberg.timestamp-unit": "MICROS"}
+        case TimestampNanoType() | TimestamptzNanoType():
+            return {"iceberg.timestamp-unit": "NANOS"}
         case _:
-            return {}
+            return _NAMED.get(type(kind), {})
 
 
 def _stored(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -235,11 +258,11 @@ def _check_times(array: pa.Array, column: str) -> None:
     """
     kind = array.type
     if pa.types.is_timestamp(kind):
-        micros = array.cast(pa.int64())
-        if (pc.min(micros).as_py() or 0) >= 0:
+        ticks = array.cast(pa.int64())
+        if (pc.min(ticks).as_py() or 0) >= 0:
             return
-        early = micros.filter(pc.less(micros, 0)).to_numpy(zero_copy_only=False)
-        if (early % _MICROS).any():
+        early = ticks.filter(pc.less(ticks, 0)).to_numpy(zero_copy_only=False)
+        if (early % _SECOND[kind.unit]).any():
             raise UnsupportedError(
                 f"Column '{column}' has a time before 1970 with a fraction of a second, which "
                 "can't be written to ORC so that every engine reads it; use write-format parquet"

@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from iceberg_spark.arrow.schema import child_fields, field_id, is_list, to_arrow
+from iceberg_spark.arrow.stored import stored_schema, to_stored
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.formats.bloom_filters import NO_BLOOM_FILTERS, BloomFilters, bloom_filters
 from iceberg_spark.formats.file_writer import WrittenFile
 from iceberg_spark.formats.limits import WRITING
 from iceberg_spark.formats.metrics import MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
+from iceberg_spark.formats.parquet_annotations import FooterHold, Path, logical_types
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
@@ -76,11 +78,13 @@ class ParquetLayout:
     """What all files of one writer share, worked out once: there may be thousands of files."""
 
     schema: Schema
+    stored: Schema
     target: pa.Schema
     options: ParquetOptions
     modes: Mapping[int, MetricsMode]
     key_values: Mapping[str, str]
     leaves: tuple[int, ...]  # field ids of the leaf columns in the file's order
+    logical_types: Mapping[Path, bytes]  # types that Arrow can't write
 
 
 def parquet_layout(
@@ -90,18 +94,21 @@ def parquet_layout(
     key_values: Mapping[str, str],
 ) -> ParquetLayout:
     """Return the layout of files of a schema; `key_values` go to their footers."""
-    target = _with_uuids(to_arrow(schema), schema.as_struct())
+    stored = stored_schema(schema)
+    target = _with_uuids(to_arrow(stored), stored.as_struct())
     leaves = tuple(_leaf_ids(target))
-    return ParquetLayout(schema, target, parquet_options(properties), modes, key_values, leaves)
+    options, marks = parquet_options(properties), logical_types(stored)
+    return ParquetLayout(schema, stored, target, options, modes, key_values, leaves, marks)
 
 
 class ParquetFileWriter:
     """Writes one Parquet file to an open sink; every table that it gets is a row group."""
 
-    __slots__ = ("_footer", "_layout", "_metrics", "_sink", "_writer")
+    __slots__ = ("_footer", "_hold", "_layout", "_metrics", "_sink", "_writer")
 
     def __init__(self, sink: BinaryIO, layout: ParquetLayout) -> None:
         self._sink = sink
+        self._hold = FooterHold(sink) if layout.logical_types else None
         self._layout = layout
         self._metrics = MetricsCollector(layout.schema, layout.modes, FileFormat.PARQUET)
         self._footer: list[Any] = []  # where pyarrow puts the footer
@@ -116,10 +123,11 @@ class ParquetFileWriter:
         """Encode a table as one row group."""
         if not table.num_rows:
             return
+        self._metrics.add(table)
+        table = to_stored(table, self._layout.schema, self._layout.stored)
         if self._writer is None:
             more = {**_blooms(self._layout, table), "write_batch_size": self._page_rows(table)}
             self._writer = self._open(dictionary_columns(table), more)
-        self._metrics.add(table)
         if table.schema != self._layout.target:
             table = table.cast(self._layout.target)
         self._writer.write_table(table, row_group_size=table.num_rows)
@@ -129,7 +137,11 @@ class ParquetFileWriter:
         if self._writer is None:
             self._writer = self._open([], {})
         self._writer.add_key_value_metadata(dict(self._layout.key_values))
+        if self._hold is not None:
+            self._hold.hold()
         self._writer.close()
+        if self._hold is not None:
+            self._hold.release(self._layout.logical_types)
         size = self._sink.tell()
         self._sink.close()
         footer = self._footer[0]
@@ -152,7 +164,7 @@ class ParquetFileWriter:
     def _open(self, dictionaries: list[str], more: Mapping[str, Any]) -> Any:
         options = self._layout.options
         return pq.ParquetWriter(
-            self._sink,
+            self._sink if self._hold is None else self._hold,
             self._layout.target,
             version="2.6",
             compression=options.codec,

@@ -25,6 +25,22 @@ def read_struct(data: bytes) -> Struct:
         raise ValueError("it ends inside a value") from None
 
 
+def struct_at(data: bytes, at: int) -> tuple[Struct, int]:
+    """Return the struct at a place, and where it ends. Raises ValueError for what is none."""
+    try:
+        return _struct(data, at, 0)
+    except (IndexError, struct.error):
+        raise ValueError("it ends inside a value") from None
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number without a sign at a place, and where it ends. Raises ValueError."""
+    try:
+        return _varint(data, at)
+    except IndexError:
+        raise ValueError("it ends inside a number") from None
+
+
 def _struct(data: bytes, at: int, level: int) -> tuple[Struct, int]:
     if level > FOOTERS.thrift_levels:
         raise ValueError("it is nested too deeply")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from iceberg_spark.errors import InvalidOptionError, UnsupportedError
+from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Unbound
@@ -26,17 +26,8 @@ from iceberg_spark.spec.field_history import field_history
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import (
-    GeographyType,
-    GeometryType,
-    IcebergType,
-    NestedField,
-    VariantType,
-    child_fields,
-)
 
 DEFAULT_BATCH_ROWS = 131_072
-UNREADABLE = (VariantType, GeometryType, GeographyType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +55,7 @@ def scan_context(
     """Return the pinned and bound scan of a request (see `snapshot_choice`, `projection`).
 
     `io` is what tasks open files with. Raises InvalidOptionError,
-    NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError, and UnsupportedError for
-    columns of types that can't be read.
+    NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError.
     """
     chosen = choose_snapshot(metadata, request)
     schema = chosen.schema
@@ -89,7 +79,6 @@ def scan_context(
 
 
 def _read_schema(wanted: Projection, added: Sequence[str], metadata: TableMetadata) -> Schema:
-    _check_readable(wanted.schema)
     found = with_metadata_columns(wanted.schema, (*wanted.metadata_columns, *added), metadata)
     if not found.fields and metadata.schema.fields:
         raise InvalidOptionError("No column chosen: name at least one, or leave the choice out")
@@ -114,21 +103,3 @@ def _batch_rows(batch_rows: int | None) -> int:
     if batch_rows < 1:
         raise InvalidOptionError(f"Option 'batch-size' must be at least 1, not {batch_rows}")
     return batch_rows
-
-
-def _check_readable(schema: Schema) -> None:
-    for top in schema:
-        for path, kind in _types(top):
-            if isinstance(kind, UNREADABLE):
-                raise UnsupportedError(
-                    f"Column '{path}' has type {kind}, which this version can't read: choose the "
-                    "other columns (option 'columns', argument selected_fields)"
-                )
-
-
-def _types(child: NestedField, prefix: str = "") -> list[tuple[str, IcebergType]]:
-    path = f"{prefix}{child.name}"
-    found = [(path, child.field_type)]
-    for nested in child_fields(child.field_type):
-        found.extend(_types(nested, f"{path}."))
-    return found

@@ -21,10 +21,11 @@ from iceberg_spark.arrow.arrays import (
 )
 from iceberg_spark.arrow.default_values import default_array
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
+from iceberg_spark.arrow.variant.layout import VARIANT, is_variant, plain_variant
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import ListType, MapType, NestedField, StructType
+from iceberg_spark.spec.types import ListType, MapType, NestedField, StructType, VariantType
 from iceberg_spark.write.cast_columns import cast_step
 
 
@@ -200,8 +201,24 @@ def _step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> St
             return _list_step(kind, wanted, below, path)
         case MapType() if pa.types.is_map(kind):
             return _map_step(kind, wanted, path, rules)
+        case VariantType():
+            return _variant_step(kind, path)
         case _:
             return _leaf_step(kind, field, path)
+
+
+def _variant_step(kind: pa.DataType, path: str) -> Step | None:
+    """Variants come as structs of metadata and value, in any order."""
+    if kind == VARIANT:
+        return None
+    if pa.types.is_null(kind):
+        return lambda array: pa.nulls(len(array), VARIANT)
+    if not is_variant(kind):
+        raise InvalidSchemaError(
+            f"Column '{path}' is variant in the table and {kind} in the data; give its parts as "
+            "struct<metadata: binary, value: binary>, or parse it on Spark: parse_json(...)"
+        )
+    return plain_variant
 
 
 def _leaf_step(kind: pa.DataType, field: NestedField, path: str) -> Step | None:

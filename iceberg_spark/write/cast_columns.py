@@ -57,10 +57,14 @@ _ACCEPTED: Mapping[type, _Accepts] = {
     t.TimeType: pt.is_time,
     t.TimestampType: _naive,
     t.TimestamptzType: _zoned,
+    t.TimestampNanoType: _naive,
+    t.TimestamptzNanoType: _zoned,
     t.StringType: _text,
     t.BinaryType: _bytes,
     t.FixedType: _bytes,
     t.UUIDType: _uuid,
+    t.GeometryType: _bytes,
+    t.GeographyType: _bytes,
 }
 _SQL: Mapping[type, str] = {
     t.IntegerType: "int",
@@ -111,7 +115,7 @@ def _accepted(kind: pa.DataType, wanted: t.IcebergType) -> bool:
 
 
 def _advice(kind: pa.DataType, wanted: t.IcebergType, column: str) -> str:
-    if isinstance(wanted, t.TimestamptzType) and pt.is_timestamp(kind):
+    if isinstance(wanted, t.TimestamptzType | t.TimestamptzNanoType) and pt.is_timestamp(kind):
         return f"say which zone its values are in: cast('{column}' as timestamp)"
     name = _SQL.get(type(wanted), str(wanted).replace(" ", ""))
     return f"cast it: cast({column} as {name})"

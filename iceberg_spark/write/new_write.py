@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.arrow.transforms import check_transform
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.formats.metrics_modes import metrics_modes
@@ -19,18 +18,11 @@ from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED_ORDER_ID
 from iceberg_spark.spec.transforms import IdentityTransform, TruncateTransform
-from iceberg_spark.spec.types import (
-    IcebergType,
-    TimestampNanoType,
-    TimestamptzNanoType,
-    UnknownType,
-)
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import check_locations
 from iceberg_spark.write.open_file import data_shape
 
 _FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
-_NEWER_TYPES = (UnknownType, TimestampNanoType, TimestamptzNanoType)
 _KEEPS_ORDER = (IdentityTransform, TruncateTransform)
 
 
@@ -108,18 +100,7 @@ def _check_table(metadata: TableMetadata) -> None:
             f"version of the library writes versions {WRITTEN_VERSIONS}"
         )
     check_locations(metadata.properties)
-    to_arrow(metadata.schema)  # raises for types that have no Arrow form
-    check_types(metadata.schema)
     check_spec(metadata.spec, metadata.schema)
-
-
-def check_types(schema: Schema) -> None:
-    """Raise UnsupportedError naming a column whose type came with format version 3."""
-    for field_id in schema.field_ids:
-        kind: IcebergType = schema.find_type(field_id)
-        if isinstance(kind, _NEWER_TYPES):
-            column = schema.find_column_name(field_id)
-            raise UnsupportedError(f"Column '{column}' has type {kind}, which can't be written")
 
 
 def check_spec(spec: PartitionSpec, schema: Schema) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.avro.types import AvroField, AvroType
 from iceberg_spark.spec import types as t
 
@@ -55,10 +55,7 @@ _ICEBERG: dict[tuple[str, str | None], t.IcebergType] = {
 
 
 def avro_record(struct: t.StructType, name: str) -> dict[str, Any]:
-    """Return the Avro schema of rows of a struct, as JSON objects.
-
-    Raises UnsupportedError for a variant.
-    """
+    """Return the Avro schema of rows of a struct, as JSON objects."""
     return _record(struct, name, set())
 
 
@@ -129,7 +126,9 @@ def _type(field: t.NestedField, taken: set[str]) -> Any:
             name = _free(f"fixed_{length}", field, taken)
             return {"type": "fixed", "name": name, "size": length}
         case t.VariantType():
-            raise UnsupportedError(f"Column '{field.name}': variant can't be written to Avro yet")
+            name = _free(f"r{field.field_id}", field, taken)
+            parts = [{"name": part, "type": "bytes"} for part in ("metadata", "value")]
+            return {"type": "record", "name": name, "logicalType": "variant", "fields": parts}
         case _:
             return _PLAIN[type(kind)]
 

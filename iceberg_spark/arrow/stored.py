@@ -1,0 +1,105 @@
+"""What files hold of a table's columns: columns of `unknown`, which are always null, are left out.
+
+Parquet and ORC have no structs without fields, lists without elements or tables without columns:
+where nothing else would be left an unknown one stays, as nulls, which readers pass over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.arrays import Step, map_list, map_struct, struct_children, struct_of
+from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+
+
+def stored_schema(schema: Schema) -> Schema:
+    """Return the columns that files have; the schema itself where it has none of `unknown`."""
+    if not any(isinstance(schema.find_type(each), t.UnknownType) for each in schema.field_ids):
+        return schema
+    kept = _stored_fields(schema.fields)
+    return Schema(*kept, schema_id=schema.schema_id)
+
+
+def _stored_fields(fields: Sequence[t.NestedField]) -> tuple[t.NestedField, ...]:
+    known = [one for one in fields if not isinstance(one.field_type, t.UnknownType)]
+    return tuple(replace(one, field_type=_stored(one.field_type)) for one in known or fields[:1])
+
+
+def _stored(kind: t.IcebergType) -> t.IcebergType:
+    match kind:
+        case t.StructType(fields=fields):
+            return t.StructType(*_stored_fields(fields))
+        case t.ListType(element_type=element):
+            return replace(kind, element_type=_stored(element))
+        case t.MapType(key_type=key, value_type=value):
+            return replace(kind, key_type=_stored(key), value_type=_stored(value))
+        case _:
+            return kind
+
+
+def to_stored(table: pa.Table, schema: Schema, stored: Schema) -> pa.Table:
+    """Return a table's rows with the columns of `stored`, of `stored_schema`."""
+    if stored is schema:
+        return table
+    places = {field.field_id: at for at, field in enumerate(schema.fields)}
+    columns = []
+    for field in stored.fields:
+        at = places[field.field_id]
+        step = _step(schema.fields[at].field_type, field.field_type)
+        column = table.column(at)
+        if step is not None:
+            kind = to_arrow_type(field.field_type)
+            column = pa.chunked_array([step(chunk) for chunk in column.chunks], kind)
+        columns.append(column)
+    return pa.table(columns, names=[field.name for field in stored.fields])
+
+
+def _step(whole: t.IcebergType, stored: t.IcebergType) -> Step | None:
+    if whole == stored:
+        return None
+    target = to_arrow_type(stored)
+    match whole, stored:
+        case t.StructType(fields=every), t.StructType(fields=kept):
+            places = {field.field_id: at for at, field in enumerate(every)}
+            picked = [places[field.field_id] for field in kept]
+            steps = [
+                _step(every[at].field_type, field.field_type)
+                for at, field in zip(picked, kept, strict=True)
+            ]
+            return lambda array: map_struct(
+                array, _done(struct_children(array), picked, steps), target
+            )
+        case t.ListType(), t.ListType():
+            inner = _step(whole.element_type, stored.element_type)
+            return lambda array: map_list(array, inner or _same, target)
+        case t.MapType(), t.MapType():
+            pair = [
+                _step(whole.key_type, stored.key_type),
+                _step(whole.value_type, stored.value_type),
+            ]
+            entry = pa.struct([target.key_field, target.item_field])
+
+            def entries(array: pa.Array) -> pa.Array:
+                return struct_of(len(array), _done(struct_children(array), (0, 1), pair), entry)
+
+            return lambda array: map_list(array, entries, target)
+        case _:
+            return None
+
+
+def _done(
+    children: Sequence[pa.Array], places: Sequence[int], steps: Sequence[Step | None]
+) -> list[pa.Array]:
+    return [
+        children[at] if step is None else step(children[at])
+        for at, step in zip(places, steps, strict=True)
+    ]
+
+
+def _same(array: pa.Array) -> pa.Array:
+    return array

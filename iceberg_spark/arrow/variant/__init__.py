@@ -1,0 +1,1 @@
+"""Variants in Arrow: their binary encoding, and shredded columns put together again."""

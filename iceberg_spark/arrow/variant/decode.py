@@ -1,0 +1,79 @@
+"""The parts of encoded variants: keys of metadata, fields of objects, items of arrays.
+
+Nothing is believed: lengths are compared with what is there. Source: Parquet's "Variant Encoding".
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from iceberg_spark.errors import CorruptFileError
+
+_OBJECT, _ARRAY = 2, 3
+_VERSION = 1
+
+
+def keys_of(metadata: bytes) -> list[str]:
+    """Return the keys that a variant's metadata knows, by their places.
+
+    Raises CorruptFileError for bytes that are no metadata of version 1.
+    """
+    if not metadata or metadata[0] & 0x0F != _VERSION:
+        raise CorruptFileError("A variant has metadata of an unknown version")
+    width = (metadata[0] >> 6) + 1
+    count = _number(metadata, 1, width)
+    offsets, start = _offsets(metadata, 1 + width, count, width)
+    try:
+        return [metadata[start + first : start + end].decode() for first, end in pairwise(offsets)]
+    except UnicodeDecodeError as cause:
+        raise CorruptFileError("A variant has a key that is not UTF-8") from cause
+
+
+def is_object(value: bytes) -> bool:
+    """Return whether an encoded value is an object."""
+    return bool(value) and value[0] & 3 == _OBJECT
+
+
+def fields_of(value: bytes) -> list[tuple[int, bytes]]:
+    """Return an object's fields, as they come: the place of the key, and the encoded value.
+
+    Raises CorruptFileError for bytes that are no object.
+    """
+    if not is_object(value):
+        raise CorruptFileError("A variant's bytes are no object")
+    head = value[0] >> 2
+    offset_width, id_width, large = (head & 3) + 1, (head >> 2 & 3) + 1, head >> 4 & 1
+    size = 4 if large else 1
+    count = _number(value, 1, size)
+    at = 1 + size
+    _check(value, at + count * id_width)
+    ids = [_number(value, at + place * id_width, id_width) for place in range(count)]
+    offsets, start = _offsets(value, at + count * id_width, count, offset_width, ordered=False)
+    # Values may lie in another order than their keys: each ends where the next one begins.
+    ends = dict(pairwise(sorted(offsets)))
+    return [
+        (key, value[start + first : start + ends.get(first, offsets[-1])])
+        for key, first in zip(ids, offsets, strict=False)
+    ]
+
+
+def _offsets(
+    data: bytes, at: int, count: int, width: int, *, ordered: bool = True
+) -> tuple[list[int], int]:
+    """Return `count` + 1 offsets and where that starts which they count from."""
+    start = at + (count + 1) * width
+    _check(data, start)
+    offsets = [_number(data, at + place * width, width) for place in range(count + 1)]
+    if max(offsets) > len(data) - start or (ordered and offsets != sorted(offsets)):
+        raise CorruptFileError("A variant's parts lie outside of it")
+    return offsets, start
+
+
+def _number(data: bytes, at: int, width: int) -> int:
+    _check(data, at + width)
+    return int.from_bytes(data[at : at + width], "little")
+
+
+def _check(data: bytes, end: int) -> None:
+    if end > len(data):
+        raise CorruptFileError("A variant ends before its last part")

@@ -1,0 +1,40 @@
+"""What a variant is in Arrow: metadata and value as bytes (Parquet's "Variant Binary Encoding")."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from iceberg_spark.arrow.arrays import struct_children, struct_of
+
+METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
+VARIANT = pa.struct(
+    [
+        pa.field(METADATA, pa.binary(), nullable=False),
+        pa.field(VALUE, pa.binary(), nullable=False),
+    ]
+)
+"""The type of every column of variants that leaves a reader."""
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Return whether a type is a struct of a variant's two parts, in any order and layout."""
+    return (
+        pt.is_struct(kind)
+        and {field.name for field in kind} == {METADATA, VALUE}
+        and kind.num_fields == len(VARIANT)
+        and all(_is_bytes(field.type) for field in kind)
+    )
+
+
+def plain_variant(array: pa.StructArray) -> pa.StructArray:
+    """Return an array of whatever layout `is_variant` takes as one of `VARIANT`."""
+    if array.type == VARIANT:
+        return array
+    children = dict(zip((field.name for field in array.type), struct_children(array), strict=True))
+    parts = [children[name].cast(pa.binary()) for name in (METADATA, VALUE)]
+    return struct_of(len(array), parts, VARIANT, array)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind))
