@@ -10,6 +10,7 @@ PAGES = (
     "docs/reading.md",
     "docs/writing.md",
     "docs/evolution.md",
+    "docs/types.md",
     "docs/history.md",
     "docs/metadata-tables.md",
     "docs/maintenance.md",

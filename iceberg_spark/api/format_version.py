@@ -9,11 +9,12 @@ from iceberg_spark.spec.format_version import WRITTEN, WRITTEN_VERSIONS
 from iceberg_spark.spec.properties import FORMAT_VERSION, int_property
 
 
-def check_writable_version(properties: Mapping[str, str]) -> None:
-    """Refuse properties that would make a table one that can't be written (UnsupportedError)."""
+def check_writable_version(properties: Mapping[str, str]) -> int:
+    """Return the version that properties ask for; UnsupportedError where it can't be written."""
     version = int_property(properties, FORMAT_VERSION)
     if version > max(WRITTEN):
         raise UnsupportedError(
             f"Property '{FORMAT_VERSION}' is {version}: tables of format version "
             f"{version} can't be written; use {WRITTEN_VERSIONS}"
         )
+    return max(version, min(WRITTEN))

@@ -29,9 +29,8 @@ def create(
     properties: Mapping[str, object],
 ) -> Table:
     """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError."""
-    given = as_schema(schema)
     texts = created_with(catalog.properties, property_texts(properties))
-    check_writable_version(texts)
+    given = as_schema(schema, format_version=check_writable_version(texts))
     for told in misspelt(texts):
         warnings.warn(told, stacklevel=3)
     spec = parse_partition_spec(_texts("partition_by", partition_by), given)

@@ -13,6 +13,7 @@ from iceberg_spark.errors import IcebergError, InvalidTypeError
 from iceberg_spark.expr.schema_ddl import schema_from_ddl, type_from_ddl
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.compatibility import V3_TYPES
+from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.type_text import parse_type
 
@@ -22,10 +23,11 @@ _ICEBERG = (*t.PRIMITIVES, t.VariantType, t.StructType, t.ListType, t.MapType)
 _NOT_IN_DDL = (t.FixedType, *V3_TYPES)
 
 
-def as_schema(given: SchemaInput) -> Schema:
-    """Return the Iceberg schema of what the user gave.
+def as_schema(given: SchemaInput, *, format_version: int = 2) -> Schema:
+    """Return the Iceberg schema of what the user gave for a table of that version.
 
-    Ids are provisional: creating a table assigns fresh ones. Raises InvalidSchemaError,
+    Arrow's nanoseconds are microseconds where the version has none. Ids are provisional: creating
+    a table assigns fresh ones. Raises InvalidSchemaError,
     UnsupportedError (a type that Iceberg lacks) or InvalidTypeError.
     """
     match given:
@@ -34,7 +36,7 @@ def as_schema(given: SchemaInput) -> Schema:
         case theirs if is_struct(theirs):
             return on_spark.from_spark(theirs)
         case pa.Schema():
-            return from_arrow(given)
+            return from_arrow(given, nano=rules_of(format_version).has_new_types)
         case str():
             return schema_from_ddl(given)
         case _:
@@ -44,7 +46,7 @@ def as_schema(given: SchemaInput) -> Schema:
             )
 
 
-def as_type(given: TypeInput, column: str) -> t.IcebergType:
+def as_type(given: TypeInput, column: str, *, format_version: int = 2) -> t.IcebergType:
     """Return the Iceberg type of what the user gave for a column; ids are provisional.
 
     Text is Spark's DDL ("bigint", "struct<a: int>"), or a name that only Iceberg has
@@ -55,7 +57,8 @@ def as_type(given: TypeInput, column: str) -> t.IcebergType:
             one = on_spark.StructType([on_spark.StructField(column, theirs)])
             return on_spark.from_spark(one).fields[0].field_type
         case pa.DataType():
-            return from_arrow(pa.schema([pa.field(column, given)])).fields[0].field_type
+            one_column = pa.schema([pa.field(column, given)])
+            return as_schema(one_column, format_version=format_version).fields[0].field_type
         case str():
             return _type_of_text(given)
         case _ if isinstance(given, _ICEBERG):

@@ -77,7 +77,7 @@ class UpdateSchema:
         """
         full = _name(path)
         *above, name = full.split(".") if isinstance(path, str) else path
-        kind = as_type(type, full)
+        kind = as_type(type, full, format_version=self._update.format_version)
         if isinstance(kind, StructType) and isinstance(default_value, Mapping):
             kind, default_value = defaults.struct_with_defaults(full, kind, default_value), {}
         default = self._default(full, kind, default_value)
@@ -109,7 +109,8 @@ class UpdateSchema:
         """
         name = _name(path)
         if type is not None:
-            self._update.update_type(name, as_type(type, name))
+            kind = as_type(type, name, format_version=self._update.format_version)
+            self._update.update_type(name, kind)
         if doc is not None:
             self._update.update_doc(name, doc)
         if required is not None:
@@ -153,7 +154,8 @@ class UpdateSchema:
 
     def union_by_name(self, new_schema: SchemaInput) -> UpdateSchema:
         """Add the columns that another schema has, widen types and take over docs, by name."""
-        add_union(self._update, as_schema(new_schema))
+        theirs = as_schema(new_schema, format_version=self._update.format_version)
+        add_union(self._update, theirs)
         return self
 
     def commit(self) -> None:

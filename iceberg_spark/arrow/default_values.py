@@ -22,14 +22,18 @@ def default_array(field: t.NestedField, rows: int, *, written: bool, path: str =
     kind = to_arrow_type(field.field_type, path or field.name)
     value = field.write_default if written else field.initial_default
     if value is None:
-        return pa.nulls(rows, kind)
+        # Parquet refuses nulls in required parts of a null struct (a variant's): so no such.
+        return _repeated(None, kind, rows) if pa.types.is_struct(kind) else pa.nulls(rows, kind)
     if isinstance(field.field_type, t.StructType):
         inner = [default_array(one, rows, written=written) for one in field.field_type.fields]
         return struct_of(rows, inner, kind)
     if not isinstance(field.field_type, t.ListType | t.MapType):
         return pa.repeat(to_scalar(field.field_type, value), rows)
-    one = pa.array([_nested(field.field_type, value, written=written)], kind)
-    return one.take(pa.repeat(pa.scalar(0, pa.int32()), rows))
+    return _repeated(_nested(field.field_type, value, written=written), kind, rows)
+
+
+def _repeated(value: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    return pa.array([value], kind).take(pa.repeat(pa.scalar(0, pa.int32()), rows))
 
 
 def _nested(kind: t.IcebergType, value: Any, *, written: bool) -> Any:

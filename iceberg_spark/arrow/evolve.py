@@ -24,7 +24,8 @@ from iceberg_spark.arrow.default_values import default_array
 from iceberg_spark.arrow.file_fields import FileField
 from iceberg_spark.arrow.promote import leaf_step, storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow_field, to_arrow_type
-from iceberg_spark.arrow.variant.layout import (
+from iceberg_spark.arrow.variant.reassemble import reassembled
+from iceberg_spark.arrow.variant_layout import (
     METADATA,
     TYPED,
     VALUE,
@@ -32,7 +33,6 @@ from iceberg_spark.arrow.variant.layout import (
     is_variant,
     plain_variant,
 )
-from iceberg_spark.arrow.variant.reassemble import reassembled
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.spec import types as t
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from iceberg_spark.arrow.variant.layout import VARIANT
+from iceberg_spark.arrow.variant_layout import VARIANT
 from iceberg_spark.expr.arrow_literal import arrow_type
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema

@@ -1,7 +1,7 @@
 """Schemas and types written as Spark DDL: "id bigint not null, s struct<a: int>".
 
 sqlglot parses; this turns its tree into Iceberg types. Beyond Spark's own names it takes
-`uuid` and `time`, which Iceberg has and Spark lacks.
+`uuid`, `time`, `timestamp_ns`, `timestamptz_ns` and `unknown`, which Iceberg has and Spark lacks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iceberg_spark.spec.nearest import nearest
 from iceberg_spark.spec.schema import Schema
 
 _KIND = e.DType
-_SIMPLE: dict[e.DType, t.PrimitiveType] = {
+_SIMPLE: dict[e.DType, t.PrimitiveType | t.VariantType] = {
     _KIND.BOOLEAN: t.BooleanType(),
     _KIND.TINYINT: t.IntegerType(),
     _KIND.SMALLINT: t.IntegerType(),
@@ -38,16 +38,31 @@ _SIMPLE: dict[e.DType, t.PrimitiveType] = {
     _KIND.CHAR: t.StringType(),
     _KIND.BINARY: t.BinaryType(),
     _KIND.UUID: t.UUIDType(),
+    _KIND.VARIANT: t.VariantType(),
+    _KIND.GEOMETRY: t.GeometryType(),
+    _KIND.GEOGRAPHY: t.GeographyType(),
+    _KIND.UNKNOWN: t.UnknownType(),
+    _KIND.INT128: t.TimestampNanoType(),
+    _KIND.UINT128: t.TimestamptzNanoType(),
 }
+_WRITTEN_AS = {
+    "timestamp_ns": "int128",
+    "timestamptz_ns": "uint128",
+    "void": "unknown",
+    "int128": "no_type",
+    "uint128": "no_type",
+}
+"""What sqlglot is told instead of types that it lacks: types that nobody else can mean."""
 
 _SHOWN_NAMES = (
     "boolean", "int", "bigint", "float", "double", "decimal(p, s)", "date", "timestamp",
     "timestamp_ntz", "string", "binary", "struct<...>", "array<...>", "map<...>", "uuid", "time",
+    "timestamp_ns", "timestamptz_ns", "variant", "geometry", "geography", "unknown",
 )  # fmt: skip
 _NAMES = frozenset((
     *(name.partition("(")[0].partition("<")[0] for name in _SHOWN_NAMES), "bool", "byte",
     "tinyint", "short", "smallint", "integer", "long", "real", "dec", "numeric", "timestamp_ltz",
-    "timestamptz", "varchar", "char", "character", "text", "variant", "void", "interval",
+    "timestamptz", "varchar", "char", "character", "text", "void", "interval",
 ))  # fmt: skip
 _COMMENTS = re.compile(r"'(?:[^'\\]|\\.)*'")
 _TYPE_WORDS = re.compile(
@@ -65,7 +80,7 @@ def schema_from_ddl(text: str) -> Schema:
     Raises InvalidSchemaError showing the part that can't be understood.
     """
     try:
-        statement = sqlglot.parse_one(f"CREATE TABLE t ({text})", dialect="spark")
+        statement = sqlglot.parse_one(f"CREATE TABLE t ({_as_parsed(text)})", dialect="spark")
     except SqlglotError as error:
         raise InvalidSchemaError(
             _unknown_type(text) or f"Schema '{text}' is no Spark DDL: {_first_line(error)}"
@@ -115,12 +130,31 @@ def _type(kind: e.DataType, text: str, ids: Iterator[int]) -> t.IcebergType:
             numbers = [int(parameter.this.name) for parameter in parameters]
             precision, scale = (*numbers, *(10, 0)[len(numbers) :])
             return t.DecimalType(precision, scale)
-        case simple if simple in _SIMPLE:
+        case simple if simple in _SIMPLE and (not parameters or not _is_geo(simple)):
             return _SIMPLE[simple]
         case _:
             raise InvalidSchemaError(
                 f"Type '{kind.sql('spark')}' in '{text}' is none that a table column can have"
             )
+
+
+def _is_geo(kind: e.DType) -> bool:
+    return kind in (_KIND.GEOMETRY, _KIND.GEOGRAPHY)
+
+
+def _as_parsed(text: str) -> str:
+    """Return the text with types that sqlglot lacks under the names that it takes for them."""
+    comments = [found.span() for found in _COMMENTS.finditer(text)]
+    places = sorted(
+        found.span(group)
+        for found in _TYPE_WORDS.finditer(text)
+        for group in range(1, _TYPE_WORDS.groups + 1)
+        if (found.group(group) or "").lower() in _WRITTEN_AS
+    )
+    for start, end in reversed(places):
+        if not any(first < start < last for first, last in comments):
+            text = f"{text[:start]}{_WRITTEN_AS[text[start:end].lower()]}{text[end:]}"
+    return text
 
 
 def _unknown_type(text: str) -> str | None:

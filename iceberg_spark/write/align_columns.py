@@ -21,7 +21,7 @@ from iceberg_spark.arrow.arrays import (
 )
 from iceberg_spark.arrow.default_values import default_array
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
-from iceberg_spark.arrow.variant.layout import VARIANT, is_variant, plain_variant
+from iceberg_spark.arrow.variant_layout import VARIANT, is_variant, plain_variant
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
@@ -207,10 +207,8 @@ def _step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> St
             return _leaf_step(kind, field, path)
 
 
-def _variant_step(kind: pa.DataType, path: str) -> Step | None:
+def _variant_step(kind: pa.DataType, path: str) -> Step:
     """Variants come as structs of metadata and value, in any order."""
-    if kind == VARIANT:
-        return None
     if pa.types.is_null(kind):
         return lambda array: pa.nulls(len(array), VARIANT)
     if not is_variant(kind):
@@ -218,7 +216,13 @@ def _variant_step(kind: pa.DataType, path: str) -> Step | None:
             f"Column '{path}' is variant in the table and {kind} in the data; give its parts as "
             "struct<metadata: binary, value: binary>, or parse it on Spark: parse_json(...)"
         )
-    return plain_variant
+
+    def convert(array: pa.Array) -> pa.Array:
+        if any(_has_null_inside(array, part) for part in struct_children(array)):
+            raise null_error(path)
+        return plain_variant(array)
+
+    return convert
 
 
 def _leaf_step(kind: pa.DataType, field: NestedField, path: str) -> Step | None:

@@ -16,7 +16,7 @@ from iceberg_spark.arrow.arrays import plain, struct_children, struct_of
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.arrow.variant.decode import fields_of, is_object, keys_of
 from iceberg_spark.arrow.variant.encode import NULL, array_of, encoded, object_of
-from iceberg_spark.arrow.variant.layout import METADATA, TYPED, VALUE, VARIANT
+from iceberg_spark.arrow.variant_layout import METADATA, TYPED, VALUE, VARIANT
 from iceberg_spark.errors import CorruptFileError
 
 Values = list[bytes | None]

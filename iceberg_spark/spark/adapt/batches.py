@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
+from iceberg_spark.arrow.arrays import Step, map_list, struct_children, struct_of
 from iceberg_spark.arrow.uuid_text import uuid_text
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
-Convert = Callable[[pa.Array], pa.Array]
+_SPARKS_VARIANT = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False),
+    ]
+)
 
 
 def spark_batches(
@@ -21,13 +27,11 @@ def spark_batches(
     `schema` names the columns of the batches in order, `expected` is what Spark compares with
     (`compat.expected_arrow_schema`).
     """
-    uuids = [_holds_uuid(field.field_type) for field in schema.fields]
+    steps = [_step(field.field_type) for field in schema.fields]
     for batch in batches:
         columns = [
-            _fit(_show_uuids(column, field.field_type) if uuid else column, wanted.type)
-            for column, field, uuid, wanted in zip(
-                batch.columns, schema.fields, uuids, expected, strict=True
-            )
+            _fit(column if step is None else step(column), wanted.type)
+            for column, step, wanted in zip(batch.columns, steps, expected, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=expected)
 
@@ -40,38 +44,71 @@ def _fit(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     return column.cast(wanted)
 
 
-def _holds_uuid(kind: t.IcebergType) -> bool:
-    return isinstance(kind, t.UUIDType) or any(
-        _holds_uuid(child.field_type) for child in t.child_fields(kind)
-    )
+def _step(kind: t.IcebergType) -> Step | None:
+    """Return how a column becomes what Spark shows: UUIDs as text, variants in Spark's order.
 
-
-def _show_uuids(column: pa.Array, kind: t.IcebergType) -> pa.Array:
-    """Replace 16-byte UUIDs by their text, at any depth."""
+    At any depth; None where nothing is to do.
+    """
     match kind:
         case t.UUIDType():
-            return uuid_text(column)
+            return uuid_text
+        case t.VariantType():
+            return _variant
         case t.StructType(fields=fields):
-            children = [
-                _show_uuids(child, field.field_type)
-                for child, field in zip(_struct_children(column), fields, strict=True)
-            ]
-            names = [field.name for field in fields]
-            return pa.StructArray.from_arrays(children, names=names, mask=column.is_null())
+            return _struct(fields)
         case t.ListType(element_type=element):
-            values = _show_uuids(column.values, element)
-            return pa.ListArray.from_arrays(column.offsets, values, mask=_mask(column))
+            return _list(_step(element))
         case t.MapType(key_type=key, value_type=value):
-            return pa.MapArray.from_arrays(
-                column.offsets, _show_uuids(column.keys, key), _show_uuids(column.items, value)
-            )
+            return _map(_step(key), _step(value))
         case _:
-            return column
+            return None
 
 
-def _struct_children(column: pa.StructArray) -> list[pa.Array]:
-    return [column.field(i) for i in range(column.type.num_fields)]
+def _variant(column: pa.StructArray) -> pa.StructArray:
+    metadata, value = struct_children(column)
+    return struct_of(len(column), [value, metadata], _SPARKS_VARIANT, column)
 
 
-def _mask(column: pa.Array) -> pa.Array | None:
-    return column.is_null() if column.null_count else None
+def _struct(fields: tuple[t.NestedField, ...]) -> Step | None:
+    steps = [_step(field.field_type) for field in fields]
+    if not any(steps):
+        return None
+
+    def convert(column: pa.StructArray) -> pa.StructArray:
+        children = [
+            child if step is None else step(child)
+            for child, step in zip(struct_children(column), steps, strict=True)
+        ]
+        made = [pa.field(f.name, c.type) for f, c in zip(fields, children, strict=True)]
+        return struct_of(len(column), children, pa.struct(made), column)
+
+    return convert
+
+
+def _list(step: Step | None) -> Step | None:
+    if step is None:
+        return None
+
+    def convert(column: pa.ListArray) -> pa.ListArray:
+        kind = step(pa.array([], column.type.value_type)).type
+        return map_list(column, step, pa.list_(kind))
+
+    return convert
+
+
+def _map(key: Step | None, value: Step | None) -> Step | None:
+    if key is None and value is None:
+        return None
+
+    def entries(pairs: pa.StructArray) -> pa.StructArray:
+        keys, values = struct_children(pairs)
+        made = [keys if key is None else key(keys), values if value is None else value(values)]
+        fields = [pa.field("key", made[0].type, nullable=False), pa.field("value", made[1].type)]
+        return struct_of(len(pairs), made, pa.struct(fields))
+
+    def convert(column: pa.MapArray) -> pa.MapArray:
+        empty = entries(pa.array([], pa.struct([column.type.key_field, column.type.item_field])))
+        kind = pa.map_(empty.type.field(0).type, empty.type.field(1).type)
+        return map_list(column, entries, kind)
+
+    return convert

@@ -29,9 +29,10 @@ _TO_SPARK: dict[type, s.DataType] = {
     t.FixedType: s.BinaryType(),
     t.BinaryType: s.BinaryType(),
     t.UnknownType: s.NullType(),
+    t.VariantType: s.VariantType(),
 }
 
-_FROM_SPARK: dict[type, t.PrimitiveType] = {
+_FROM_SPARK: dict[type, t.IcebergType] = {
     s.BooleanType: t.BooleanType(),
     s.ByteType: t.IntegerType(),
     s.ShortType: t.IntegerType(),
@@ -46,6 +47,8 @@ _FROM_SPARK: dict[type, t.PrimitiveType] = {
     s.CharType: t.StringType(),
     s.VarcharType: t.StringType(),
     s.BinaryType: t.BinaryType(),
+    s.NullType: t.UnknownType(),
+    s.VariantType: t.VariantType(),
 }
 
 

@@ -271,6 +271,8 @@ def _shield(
         return Shield.WHOLE if must_not or asked.field_type != wanted.field_type else Shield.NONE
     if is_hidden or not must_not:
         return Shield.NONE
+    if isinstance(wanted.field_type, t.VariantType):
+        return Shield.WHOLE
     return Shield.NAN if isinstance(wanted.field_type, _FLOATS) else Shield.LEAF
 
 

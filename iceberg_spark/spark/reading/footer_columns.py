@@ -257,6 +257,8 @@ class _Search:
                 key, value = t.child_fields(kind)
                 self._part(found.children[0], key)
                 self._part(found.children[1], value)
+            case t.VariantType() if _is_variant(found):
+                pass
             case kind if _is_stored_as(found.kind, kind):
                 pass
             case _:
@@ -274,6 +276,11 @@ class _Search:
         if (found.own_id or found.mapped_id or wanted.field_id) != wanted.field_id:
             raise _UnfitError(f"another column's {wanted.name}")
         self._inside(found, wanted)
+
+
+def _is_variant(found: FileField) -> bool:
+    """Return whether a column may be a variant, shredded or not: Spark's reader takes both."""
+    return pt.is_struct(found.kind) and "metadata" in {child.name for child in found.children}
 
 
 _STORED: Mapping[type, tuple[pa.DataType, ...]] = {

@@ -16,6 +16,8 @@ from iceberg_spark.spec.properties import OBJECT_STORE_ENABLED, bool_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
     FixedType,
+    GeographyType,
+    GeometryType,
     IcebergType,
     ListType,
     MapType,
@@ -26,6 +28,7 @@ from iceberg_spark.spec.types import (
     TimeType,
     UnknownType,
     UUIDType,
+    VariantType,
 )
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import data_folder
@@ -33,6 +36,7 @@ from iceberg_spark.write.locations import data_folder
 _SAFE_STORES = (location.LOCAL, "hdfs")  # a rename is one step there, as Spark's committer needs
 _OTHER_TYPES = (
     UUIDType, FixedType, TimeType, UnknownType, TimestampNanoType, TimestamptzNanoType,
+    VariantType, GeometryType, GeographyType,
 )  # fmt: skip
 
 

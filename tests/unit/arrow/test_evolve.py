@@ -11,7 +11,7 @@ from iceberg_spark.arrow.evolve import evolution, needed_leaves
 from iceberg_spark.arrow.file_fields import file_fields, ids_of, pruned
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.arrow.values import to_scalar
-from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.spec.name_mapping import from_schema
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import StringType
@@ -320,11 +320,6 @@ def test_an_unknown_column_is_null_even_if_the_file_has_one():
 def test_unknown_in_the_file_promotes_to_any_type():
     file = pa.record_batch([pa.nulls(2)], schema=to_arrow(schema(("a", "unknown"))))
     assert evolve(file, schema(("a", "decimal(9, 2)"))).to_pylist() == [{"a": None}] * 2
-
-
-def test_variant_is_refused_by_name():
-    with pytest.raises(UnsupportedError, match="'v'"):
-        evolve(batch(OLD, ROWS), schema(field(5, "v", "variant")))
 
 
 class TestIdsOfFilesWithoutIds:

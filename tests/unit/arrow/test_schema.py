@@ -6,7 +6,7 @@ import pytest
 from iceberg_spark.arrow.file_fields import ids_of
 from iceberg_spark.arrow.from_arrow import from_arrow, iceberg_type
 from iceberg_spark.arrow.schema import FIELD_ID, field_id, to_arrow, to_arrow_type
-from iceberg_spark.errors import InvalidSchemaError, UnsupportedError
+from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.name_mapping import from_schema
 from tests.builders import field, list_of, map_of, schema, struct
@@ -65,14 +65,6 @@ def test_ids_docs_and_nullability_survive_both_ways_at_any_depth():
     assert (element.name, field_id(element), element.nullable) == ("element", 6, False)
     assert field_id(arrow.field("m").type.key_field) == 9
     assert field_id(arrow.field("m").type.item_field) == 10
-
-
-@pytest.mark.parametrize(
-    "kind", [t.VariantType(), t.GeometryType(), t.GeographyType(), list_of(2, t.VariantType())]
-)
-def test_a_type_that_cannot_be_read_names_the_column(kind):
-    with pytest.raises(UnsupportedError, match=r"'c(\.element)?'.*(variant|geo)"):
-        to_arrow(schema(("c", kind)))
 
 
 @pytest.mark.parametrize(

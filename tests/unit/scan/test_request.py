@@ -226,14 +226,6 @@ def test_unknown_metadata_columns_are_named() -> None:
         scan_of(metadata(), metadata_columns=["_row"])
 
 
-@pytest.mark.parametrize("kind", ["variant", "geometry", "geography"])
-def test_columns_of_types_that_can_not_be_read_are_named(kind: str) -> None:
-    base = metadata(schema(("id", "long"), ("odd", kind)), format_version=3)
-    with pytest.raises(UnsupportedError, match=f"'odd' has type {kind}"):
-        scan_of(base)
-    assert names(scan_of(base, selected_fields=["id"]).read_schema) == ["id"]
-
-
 def test_filters_are_text_or_built_and_bound_to_the_schema_read() -> None:
     assert scan_of(history()).row_filter == ALWAYS_TRUE
     for given in ("gone = 'x'", col("gone") == "x"):

@@ -19,8 +19,6 @@ from iceberg_spark.spec.types import (
     LongType,
     NestedField,
     StringType,
-    TimestampNanoType,
-    VariantType,
 )
 from iceberg_spark.write.new_write import write_context
 
@@ -105,13 +103,6 @@ def test_an_unknown_transform_is_refused_by_name() -> None:
     metadata = replace(table(), partition_specs={1: spec}, default_spec_id=1)
     with pytest.raises(UnsupportedError, match="zorder"):
         write_context(metadata)
-
-
-@pytest.mark.parametrize("kind", [VariantType(), TimestampNanoType()], ids=str)
-def test_types_that_can_not_be_written_are_refused_by_column(kind) -> None:
-    schema = Schema(NestedField(1, "odd", kind))
-    with pytest.raises(UnsupportedError, match="'odd'"):
-        write_context(replace(table(), schemas={0: schema}))
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,11 @@ def test_a_field_without_id_is_refused_by_name() -> None:
         iceberg_struct(fields, "f.avro")
 
 
-def test_variant_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedError, match="'v'"):
-        avro_record(struct(field(1, "v", VariantType())), "t")
+def test_a_variant_is_a_record_whose_parts_have_no_ids() -> None:
+    record = avro_record(struct(field(1, "v", VariantType(), True)), "t")
+    parts = [{"name": "metadata", "type": "bytes"}, {"name": "value", "type": "bytes"}]
+    kind = {"type": "record", "name": "r1", "logicalType": "variant", "fields": parts}
+    assert record["fields"] == [{"name": "v", "type": kind, "field-id": 1}]
 
 
 def test_a_recursive_type_is_refused() -> None:

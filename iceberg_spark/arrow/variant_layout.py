@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
-from iceberg_spark.arrow.arrays import struct_children, struct_of
+from iceberg_spark.arrow.arrays import struct_children, struct_of, without_nulls
 
 METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
 VARIANT = pa.struct(
@@ -28,11 +28,12 @@ def is_variant(kind: pa.DataType) -> bool:
 
 
 def plain_variant(array: pa.StructArray) -> pa.StructArray:
-    """Return an array of whatever layout `is_variant` takes as one of `VARIANT`."""
-    if array.type == VARIANT:
-        return array
+    """Return an array of whatever layout `is_variant` takes as one of `VARIANT`.
+
+    Spark marks the parts of a null variant null too, which Parquet refuses in required columns.
+    """
     children = dict(zip((field.name for field in array.type), struct_children(array), strict=True))
-    parts = [children[name].cast(pa.binary()) for name in (METADATA, VALUE)]
+    parts = [without_nulls(children[name].cast(pa.binary())) for name in (METADATA, VALUE)]
     return struct_of(len(array), parts, VARIANT, array)
 
 

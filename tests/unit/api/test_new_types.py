@@ -1,0 +1,183 @@
+"""Columns of the types of version 3 in Arrow: written and read in every format, nested too."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.api.table import Table
+from iceberg_spark.arrow.variant_layout import VARIANT
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.spec import types as t
+
+DDL = """id bigint, v variant, ns timestamp_ns, tzns timestamptz_ns, u unknown, g geometry,
+    su struct<x: unknown, y: int, v: variant>, only struct<x: unknown>, lu array<unknown>,
+    lv array<variant>, mu map<string, unknown>, mv map<string, variant>, ln array<timestamp_ns>"""
+FORMATS = ("parquet", "orc", "avro")
+NANOS = 1704067200123456789  # 2024-01-01 00:00:00.123456789
+
+
+def variant(number: int) -> dict[str, bytes]:
+    """The variant {"a": number}, encoded by hand."""
+    return {"metadata": b"\x11\x01\x00\x01a", "value": bytes([2, 1, 0, 0, 2, 12, number])}
+
+
+def point(x: float, y: float, *rest: float, order: str = "<") -> bytes:
+    code = {2: 1, 3: 1001, 4: 3001}[2 + len(rest)]
+    return struct.pack(f"{order}BI{2 + len(rest)}d", order == "<", code, x, y, *rest)
+
+
+def line(*pairs: tuple[float, float]) -> bytes:
+    flat = [number for pair in pairs for number in pair]
+    return struct.pack(f"<BII{len(flat)}d", 1, 2, len(pairs), *flat)
+
+
+def make(tmp_path: Path, ddl: str = DDL, form: str = "parquet", **more: Any) -> Table:
+    properties = {"format-version": "3", "write.format.default": form}
+    return ice.create_table(str(tmp_path / "t"), ddl, properties=properties, **more)
+
+
+def rows() -> pa.Table:
+    nothing = pa.null()
+    one, two = variant(1), variant(2)
+    columns: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "id": (pa.int64(), [1, 2, 3]),
+        "v": (VARIANT, [one, None, two]),
+        "ns": (pa.timestamp("ns"), [1, None, NANOS]),
+        "tzns": (pa.timestamp("ns", "UTC"), [5, None, -(10**9)]),
+        "u": (nothing, [None] * 3),
+        "g": (pa.binary(), [point(1, 2), None, line((-3, 9), (0.5, 1))]),
+        "su": (
+            pa.struct([("x", nothing), ("y", pa.int32()), ("v", VARIANT)]),
+            [{"x": None, "y": 1, "v": one}, None, {"x": None, "y": None, "v": None}],
+        ),
+        "only": (pa.struct([("x", nothing)]), [{"x": None}, None, {"x": None}]),
+        "lu": (pa.list_(nothing), [[None, None], [], None]),
+        "lv": (pa.list_(VARIANT), [[one, None], [], None]),
+        "mu": (pa.map_(pa.string(), nothing), [[("k", None)], [], None]),
+        "mv": (pa.map_(pa.string(), VARIANT), [[("k", two), ("l", None)], [], None]),
+        "ln": (pa.list_(pa.timestamp("ns")), [[1, None], [], None]),
+    }
+    return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_gives_back_what_was_written(tmp_path: Path, form: str) -> None:
+    table = make(tmp_path, form=form)
+    table.append(rows())
+    read = table.refresh().scan().to_arrow()
+    assert read.cast(rows().schema).equals(rows())
+    assert read.schema.field("v").type == VARIANT
+    assert table.scan("v is null or g is null").count() == 1
+    assert table.scan("u is null").count() == 3
+    later = table.scan("ns > '2024-01-01 00:00:00.123456788'").to_arrow()
+    assert later["id"].to_pylist() == [3]
+    table.delete("id = 3")
+    assert table.refresh().scan().to_arrow().cast(rows().schema).equals(rows().slice(0, 2))
+
+
+def test_parquet_files_say_what_their_columns_are(tmp_path: Path) -> None:
+    ddl = "v variant, lv array<variant>, g geometry, u unknown, ns timestamp_ns"
+    table = make(tmp_path, ddl)
+    with table.update_schema() as update:
+        update.add_column("gg", t.GeographyType("OGC:CRS84", "karney"))
+        update.add_column("far", t.GeometryType("EPSG:" + "3" * 200))
+    table.refresh().append(pa.table({"g": [point(1, 2)]}))
+    (file,) = (tmp_path / "t" / "data").glob("*.parquet")
+    shown = str(pq.ParquetFile(file).schema)
+    assert "group field_id=1 v (Variant(1))" in shown
+    assert "element (Variant(1))" in shown
+    assert " g (Geometry(crs=))" in shown
+    assert "gg (Geography(crs=OGC:CRS84, algorithm=karney))" in shown
+    assert f"far (Geometry(crs=EPSG:{'3' * 200}))" in shown
+    assert "u" not in pq.ParquetFile(file).schema_arrow.names
+
+
+def test_variants_in_other_layouts_are_taken_and_others_missed(tmp_path: Path) -> None:
+    table = make(tmp_path, "v variant")
+    other = pa.struct([("value", pa.large_binary()), ("metadata", pa.binary_view())])
+    table.append(pa.table({"v": pa.array([variant(7), None], other)}))
+    assert table.refresh().scan().to_arrow()["v"].to_pylist() == [variant(7), None]
+    with pytest.raises(InvalidSchemaError, match=r"'v' is variant.*parse_json"):
+        table.append(pa.table({"v": ["{}"]}))
+    half = pa.array([{"metadata": b"\x11", "value": None}], other)
+    with pytest.raises(InvalidInputError, match="'v'"):
+        table.append(pa.table({"v": half}))
+
+
+def bounds(table: Table, column: str) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """The box of a column of the only file."""
+    (file,) = table.refresh().inspect.files().to_pylist()
+    number = table.schema().find_id(column)
+    low, high = dict(file["lower_bounds"]).get(number), dict(file["upper_bounds"]).get(number)
+    if low is None:
+        return None
+    return tuple(struct.unpack(f"<{len(each) // 8}d", each) for each in (low, high))  # type: ignore[return-value]
+
+
+NAN = float("nan")
+BOXES: dict[str, tuple[list[bytes | None], Any]] = {
+    "points": ([point(1, 2), None, point(-3, 9)], ((-3, 2), (1, 9))),
+    "big endian": ([point(1, 2, order=">")], ((1, 2), (1, 2))),
+    "z": ([point(1, 2, 5), point(0, 0)], ((0, 0, 5), (1, 2, 5))),
+    "z and m": ([point(1, 2, 5, 7)], ((1, 2, 5, 7), (1, 2, 5, 7))),
+    "no number": ([point(1, NAN), point(5, 6)], ((1, 6), (5, 6))),
+    "no y at all": ([point(1, NAN)], None),
+    "a line": ([line((0, 5), (-1, 8))], ((-1, 5), (0, 8))),
+    "a collection": (
+        [struct.pack("<BII", 1, 7, 2) + point(1, 1) + line((4, 0))],
+        ((1, 0), (4, 1)),
+    ),
+    "no geometry": ([b"nothing"], None),
+    "too short": ([line((1, 2), (3, 4))[:-1]], None),
+    "only nulls": ([None], None),
+}
+
+
+@pytest.mark.parametrize("case", BOXES)
+def test_bounds_of_geometries_are_their_corners(tmp_path: Path, case: str) -> None:
+    values, expected = BOXES[case]
+    table = make(tmp_path, "g geometry")
+    table.append(pa.table({"g": pa.array(values, pa.binary())}))
+    assert bounds(table, "g") == expected
+
+
+def test_geographies_of_lines_have_no_bounds(tmp_path: Path) -> None:
+    table = make(tmp_path, "g geography")
+    table.append(pa.table({"g": [line((179, 0), (-179, 0))]}))
+    assert bounds(table, "g") is None
+
+
+@pytest.mark.parametrize("transform", ["years(a)", "months(a)", "days(a)", "hours(a)", "a"])
+def test_nanoseconds_lie_in_the_partitions_of_their_microseconds(
+    tmp_path: Path, transform: str
+) -> None:
+    places = {}
+    moments = [-1, 0, NANOS, -(10**9) - 1]
+    for kind, unit in (("timestamp_ns", "ns"), ("timestamp_ntz", "us")):
+        ticks = [each if unit == "ns" else each // 1000 for each in moments]
+        table = ice.create_table(
+            str(tmp_path / unit),
+            f"a {kind}",
+            partition_by=[transform, "bucket(16, a)"],
+            properties={"format-version": "3"},
+        )
+        table.append(pa.table({"a": pa.array(ticks, pa.timestamp(unit))}))
+        files = table.refresh().inspect.files().to_pylist()
+        places[unit] = [file["partition"]["a_bucket"] for file in files]
+        found = table.scan("a = '2024-01-01 00:00:00.123456789'").to_arrow()["a"]
+        assert len(found) == 1
+        assert table.scan("a < '1970-01-01 00:00:00'").count() == 2
+    assert sorted(places["ns"]) == sorted(places["us"])
+
+
+def test_frames_of_nanoseconds_make_such_columns_in_version_3(tmp_path: Path) -> None:
+    given = pa.schema([("a", pa.timestamp("ns")), ("b", pa.timestamp("ns", "UTC"))])
+    made = make(tmp_path, given).schema()
+    assert [str(field.field_type) for field in made.fields] == ["timestamp_ns", "timestamptz_ns"]
+    older = ice.create_table(str(tmp_path / "older"), given).schema()
+    assert [str(field.field_type) for field in older.fields] == ["timestamp", "timestamptz"]
