@@ -8,6 +8,16 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from iceberg_spark.api.maintenance_arguments import (
+    delete_runner,
+    delete_threads,
+    file_list,
+    file_search,
+    flag,
+    milliseconds,
+    retained,
+    snapshot_numbers,
+)
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
@@ -15,9 +25,13 @@ from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.expire_snapshots import Expiry
 from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session, is_imported
+from iceberg_spark.engines.at_hand import active_session
 from iceberg_spark.engines.compact_table import compaction
-from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidTypeError
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CorruptFileError,
+    ValidationException,
+)
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.inspect.partition_statistics import (
@@ -29,9 +43,10 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.check_table import Problem, TableCheck, check_table
 from iceberg_spark.maintenance.column_sketches import sketch_here
 from iceberg_spark.maintenance.compact import DataRewrite
+from iceberg_spark.maintenance.dangling_deletes import RemovedDeletes, plan_removal
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
 from iceberg_spark.maintenance.file_keys import Equal
-from iceberg_spark.maintenance.limits import ORPHANS
+from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.orphan_files import (
     OrphanResult,
     OrphanSearch,
@@ -43,18 +58,19 @@ from iceberg_spark.maintenance.partition_statistics import (
     PartitionStatistics,
     compute_partition_stats,
 )
+from iceberg_spark.maintenance.position_delete_groups import (
+    PositionRewrite,
+    plan_position_groups,
+)
 from iceberg_spark.maintenance.results import ManifestRewrite
 from iceberg_spark.maintenance.rewritten_deletes import (
     DeletePlan,
     DeleteRewrite,
-    Runner,
     plan_conversion,
     plan_position_rewrite,
-    run_here,
 )
 from iceberg_spark.maintenance.table_statistics import TableStatistics, compute_table_stats
-from iceberg_spark.maintenance.unreachable import FindFiles
-from iceberg_spark.spec.arguments import moment_ms, names, whole
+from iceberg_spark.spec.arguments import names, whole
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
 
@@ -88,13 +104,16 @@ class Maintenance:
         with working(f"Checking {loaded.identifier}"):
             return check_table(loaded.metadata, loaded.io)
 
-    def expire_snapshots(
+    def expire_snapshots(  # noqa: PLR0913 (the procedure's)
         self,
         older_than: int | datetime | None = None,
         retain_last: int | None = None,
         snapshot_ids: Iterable[int] = (),
         dry_run: bool = False,
         *,
+        max_concurrent_deletes: int | None = None,
+        stream_results: bool = True,
+        clean_expired_metadata: bool = False,
         delete_outside: bool = False,
         spark: on_spark.SparkSession | None = None,
     ) -> ExpireResult:
@@ -104,6 +123,9 @@ class Maintenance:
         `history.expire.max-snapshot-age-ms` (5 days) counts, without `retain_last`
         `history.expire.min-snapshots-to-keep` (1). Branches and tags keep what their own
         retention says. `snapshot_ids` go besides. A dry run changes nothing and lists the files.
+        With `clean_expired_metadata` partition specs and schemas go that nothing needs any more.
+        `max_concurrent_deletes` is the number of threads that delete (8). `stream_results` is taken
+        as Java's option and changes nothing: files are always deleted as they are found.
 
         Deleted are only files below the table's location and its `write.*.path` properties, those
         of earlier metadata included; others (files that `add_files` took from elsewhere, or of a
@@ -116,8 +138,13 @@ class Maintenance:
         InvalidInputError for an id that a branch or tag points to.
         """
         expiry = Expiry(
-            int(time.time() * 1000), _ms(older_than), _count(retain_last), _ids(snapshot_ids)
+            int(time.time() * 1000),
+            milliseconds(older_than),
+            retained(retain_last),
+            snapshot_numbers(snapshot_ids),
+            flag(clean_expired_metadata, "clean_expired_metadata"),
         )
+        flag(stream_results, "stream_results")
         with working(f"Expiring snapshots of {self._loaded.identifier}"):
             loaded, result = expire_snapshots(
                 self._catalog,
@@ -125,7 +152,8 @@ class Maintenance:
                 expiry,
                 dry_run=dry_run,
                 delete_outside=delete_outside,
-                find_files=_search(spark),
+                find_files=file_search(spark),
+                threads=delete_threads(max_concurrent_deletes, EXPIRING.threads),
             )
         if not dry_run:
             self._loaded = loaded
@@ -147,8 +175,7 @@ class Maintenance:
 
         Raises InvalidInputError for an unknown spec or field, CommitFailedException.
         """
-        if not isinstance(use_caching, bool):
-            raise InvalidTypeError(f"use_caching must be True or False, not {use_caching!r}")
+        flag(use_caching, "use_caching")
         action = RewriteManifests(
             None if spec_id is None else whole(spec_id, "spec_id"), names(sort_by, "sort_by")
         )
@@ -248,8 +275,8 @@ class Maintenance:
             location,
             Equal.of(equal_schemes, equal_authorities),
             mismatch_mode(prefix_mismatch_mode),
-            _listed(file_list_view, spark),
-            _threads(max_concurrent_deletes),
+            file_list(file_list_view, spark),
+            delete_threads(max_concurrent_deletes),
         )
         with working(f"Looking for orphan files of {self._loaded.identifier}"):
             return remove_orphan_files(
@@ -266,11 +293,66 @@ class Maintenance:
         """
         return self._rewrite_deletes(plan_conversion, branch, spark)
 
-    def rewrite_position_deletes(
-        self, *, branch: str | None = None, spark: on_spark.SparkSession | None = None
+    def rewrite_position_delete_files(
+        self,
+        options: Mapping[str, object] | None = None,
+        where: str | None = None,
+        *,
+        branch: str | None = None,
+        spark: on_spark.SparkSession | None = None,
     ) -> DeleteRewrite:
-        """Bring many position delete files down to one for each data file; dangling ones go."""
+        """Bring position delete files to a good size, by Java's options; no row changes.
+
+        Those below `min-file-size-bytes` or above `max-file-size-bytes` are rewritten, by
+        partition, where there are `min-input-files` (5) of them or enough for a file; with
+        `rewrite-all` all are. `where` chooses partitions. Positions of data files that are gone are
+        left out. `write.delete.granularity` says whether each data file has its own.
+
+        Raises InvalidOptionError, UnsupportedError for format version 3, ValidationException when
+        another commit removed a file; with `partial-progress.enabled` such a part is left out.
+        """
+        asked = PositionRewrite(options or {}, where, branch)
+        loaded = self._catalog.load(self._loaded.identifier)
+        plans = plan_position_groups(loaded.metadata, loaded.io, asked)
+        done = [DeleteRewrite()]
+        with working(f"Rewriting deletes of {self._loaded.identifier}"):
+            for plan in plans:
+                try:
+                    done.append(self._carry_out(plan, loaded, branch, spark))
+                except (ValidationException, CommitFailedException):
+                    if len(plans) == 1:
+                        raise
+        return DeleteRewrite.total(done)
+
+    def rewrite_position_deletes(
+        self,
+        options: Mapping[str, object] | None = None,
+        where: str | None = None,
+        *,
+        branch: str | None = None,
+        spark: on_spark.SparkSession | None = None,
+    ) -> DeleteRewrite:
+        """Bring many position delete files down to one for each data file; dangling ones go.
+
+        With options or `where` it is `rewrite_position_delete_files`.
+        """
+        if options or where is not None:
+            return self.rewrite_position_delete_files(options, where, branch=branch, spark=spark)
         return self._rewrite_deletes(plan_position_rewrite, branch, spark)
+
+    def remove_dangling_deletes(self, *, branch: str | None = None) -> RemovedDeletes:
+        """Take delete files that apply to no data file any more out of the table.
+
+        Raises ValidationException where an older data file came meanwhile, to which one applies.
+        """
+        loaded = self._catalog.load(self._loaded.identifier)
+        with working(f"Looking for dangling deletes of {self._loaded.identifier}"):
+            action, result = plan_removal(loaded.metadata, loaded.io, branch)
+            if result.removed_delete_files:
+                loaded = commit(self._catalog, loaded.identifier, action, loaded)
+        self._loaded = loaded
+        self._take(loaded)
+        return result
 
     def rewrite_data_files(
         self,
@@ -318,7 +400,17 @@ class Maintenance:
             self._take(loaded)
             return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
-            new = _runner(spark)(planned.work, planned.tasks, io)
+            return self._carry_out(planned, loaded, branch, spark)
+
+    def _carry_out(
+        self,
+        planned: DeletePlan,
+        loaded: LoadedTable,
+        branch: str | None,
+        spark: on_spark.SparkSession | None,
+    ) -> DeleteRewrite:
+        io = loaded.io
+        new = delete_runner(spark)(planned.work, planned.tasks, io)
         result = planned.result(new)  # nothing is left to do once it has landed
         with removed_unless_committed(io, [file.file_path for file in new.written]) as handover:
             action = planned.action(new, branch)
@@ -327,55 +419,3 @@ class Maintenance:
             )
             self._take(self._loaded)
         return result
-
-
-def _listed(given: object, spark: on_spark.SparkSession | None) -> pa.Table | None:
-    """Return a list of files as it was given, as a table."""
-    if given is None or isinstance(given, pa.Table):
-        return given
-    return on_spark.listed_files(given, spark)
-
-
-def _threads(max_concurrent_deletes: int | None) -> int:
-    if max_concurrent_deletes is None:
-        return ORPHANS.deletes
-    threads = whole(max_concurrent_deletes, "max_concurrent_deletes")
-    if threads < 1:
-        raise InvalidInputError(f"max_concurrent_deletes must be at least 1, not {threads}")
-    return threads
-
-
-def _search(spark: on_spark.SparkSession | None) -> FindFiles | None:
-    """Return the search for files that may use Spark, None where there can be no session."""
-    if spark is None and not is_imported():
-        return None
-    return on_spark.where_it_pays(spark)
-
-
-def _runner(spark: on_spark.SparkSession | None) -> Runner:
-    """Return what rewrites deletes: tasks of a session given or active, else this process."""
-    session = active_session() if spark is None else spark
-    return run_here if session is None else on_spark.runner(session)
-
-
-def _ms(older_than: int | datetime | None) -> int | None:
-    return None if older_than is None else moment_ms(older_than, "older_than")
-
-
-def _count(retain_last: int | None) -> int | None:
-    if retain_last is None:
-        return None
-    count = whole(retain_last, "retain_last")
-    if count < 1:
-        raise InvalidInputError(f"retain_last must be at least 1, not {count}")
-    return count
-
-
-def _ids(snapshot_ids: Iterable[int]) -> frozenset[int]:
-    if isinstance(snapshot_ids, int | str):
-        raise InvalidTypeError(f"snapshot_ids must be a list of ids, not {snapshot_ids!r}")
-    try:
-        return frozenset(whole(each, "each") for each in snapshot_ids)
-    except InvalidTypeError as error:
-        said = str(error).replace("each must be an integer", "snapshot_ids must be integers", 1)
-        raise InvalidTypeError(said) from None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.unused_metadata import unused_metadata
 from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.ancestry import ancestors
@@ -36,6 +37,8 @@ class Expiry:
     older_than_ms: int | None = None
     retain_last: int | None = None
     snapshot_ids: frozenset[int] = frozenset()
+    cleans_metadata: bool = False
+    """Whether partition specs and schemas that no snapshot needs go as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,16 @@ class ExpireSnapshots:
     def validate(self, base: TableMetadata, io: FileIO) -> None:
         """Nothing to add: `prepare` applies the policy to the newest metadata."""
 
-    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that remove references and snapshots; raises as `expired`."""
         self.base = base
         found = expired(base, self._expiry)
         refs: tuple[TableUpdate, ...] = tuple(RemoveSnapshotRef(name) for name in found.refs)
         numbers = found.snapshot_ids
-        return ActionCommit((*refs, RemoveSnapshots(numbers)) if numbers else refs)
+        gone = (RemoveSnapshots(numbers),) if numbers else ()
+        kept = base.snapshots.keys() - set(numbers)
+        unused = unused_metadata(base, kept, io) if self._expiry.cleans_metadata else ()
+        return ActionCommit((*refs, *gone, *unused))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Nothing was written."""

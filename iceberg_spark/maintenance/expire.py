@@ -76,6 +76,7 @@ def expire_snapshots(
     dry_run: bool = False,
     delete_outside: bool = False,
     find_files: FindFiles | None = None,
+    threads: int = EXPIRING.threads,
 ) -> tuple[LoadedTable, ExpireResult]:
     """Expire snapshots of the newest version of a table; return that and what was removed.
 
@@ -90,7 +91,7 @@ def expire_snapshots(
     io = before.io
     check_known(before.metadata, expiry.snapshot_ids)
     find = _found_here if find_files is None else find_files
-    deletion = _Deletion(io, delete_outside)
+    deletion = _Deletion(io, delete_outside, threads)
     if dry_run:
         updates = ExpireSnapshots(expiry).prepare(before.metadata, io).updates
         after = apply(before.metadata, updates, now_ms=before.metadata.last_updated_ms)
@@ -135,6 +136,7 @@ class _Deletion:
 
     io: FileIO
     outside_too: bool
+    threads: int
     kinds: Counter[int] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
@@ -142,12 +144,12 @@ class _Deletion:
 
     def run(self, found: Iterable[Found]) -> None:
         """Delete files as they are found."""
-        with ThreadPoolExecutor(EXPIRING.threads) as pool:
+        with ThreadPoolExecutor(self.threads) as pool:
             for each in found:
                 for batch in self.taken(each).to_batches(max_chunksize=EXPIRING.deleted_at_once):
                     paths = batch.column(0).to_pylist()
                     self.kinds.update(batch.column(1).to_pylist())
-                    shares = [paths[at :: EXPIRING.threads] for at in range(EXPIRING.threads)]
+                    shares = [paths[at :: self.threads] for at in range(self.threads)]
                     self.refused += chain.from_iterable(pool.map(self._refused, shares))
 
     def taken(self, found: Found) -> Table:

@@ -7,7 +7,7 @@ data file, done by this process or spread over Spark's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TypeAlias
 
 import pyarrow.compute as pc
@@ -40,6 +40,7 @@ from iceberg_spark.spec.data_file import (
 )
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.deletion_vector_writer import DeletedRows, write_vectors, writes_vectors
 from iceberg_spark.write.new_write import write_context
@@ -53,6 +54,24 @@ class DeleteRewrite:
     removed_delete_files: int = 0
     added_delete_files: int = 0
     added_position_deletes: int = 0
+    rewritten_bytes_count: int = field(default=0, compare=False)
+    added_bytes_count: int = field(default=0, compare=False)
+
+    @property
+    def rewritten_delete_files_count(self) -> int:
+        """How many delete files were replaced or removed, as Java's procedure calls it."""
+        return self.removed_delete_files
+
+    @property
+    def added_delete_files_count(self) -> int:
+        """How many delete files were written, as Java's procedure calls it."""
+        return self.added_delete_files
+
+    @classmethod
+    def total(cls, parts: Iterable[DeleteRewrite]) -> DeleteRewrite:
+        """Return what several commits did together."""
+        every = [astuple(part) for part in parts]
+        return cls(*map(sum, zip(*every, strict=True))) if every else cls()
 
     def __str__(self) -> str:
         return (
@@ -70,6 +89,15 @@ class DeleteWork:
 
     scan: ScanContext
     write: WriteContext
+    together: bool = False
+    """Whether the positions of a partition's data files go to one position delete file."""
+
+    def shares(self, tasks: Sequence[FileScanTask], most: int) -> list[tuple[FileScanTask, ...]]:
+        """Return which tasks are done one after the other: a partition's, or so many shares."""
+        if self.together:
+            return _by_partition(tasks)
+        count = min(len(tasks), most)
+        return [tuple(tasks[at::count]) for at in range(count)]
 
     def rewrite(self, io: FileIO, tasks: Iterable[FileScanTask], task_id: TaskId) -> NewDeletes:
         """Write the deletes of tasks' data files, those without any left out.
@@ -83,6 +111,10 @@ class DeleteWork:
         if writes_vectors(self.write):
             return self._vectors(io, tasks, task_id)
         written: list[DataFile] = []
+        if self.together:
+            for share in _by_partition(tasks):
+                written += self._of_partition(io, share, task_id)
+            return NewDeletes(tuple(written))
         for task in tasks:
             positions = self._positions(io, task)
             if not positions.is_empty:
@@ -95,6 +127,21 @@ class DeleteWork:
                     task=task_id,
                 )
         return NewDeletes(tuple(written))
+
+    def _of_partition(
+        self, io: FileIO, tasks: Sequence[FileScanTask], task_id: TaskId
+    ) -> tuple[DataFile, ...]:
+        ordered = sorted(tasks, key=lambda task: task.file_path.encode())
+        found = ((task.file_path, self._positions(io, task)) for task in ordered)
+        return write_positions(
+            self.write,
+            io,
+            (each for each in found if not each[1].is_empty),
+            spec=self.scan.specs[tasks[0].spec_id],
+            partition=tasks[0].partition,
+            task=task_id,
+            granularity="partition",
+        )
 
     def _vectors(self, io: FileIO, tasks: Iterable[FileScanTask], task_id: TaskId) -> NewDeletes:
         replaced: list[DataFile] = []
@@ -137,7 +184,10 @@ class DeletePlan:
         """Count what was done; each deletion vector counts as a file."""
         rows = sum(file.record_count for file in new.written)
         removed = len(self.removed) + len(new.replaced)
-        return DeleteRewrite(removed, len(new.written), rows)
+        gone = (*(entry.data_file for entry in self.removed), *new.replaced)
+        return DeleteRewrite(
+            removed, len(new.written), rows, sum(map(_bytes, gone)), sum(map(_bytes, new.written))
+        )
 
     def action(self, new: NewDeletes, branch: str | None) -> ReplaceDeletes:
         """Return the change that puts the new files in place of the old.
@@ -150,11 +200,11 @@ class DeletePlan:
             for task in self.tasks
             if not any(map(_is_equality, task.delete_files))
         }
-        numbers = {
-            file.key: highest[file.referenced_data_file]
-            for file in new.written
-            if file.referenced_data_file in highest
+        of_all = max(highest.values(), default=None) if self.work.together else None
+        found = {
+            file.key: highest.get(file.referenced_data_file or "", of_all) for file in new.written
         }
+        numbers = {key: number for key, number in found.items() if number is not None}
         return ReplaceDeletes(
             new.written,
             self.removed,
@@ -179,11 +229,11 @@ def plan_conversion(metadata: TableMetadata, io: FileIO, branch: str | None) -> 
 
     Those that apply to no data file any more just go.
     """
-    work, tasks, entries, head = _planned(metadata, io, branch)
+    planned = planned_deletes(metadata, io, branch)
     equality = DataFileContent.EQUALITY_DELETES
-    removed = tuple(entry for entry in entries if entry.data_file.content is equality)
-    touched = tuple(task for task in tasks if any(map(_is_equality, task.delete_files)))
-    return DeletePlan(work, touched, removed, head)
+    removed = tuple(entry for entry in planned.entries if entry.data_file.content is equality)
+    touched = tuple(task for task in planned.tasks if any(map(_is_equality, task.delete_files)))
+    return DeletePlan(planned.work, touched, removed, planned.snapshot_id)
 
 
 def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | None) -> DeletePlan:
@@ -193,17 +243,14 @@ def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | Non
     data files are all gone are dropped. Equality deletes stay as they are. Where deletes are
     deletion vectors, all position delete files become such.
     """
-    work, tasks, entries, head = _planned(metadata, io, branch)
+    planned = planned_deletes(metadata, io, branch)
     by_path = {
-        entry.data_file.file_path: entry
-        for entry in entries
-        if entry.data_file.content is DataFileContent.POSITION_DELETES
-        and not entry.data_file.is_vector
+        entry.data_file.file_path: entry for entry in planned.entries if is_position_file(entry)
     }
     used: set[str] = set()
     gone: set[str] = set()
     chosen = []
-    for task in tasks:
+    for task in planned.tasks:
         mine = tuple(one for one in task.delete_files if one.file_path in by_path)
         paths = [one.file_path for one in mine]
         used.update(paths)
@@ -212,27 +259,72 @@ def plan_position_rewrite(metadata: TableMetadata, io: FileIO, branch: str | Non
             chosen.append(replace(task, delete_files=mine))
             gone.update(paths)
     gone.update(by_path.keys() - used)
-    return DeletePlan(work, tuple(chosen), tuple(by_path[path] for path in sorted(gone)), head)
+    removed = tuple(by_path[path] for path in sorted(gone))
+    return DeletePlan(planned.work, tuple(chosen), removed, planned.snapshot_id)
+
+
+def position_plan(planned: PlannedDeletes, removed: Sequence[ManifestEntry]) -> DeletePlan:
+    """Plan to replace these position delete files: what they delete of live data files stays so.
+
+    A deletion vector takes the place of all deletes by position of its data file, so it gets the
+    others' positions as well.
+    """
+    paths = {entry.data_file.file_path for entry in removed}
+    whole = writes_vectors(planned.work.write)
+    chosen = []
+    for task in planned.tasks:
+        mine = tuple(one for one in task.delete_files if one.file_path in paths)
+        if mine:
+            taken = tuple(by_position(task)) if whole else mine
+            chosen.append(replace(task, delete_files=taken))
+    return DeletePlan(planned.work, tuple(chosen), tuple(removed), planned.snapshot_id)
+
+
+def is_position_file(entry: ManifestEntry) -> bool:
+    """Return whether an entry is a position delete file, no deletion vector."""
+    file = entry.data_file
+    return file.content is DataFileContent.POSITION_DELETES and not file.is_vector
+
+
+def _by_partition(tasks: Iterable[FileScanTask]) -> list[tuple[FileScanTask, ...]]:
+    places: dict[object, list[FileScanTask]] = {}
+    for task in tasks:
+        places.setdefault((task.spec_id, partition_key(task.partition)), []).append(task)
+    return [tuple(each) for each in places.values()]
+
+
+def _bytes(file: DataFile) -> int:
+    """Return the bytes of a delete file; of a deletion vector, those in its file."""
+    return file.content_size_in_bytes or file.file_size_in_bytes
 
 
 def _is_equality(file: DeleteFile) -> bool:
     return file.content is DataFileContent.EQUALITY_DELETES
 
 
-def _planned(
-    metadata: TableMetadata, io: FileIO, branch: str | None
-) -> tuple[DeleteWork, list[FileScanTask], list[ManifestEntry], int | None]:
-    """Return the data files with deletes, and all live delete files, of a branch's head."""
+@dataclass(frozen=True, slots=True)
+class PlannedDeletes:
+    """The data files with deletes, and all live delete files, of a branch's head."""
+
+    work: DeleteWork
+    tasks: tuple[FileScanTask, ...]
+    entries: tuple[ManifestEntry, ...]
+    snapshot_id: int | None
+
+
+def planned_deletes(metadata: TableMetadata, io: FileIO, branch: str | None) -> PlannedDeletes:
+    """Plan which deletes apply to which data files of a branch's head."""
     places = ScanRequest(branch=branch, selected_fields=(), metadata_columns=("_pos", "_deleted"))
     scan = replace(scan_context(metadata, places, io), checks_texts=False)
     planned = plan(metadata, io, scan)
     write = write_context(metadata, io=io)
     entries = _delete_entries(metadata, io, scan.snapshot_id)
     if not entries:
-        return DeleteWork(scan, write), [], [], scan.snapshot_id
+        return PlannedDeletes(DeleteWork(scan, write), (), (), scan.snapshot_id)
     has_deletes = pc.greater(pc.list_value_length(planned.files.column("delete_rows")), 0)
     some = replace(planned, files=planned.files.filter(has_deletes))
-    return DeleteWork(scan, write), list(some), entries, scan.snapshot_id
+    work = DeleteWork(scan, write)
+    return PlannedDeletes(work, tuple(some), tuple(entries), scan.snapshot_id)
 
 
 def _delete_entries(

@@ -111,6 +111,8 @@ VERBS: dict[str, Verb] = {
     "tag": lambda where: load(where).manage_snapshots().create_tag(None, "kept").commit(),
     "expire": lambda where: load(where).maintenance.expire_snapshots(older_than=1 << 60),
     "rewrite_manifests": lambda where: load(where).maintenance.rewrite_manifests(),
+    "table_statistics": lambda where: load(where).maintenance.compute_table_stats(),
+    "partition_statistics": lambda where: load(where).maintenance.compute_partition_stats(),
     "convert_deletes": lambda where: load(where).maintenance.convert_equality_deletes(),
 }
 
@@ -126,6 +128,8 @@ def state(where: str) -> State:
         for manifest in read_manifest_list(storage, snapshot, metadata):
             for path in read_entries(storage, metadata, manifest).column("file_path").to_pylist():
                 storage.size(path)
+    for file in (*metadata.statistics, *metadata.partition_statistics):
+        assert storage.size(file["statistics-path"]) == file["file-size-in-bytes"]
     found = table.scan().to_arrow().to_pylist()
     return (
         sorted(tuple(row.items()) for row in found),
@@ -134,6 +138,8 @@ def state(where: str) -> State:
         sorted(metadata.properties.items()),
         sorted(metadata.refs),
         len(metadata.snapshots),
+        len(metadata.statistics),
+        len(metadata.partition_statistics),
     )
 
 

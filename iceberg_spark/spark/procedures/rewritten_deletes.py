@@ -34,8 +34,7 @@ def runner(session: SparkSession) -> Runner:
     def run(work: DeleteWork, tasks: Sequence[FileScanTask], io: FileIO) -> NewDeletes:
         if not tasks:
             return NewDeletes()
-        count = min(len(tasks), REWRITING.most_tasks)
-        groups = [tuple(tasks[at::count]) for at in range(count)]
+        groups = work.shares(tasks, REWRITING.most_tasks)
         try:
             made = job_results(session, groups, _Rewrite(work).deletes)
         except BaseException:

@@ -1,0 +1,79 @@
+"""Arguments of `t.maintenance` as users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import pyarrow as pa
+
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import active_session, is_imported
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.maintenance.limits import ORPHANS
+from iceberg_spark.maintenance.rewritten_deletes import Runner, run_here
+from iceberg_spark.maintenance.unreachable import FindFiles
+from iceberg_spark.spec.arguments import moment_ms, whole
+
+
+def file_list(given: object, spark: on_spark.SparkSession | None) -> pa.Table | None:
+    """Return a list of files as it was given, as a table."""
+    if given is None or isinstance(given, pa.Table):
+        return given
+    return on_spark.listed_files(given, spark)
+
+
+def delete_threads(max_concurrent_deletes: int | None, default: int = ORPHANS.deletes) -> int:
+    """Return how many threads delete files. Raises InvalidInputError for less than one."""
+    if max_concurrent_deletes is None:
+        return default
+    threads = whole(max_concurrent_deletes, "max_concurrent_deletes")
+    if threads < 1:
+        raise InvalidInputError(f"max_concurrent_deletes must be at least 1, not {threads}")
+    return threads
+
+
+def file_search(spark: on_spark.SparkSession | None) -> FindFiles | None:
+    """Return the search for files that may use Spark, None where there can be no session."""
+    if spark is None and not is_imported():
+        return None
+    return on_spark.where_it_pays(spark)
+
+
+def delete_runner(spark: on_spark.SparkSession | None) -> Runner:
+    """Return what rewrites deletes: tasks of a session given or active, else this process."""
+    session = active_session() if spark is None else spark
+    return run_here if session is None else on_spark.runner(session)
+
+
+def milliseconds(older_than: int | datetime | None) -> int | None:
+    """Return a time in ms since the epoch; None stays so."""
+    return None if older_than is None else moment_ms(older_than, "older_than")
+
+
+def retained(retain_last: int | None) -> int | None:
+    """Return how many snapshots stay. Raises InvalidInputError for less than one."""
+    if retain_last is None:
+        return None
+    count = whole(retain_last, "retain_last")
+    if count < 1:
+        raise InvalidInputError(f"retain_last must be at least 1, not {count}")
+    return count
+
+
+def snapshot_numbers(snapshot_ids: Iterable[int]) -> frozenset[int]:
+    """Return ids of snapshots. Raises InvalidTypeError."""
+    if isinstance(snapshot_ids, int | str):
+        raise InvalidTypeError(f"snapshot_ids must be a list of ids, not {snapshot_ids!r}")
+    try:
+        return frozenset(whole(each, "each") for each in snapshot_ids)
+    except InvalidTypeError as error:
+        said = str(error).replace("each must be an integer", "snapshot_ids must be integers", 1)
+        raise InvalidTypeError(said) from None
+
+
+def flag(value: bool, name: str) -> bool:
+    """Return what is True or False. Raises InvalidTypeError for anything else."""
+    if not isinstance(value, bool):
+        raise InvalidTypeError(f"{name} must be True or False, not {value!r}")
+    return value

@@ -1,0 +1,57 @@
+"""Partition specs and schemas that no snapshot needs any more (Java: cleanExpiredMetadata).
+
+Java removes every schema that is not a kept snapshot's own. Here those stay that have fields which
+equality deletes or partition specs may still be about, though the table has dropped them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.manifest_list import read_manifest_list_columns
+from iceberg_spark.spec.manifest_file import ManifestContent
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.updates import RemovePartitionSpecs, RemoveSchemas, TableUpdate
+
+
+def unused_metadata(
+    base: TableMetadata, kept: Collection[int], io: FileIO
+) -> tuple[TableUpdate, ...]:
+    """Return the updates that remove what the snapshots `kept` do not need."""
+    if len(base.partition_specs) == len(base.schemas) == 1:
+        return ()
+    specs, has_deletes = {base.default_spec_id}, False
+    schemas = {base.current_schema_id}
+    for number in kept:
+        snapshot = base.snapshots[number]
+        listed = read_manifest_list_columns(io, snapshot, base, ("partition_spec_id", "content"))
+        specs.update(listed.column("partition_spec_id").to_pylist())
+        has_deletes |= int(ManifestContent.DELETES) in listed.column("content").to_pylist()
+        if snapshot.schema_id is not None:
+            schemas.add(snapshot.schema_id)
+    gone = tuple(number for number in base.partition_specs if number not in specs)
+    old = [] if has_deletes else _unneeded(base, schemas, specs)
+    updates: list[TableUpdate] = []
+    if gone:
+        updates.append(RemovePartitionSpecs(gone))
+    if old:
+        updates.append(RemoveSchemas(tuple(old)))
+    return tuple(updates)
+
+
+def _unneeded(base: TableMetadata, used: Collection[int], specs: Collection[int]) -> list[int]:
+    """Return the other schemas, but for those that alone have a source of a partition field."""
+    kept = [base.schemas[number] for number in used if number in base.schemas]
+    known = {each for schema in kept for each in schema.field_ids}
+    sources = {
+        source
+        for number in specs
+        for field in base.partition_specs[number].fields
+        for source in field.source_ids
+    }
+    return [
+        number
+        for number, schema in base.schemas.items()
+        if number not in used and not (sources - known) & set(schema.field_ids)
+    ]

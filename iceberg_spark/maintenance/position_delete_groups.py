@@ -1,0 +1,121 @@
+"""Position delete files brought to a good size, by Java's options.
+
+Source: Java's RewritePositionDeleteFilesSparkAction and BinPackRewritePositionDeletePlanner. What
+is written follows `write.delete.granularity`; positions of data files that are gone are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from iceberg_spark.commits.new_manifests import tuple_type
+from iceberg_spark.expr.nodes import Bound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.compaction_plan import Candidates, plan_groups
+from iceberg_spark.maintenance.rewrite_options import RewriteOptions, Strategy, rewrite_options
+from iceberg_spark.maintenance.rewritten_deletes import (
+    DeletePlan,
+    is_position_file,
+    planned_deletes,
+    position_plan,
+)
+from iceberg_spark.manifest.entries import partition_array
+from iceberg_spark.scan.pruning import spec_pruning
+from iceberg_spark.scan.request import ScanRequest, bound_filter
+from iceberg_spark.spec.data_file import ManifestEntry
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.option_values import known_options
+from iceberg_spark.spec.partition import partition_key
+from iceberg_spark.spec.properties import (
+    DELETE_GRANULARITY,
+    DELETE_TARGET_FILE_SIZE_BYTES,
+    int_property,
+    text_property,
+)
+
+VALID_OPTIONS = (
+    "target-file-size-bytes", "min-file-size-bytes", "max-file-size-bytes", "min-input-files",
+    "rewrite-all", "max-file-group-size-bytes", "max-file-group-input-files",
+    "max-concurrent-file-group-rewrites", "partial-progress.enabled",
+    "partial-progress.max-commits", "rewrite-job-order",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PositionRewrite:
+    """What is asked for: Java's options, and a filter of rows, by which partitions are chosen."""
+
+    options: Mapping[str, object]
+    where: str | None = None
+    branch: str | None = None
+
+
+def position_options(options: Mapping[str, object], metadata: TableMetadata) -> RewriteOptions:
+    """Read Java's options of the procedure. Raises InvalidOptionError."""
+    texts = {key: str(value) for key, value in options.items()}
+    known_options(texts, VALID_OPTIONS, ())
+    target = int_property(metadata.properties, DELETE_TARGET_FILE_SIZE_BYTES)
+    named = {key.lower(): value for key, value in options.items()}
+    given = {"target-file-size-bytes": target, **named}
+    return rewrite_options(given, Strategy.BIN_PACK, metadata)
+
+
+def plan_position_groups(
+    metadata: TableMetadata, io: FileIO, asked: PositionRewrite
+) -> tuple[DeletePlan, ...]:
+    """Return a plan for each commit: one, or some with partial progress.
+
+    Raises InvalidOptionError, InvalidExpressionError.
+    """
+    options = position_options(asked.options, metadata)
+    planned = planned_deletes(metadata, io, asked.branch)
+    entries = [entry for entry in planned.entries if is_position_file(entry)]
+    if asked.where is not None:
+        bound = bound_filter(metadata.schema, ScanRequest(row_filter=asked.where))
+        entries = _in_partitions(metadata, entries, bound)
+    if not entries:
+        return ()
+    groups = plan_groups(_candidates(entries), options.groups).groups
+    share = max(
+        1, -(-len(groups) // options.max_commits) if options.partial_progress else len(groups)
+    )
+    together = text_property(metadata.properties, DELETE_GRANULARITY) == "partition"
+    found = replace(planned, work=replace(planned.work, together=together))
+    return tuple(
+        position_plan(found, [entries[row] for group in some for row in group.rows.tolist()])
+        for some in (groups[at : at + share] for at in range(0, len(groups), share))
+    )
+
+
+def _candidates(entries: Sequence[ManifestEntry]) -> Candidates:
+    """Return delete files as the planner's columns, in the order of the manifests."""
+    files = [entry.data_file for entry in entries]
+    numbers: dict[object, int] = {}
+    keys = [(one.partition_spec_id, partition_key(one.partition)) for one in files]
+    partition = [numbers.setdefault(key, len(numbers)) for key in keys]
+    nothing = np.zeros(len(files), np.int64)
+    return Candidates(
+        np.array(partition, np.int64),
+        np.array([one.file_size_in_bytes for one in files], np.int64),
+        np.array([one.record_count for one in files], np.int64),
+        nothing,
+        nothing,
+    )
+
+
+def _in_partitions(
+    metadata: TableMetadata, entries: Sequence[ManifestEntry], bound: Bound
+) -> list[ManifestEntry]:
+    """Return the delete files of partitions that may hold rows of a filter, as Java chooses."""
+    found: list[ManifestEntry] = []
+    for spec_id, spec in metadata.partition_specs.items():
+        mine = [one for one in entries if one.data_file.partition_spec_id == spec_id]
+        if mine:
+            kind = tuple_type(metadata, spec_id)
+            tuples = partition_array([one.data_file for one in mine], kind)
+            kept = spec_pruning(bound, spec, kind, metadata.schema).partitions(tuples)
+            found += [one for one, stays in zip(mine, kept.tolist(), strict=True) if stays]
+    return found
