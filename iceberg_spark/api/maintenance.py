@@ -124,15 +124,12 @@ class Maintenance:
         `history.expire.min-snapshots-to-keep` (1). Branches and tags keep what their own
         retention says. `snapshot_ids` go besides. A dry run changes nothing and lists the files.
         With `clean_expired_metadata` partition specs and schemas go that nothing needs any more.
-        `max_concurrent_deletes` is the number of threads that delete (8). `stream_results` is taken
-        as Java's option and changes nothing: files are always deleted as they are found.
+        `max_concurrent_deletes` threads delete (8); `stream_results` changes nothing.
 
         Deleted are only files below the table's location and its `write.*.path` properties, those
-        of earlier metadata included; others (files that `add_files` took from elsewhere, or of a
-        table in between) are named by `not_deleted` and go only with `delete_outside`.
-
-        With a session that is given, or active and the table large, Spark compares the files; else
-        this process does, holding some 200 bytes a file of the manifests that go.
+        of earlier metadata included; others are named by `not_deleted` and go only with
+        `delete_outside`. Spark compares the files with a session that is given, or active and the
+        table large; else this process does, holding some 200 bytes a file of manifests that go.
 
         Raises ValidationException where `gc.enabled` is false, NoSuchSnapshotError,
         InvalidInputError for an id that a branch or tag points to.
