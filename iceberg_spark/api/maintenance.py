@@ -126,13 +126,11 @@ class Maintenance:
         With `clean_expired_metadata` partition specs and schemas go that nothing needs any more.
         `max_concurrent_deletes` threads delete (8); `stream_results` changes nothing.
 
-        Deleted are only files below the table's location and its `write.*.path` properties, those
-        of earlier metadata included; others are named by `not_deleted` and go only with
-        `delete_outside`. Spark compares the files with a session that is given, or active and the
-        table large; else this process does, holding some 200 bytes a file of manifests that go.
+        Only files below the table's location and its `write.*.path` properties, earlier ones too,
+        are deleted; `not_deleted` names others, which `delete_outside` takes. A session that is
+        given, or active for large tables, compares files; else this process, 200 bytes a file.
 
-        Raises ValidationException where `gc.enabled` is false, NoSuchSnapshotError,
-        InvalidInputError for an id that a branch or tag points to.
+        Raises ValidationException (`gc.enabled`), NoSuchSnapshotError, InvalidInputError.
         """
         expiry = Expiry(
             int(time.time() * 1000),
