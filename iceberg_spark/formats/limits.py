@@ -86,6 +86,8 @@ class WriteLimits:
     """Bytes that ORC compresses at once."""
     orc_dictionary_share: float = 0.8
     """Distinct share of texts up to which ORC keeps a dictionary, as in Java."""
+    variant_rows: int = 100
+    """Rows by which shredding is told (`write.parquet.variant-inference-buffer-size`)."""
     geometry_bytes: int = 16 * 1024 * 1024
     """Bytes of a file's geometries, points aside, that are looked through for its bounds."""
     avro_block_bytes: int = 64_000

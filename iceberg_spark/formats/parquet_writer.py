@@ -20,6 +20,7 @@ from iceberg_spark.formats.limits import WRITING
 from iceberg_spark.formats.metrics import MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.parquet_annotations import FooterHold, Path, logical_types
+from iceberg_spark.formats.shredded_columns import ShreddedColumns, shredded_columns
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
@@ -46,6 +47,8 @@ class ParquetOptions:
     page_bytes: int = WRITING.page_bytes
     dictionary_bytes: int = WRITING.dictionary_bytes
     blooms: BloomFilters = NO_BLOOM_FILTERS
+    shreds_variants: bool = False
+    variant_rows: int = WRITING.variant_rows
 
 
 def parquet_options(properties: WriterProperties) -> ParquetOptions:
@@ -63,6 +66,8 @@ def parquet_options(properties: WriterProperties) -> ParquetOptions:
         properties.positive_int("parquet.page-size-bytes", WRITING.page_bytes),
         properties.positive_int("parquet.dict-size-bytes", WRITING.dictionary_bytes),
         bloom_filters(properties),
+        properties.is_on("parquet.shred-variants"),
+        properties.positive_int("parquet.variant-inference-buffer-size", WRITING.variant_rows),
     )
 
 
@@ -104,12 +109,13 @@ def parquet_layout(
 class ParquetFileWriter:
     """Writes one Parquet file to an open sink; every table that it gets is a row group."""
 
-    __slots__ = ("_footer", "_hold", "_layout", "_metrics", "_sink", "_writer")
+    __slots__ = ("_columns", "_footer", "_hold", "_layout", "_metrics", "_sink", "_writer")
 
     def __init__(self, sink: BinaryIO, layout: ParquetLayout) -> None:
         self._sink = sink
         self._hold = FooterHold(sink) if layout.logical_types else None
         self._layout = layout
+        self._columns = ShreddedColumns(layout.target, {})
         self._metrics = MetricsCollector(layout.schema, layout.modes, FileFormat.PARQUET)
         self._footer: list[Any] = []  # where pyarrow puts the footer
         self._writer: Any = None  # pyarrow's writer, once the first rows are seen
@@ -125,11 +131,16 @@ class ParquetFileWriter:
             return
         self._metrics.add(table)
         table = to_stored(table, self._layout.schema, self._layout.stored)
+        if self._writer is None and self._layout.options.shreds_variants:
+            sample = self._layout.options.variant_rows
+            stored, target = self._layout.stored, self._layout.target
+            self._columns = shredded_columns(table, stored, target, sample)
+        table = self._columns.apply(table)
         if self._writer is None:
             more = {**_blooms(self._layout, table), "write_batch_size": self._page_rows(table)}
             self._writer = self._open(dictionary_columns(table), more)
-        if table.schema != self._layout.target:
-            table = table.cast(self._layout.target)
+        if table.schema != self._columns.target:
+            table = table.cast(self._columns.target)
         self._writer.write_table(table, row_group_size=table.num_rows)
 
     def close(self) -> WrittenFile:
@@ -145,7 +156,10 @@ class ParquetFileWriter:
         size = self._sink.tell()
         self._sink.close()
         footer = self._footer[0]
-        sizes = _column_sizes(footer, self._layout)
+        leaves = self._layout.leaves
+        if self._columns.plans:
+            leaves = tuple(_leaf_ids(self._columns.target))
+        sizes = _column_sizes(footer, leaves, self._layout.modes)
         return WrittenFile(size, self._metrics.finish(sizes), row_group_offsets(footer))
 
     def abort(self) -> None:
@@ -165,7 +179,7 @@ class ParquetFileWriter:
         options = self._layout.options
         return pq.ParquetWriter(
             self._sink if self._hold is None else self._hold,
-            self._layout.target,
+            self._columns.target,
             version="2.6",
             compression=options.codec,
             compression_level=options.level,
@@ -242,11 +256,13 @@ def _leaf_ids(schema: pa.Schema | pa.StructType) -> Iterator[int]:
         yield from below(field)
 
 
-def _column_sizes(footer: Any, layout: ParquetLayout) -> dict[int, int]:
+def _column_sizes(
+    footer: Any, leaves: tuple[int, ...], modes: Mapping[int, MetricsMode]
+) -> dict[int, int]:
     kept = [
         (index, leaf)
-        for index, leaf in enumerate(layout.leaves)
-        if leaf in layout.modes and layout.modes[leaf].has_counts
+        for index, leaf in enumerate(leaves)
+        if leaf in modes and modes[leaf].has_counts
     ]
     sizes = {leaf: 0 for _, leaf in kept}
     for group in range(footer.num_row_groups):

@@ -51,6 +51,13 @@ class WriterProperties:
         except ValueError:
             raise InvalidOptionError(f"{self.name(key)}: '{text}' is not a whole number") from None
 
+    def is_on(self, key: str) -> bool:
+        """Return whether a property is true; it is false where it is not set."""
+        text = self.text(key, "false").strip().lower()
+        if text not in ("true", "false"):
+            raise InvalidOptionError(f"{self.name(key)}: '{text}' is neither true nor false")
+        return text == "true"
+
     def positive_int(self, key: str, default: int) -> int:
         """Return a whole number above 0, or the default."""
         found = self.optional_int(key)

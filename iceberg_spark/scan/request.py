@@ -22,6 +22,7 @@ from iceberg_spark.scan.projection import (
     with_metadata_columns,
 )
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
+from iceberg_spark.spec.encryption import check_not_encrypted
 from iceberg_spark.spec.field_history import field_history
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
@@ -57,6 +58,7 @@ def scan_context(
     `io` is what tasks open files with. Raises InvalidOptionError,
     NoSuchSnapshotError, InvalidSchemaError, InvalidExpressionError.
     """
+    check_not_encrypted(metadata)
     chosen = choose_snapshot(metadata, request)
     schema = chosen.schema
     wanted = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)

@@ -42,6 +42,8 @@ PARQUET_PAGE_ROW_LIMIT = "write.parquet.page-row-limit"
 PARQUET_DICT_SIZE_BYTES = "write.parquet.dict-size-bytes"
 PARQUET_COMPRESSION = "write.parquet.compression-codec"
 PARQUET_COMPRESSION_LEVEL = "write.parquet.compression-level"  # default: the codec's own
+PARQUET_SHRED_VARIANTS = "write.parquet.shred-variants"
+PARQUET_VARIANT_INFERENCE_ROWS = "write.parquet.variant-inference-buffer-size"
 PARQUET_BLOOM_FILTER_MAX_BYTES = "write.parquet.bloom-filter-max-bytes"
 PARQUET_BLOOM_FILTER_COLUMN_PREFIX = "write.parquet.bloom-filter-enabled.column."
 PARQUET_BLOOM_FILTER_FPP_PREFIX = "write.parquet.bloom-filter-fpp.column."
@@ -117,6 +119,8 @@ DEFAULTS: Mapping[str, bool | int | str] = {
     PARQUET_PAGE_VERSION: "v1",
     PARQUET_PAGE_ROW_LIMIT: 20_000,
     PARQUET_DICT_SIZE_BYTES: 2 * _MB,
+    PARQUET_SHRED_VARIANTS: False,
+    PARQUET_VARIANT_INFERENCE_ROWS: 100,
     PARQUET_COMPRESSION: "zstd",
     PARQUET_BLOOM_FILTER_MAX_BYTES: _MB,
     AVRO_COMPRESSION: "gzip",

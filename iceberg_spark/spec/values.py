@@ -157,7 +157,9 @@ def _number(kind: IcebergType, data: bytes) -> Any:
     width, code = _WIDTHS[type(kind)]
     if len(data) == 4 and type(kind) in _PROMOTED:
         old_code, unit = _PROMOTED[type(kind)]
-        return struct.unpack(old_code, data)[0] * unit
+        value = struct.unpack(old_code, data)[0] * unit
+        # A day that nanoseconds can't hold bounds all that they can.
+        return min(max(value, -(1 << 63)), (1 << 63) - 1) if code == "<q" else value
     _expect(kind, data, width)
     return struct.unpack(code, data)[0]
 

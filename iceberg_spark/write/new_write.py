@@ -12,6 +12,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec import properties as names
 from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.encryption import check_not_encrypted
 from iceberg_spark.spec.format_version import WRITTEN_VERSIONS
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
@@ -99,6 +100,7 @@ def _check_table(metadata: TableMetadata) -> None:
             f"Table {metadata.location} has format version {metadata.format_version}; this "
             f"version of the library writes versions {WRITTEN_VERSIONS}"
         )
+    check_not_encrypted(metadata)
     check_locations(metadata.properties)
     check_spec(metadata.spec, metadata.schema)
 

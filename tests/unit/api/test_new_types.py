@@ -1,5 +1,6 @@
 """Columns of the types of version 3 in Arrow: written and read in every format, nested too."""
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.types import VariantVal
 
 import iceberg_spark as ice
 from iceberg_spark.api.table import Table
 from iceberg_spark.arrow.variant_layout import VARIANT
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.spec import types as t
 
 DDL = """id bigint, v variant, ns timestamp_ns, tzns timestamptz_ns, u unknown, g geometry,
@@ -152,6 +154,38 @@ def test_geographies_of_lines_have_no_bounds(tmp_path: Path) -> None:
     assert bounds(table, "g") is None
 
 
+def test_variants_are_shredded_where_the_property_says_so(tmp_path: Path) -> None:
+    table = make(tmp_path, "id bigint, v variant, l array<variant>")
+    table.update_properties().set({"write.parquet.shred-variants": "true"}).commit()
+    rows = [variant(number) for number in range(1, 120)]
+    text = {"metadata": variant(1)["metadata"], "value": b"\x09ab"}
+    rows += [None, text, {**text, "value": b"\x02\x01\x00\x00\x03\x09ab"}]
+    given = pa.table(
+        {
+            "id": list(range(len(rows))),
+            "v": pa.array(rows, VARIANT),
+            "l": pa.array([[one] for one in rows], pa.list_(VARIANT)),
+        }
+    )
+    table.refresh().append(given)
+    (file,) = (tmp_path / "t" / "data").glob("*.parquet")
+    kind = pq.ParquetFile(file).schema_arrow.field("v").type
+    assert kind.field("typed_value").type.field("a").type.field("typed_value").type == pa.int64()
+    shown = [
+        row["v"] and VariantVal(row["v"]["value"], row["v"]["metadata"]).toPython()
+        for row in table.refresh().scan().to_arrow().to_pylist()
+    ]
+    assert shown == [*({"a": number} for number in range(1, 120)), None, "ab", {"a": "ab"}]
+    assert table.scan("v is null").count() == 1
+    plain = ice.create_table(
+        str(tmp_path / "p"),
+        "v variant",
+        properties={"format-version": "3", "write.parquet.shred-variants": "true"},
+    )
+    plain.append(pa.table({"v": pa.array([text, None], VARIANT)}))
+    assert plain.refresh().scan().to_arrow()["v"].to_pylist() == [text, None]
+
+
 @pytest.mark.parametrize("transform", ["years(a)", "months(a)", "days(a)", "hours(a)", "a"])
 def test_nanoseconds_lie_in_the_partitions_of_their_microseconds(
     tmp_path: Path, transform: str
@@ -181,3 +215,32 @@ def test_frames_of_nanoseconds_make_such_columns_in_version_3(tmp_path: Path) ->
     assert [str(field.field_type) for field in made.fields] == ["timestamp_ns", "timestamptz_ns"]
     older = ice.create_table(str(tmp_path / "older"), given).schema()
     assert [str(field.field_type) for field in older.fields] == ["timestamp", "timestamptz"]
+
+
+def test_encrypted_tables_are_refused_by_name(tmp_path: Path) -> None:
+    table = make(tmp_path, "id bigint")
+    table.append(pa.table({"id": [1]}))
+    table.refresh().update_properties().set({"encryption.key-id": "k1"}).commit()
+    table.refresh()
+    for use in (lambda: table.scan().to_arrow(), lambda: table.append(pa.table({"id": [2]}))):
+        with pytest.raises(UnsupportedError, match=r"/t is encrypted.*'k1'"):
+            use()
+
+
+def test_a_transform_of_several_columns_is_read_and_not_written_with(tmp_path: Path) -> None:
+    table = make(tmp_path, "id bigint, k bigint")
+    table.append(pa.table({"id": [1], "k": [2]}))
+    newest = max((tmp_path / "t" / "metadata").glob("*.metadata.json"))
+    document = json.loads(newest.read_text())
+    field = {"source-ids": [1, 2], "field-id": 1000, "name": "both", "transform": "hilbert[4]"}
+    document["partition-specs"].append({"spec-id": 1, "fields": [field]})
+    document |= {"default-spec-id": 1, "last-partition-id": 1000}
+    newest.write_text(json.dumps(document))
+    table = ice.load_table(str(tmp_path / "t"))
+    assert table.scan("k = 2").count() == 1
+    assert table.spec().fields[0].source_ids == (1, 2)
+    with pytest.raises(UnsupportedError, match="'both'"):
+        table.append(pa.table({"id": [2], "k": [3]}))
+    table.update_properties().set({"owner": "me"}).commit()
+    kept = json.loads(max((tmp_path / "t" / "metadata").glob("*.metadata.json")).read_text())
+    assert kept["partition-specs"][1]["fields"] == [field]

@@ -11,6 +11,7 @@ from pyspark.sql.types import VariantVal
 
 from iceberg_spark.arrow.variant.encode import array_of, encoded, object_of
 from iceberg_spark.arrow.variant.reassemble import reassembled
+from iceberg_spark.arrow.variant.shred import shred_plan, shredded
 from iceberg_spark.arrow.variant_layout import VARIANT
 from iceberg_spark.errors import CorruptFileError
 
@@ -130,3 +131,25 @@ def test_broken_metadata_is_refused(metadata: bytes) -> None:
     broken = pa.StructArray.from_arrays(parts, names=["metadata", "value", "typed_value"])
     with pytest.raises(CorruptFileError, match="variant"):
         reassembled(broken)
+
+
+def test_what_is_shredded_is_put_together_as_it_was() -> None:
+    keys = [f"k{number:02}" for number in range(12)]
+    metadata = b"\x11" + bytes((12, *range(0, 37, 3))) + "".join(keys).encode()
+    kinds = {name: SCALARS[name] for name in SCALARS if name not in ("text", "key")}
+    columns = [encoded(pa.array(values, kind)).to_pylist() for kind, values in kinds.values()]
+    rows: list[dict[str, bytes] | None] = []
+    for row in range(2):
+        for shift in range(len(columns)):
+            chosen = [columns[(at + shift) % len(columns)][row] for at in range(12)]
+            rows.append({"metadata": metadata, "value": object_of(list(range(12)), chosen)})
+    same = [columns[at % len(columns)][0] for at in range(12)]
+    rows += [{"metadata": metadata, "value": object_of(list(range(12)), same)}] * 30
+    rows += [None, {"metadata": metadata, "value": b"\x00"}]
+    column = pa.array(rows, VARIANT)
+    plan = shred_plan(column.slice(2 * len(columns), 30))
+    assert plan is not None
+    made = shredded(column, plan)
+    assert made.type.field("typed_value").type.num_fields > 5
+    again = reassembled(made)
+    assert [python(one) for one in again.to_pylist()] == [python(one) for one in rows]
