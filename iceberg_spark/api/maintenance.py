@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 
+from iceberg_spark.api.delete_rewrites import carry_out
 from iceberg_spark.api.maintenance_arguments import (
-    delete_runner,
     delete_threads,
     file_list,
     file_search,
@@ -21,7 +22,7 @@ from iceberg_spark.api.maintenance_arguments import (
 from iceberg_spark.api.progress import working
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.commit import commit
 from iceberg_spark.commits.expire_snapshots import Expiry
 from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
@@ -47,6 +48,7 @@ from iceberg_spark.maintenance.dangling_deletes import RemovedDeletes, plan_remo
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
 from iceberg_spark.maintenance.file_keys import Equal
 from iceberg_spark.maintenance.limits import EXPIRING
+from iceberg_spark.maintenance.moved_paths import Move
 from iceberg_spark.maintenance.orphan_files import (
     OrphanResult,
     OrphanSearch,
@@ -69,7 +71,9 @@ from iceberg_spark.maintenance.rewritten_deletes import (
     plan_conversion,
     plan_position_rewrite,
 )
+from iceberg_spark.maintenance.table_path import PathRewrite, RewrittenPaths, rewrite_table_path
 from iceberg_spark.maintenance.table_statistics import TableStatistics, compute_table_stats
+from iceberg_spark.maintenance.upkeep_plan import MaintenanceItem, one_by_one, plan_upkeep
 from iceberg_spark.spec.arguments import names, whole
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
@@ -151,8 +155,7 @@ class Maintenance:
                 threads=delete_threads(max_concurrent_deletes, EXPIRING.threads),
             )
         if not dry_run:
-            self._loaded = loaded
-            self._take(loaded)
+            self._moved(loaded)
         return result
 
     def rewrite_manifests(
@@ -180,8 +183,11 @@ class Maintenance:
 
     def _land(self, action: Action) -> None:
         loaded = self._catalog.load(self._loaded.identifier)
-        self._loaded = commit(self._catalog, loaded.identifier, action, loaded)
-        self._take(self._loaded)
+        self._moved(commit(self._catalog, loaded.identifier, action, loaded))
+
+    def _moved(self, loaded: LoadedTable) -> None:
+        self._loaded = loaded
+        self._take(loaded)
 
     def compute_table_stats(
         self,
@@ -207,8 +213,7 @@ class Maintenance:
             found, result = compute_table_stats(
                 self._catalog, loaded, number, names(columns, "columns"), run
             )
-        self._loaded = found
-        self._take(found)
+        self._moved(found)
         return result
 
     def compute_partition_stats(self, snapshot_id: int | None = None) -> PartitionStatistics:
@@ -230,8 +235,7 @@ class Maintenance:
             found, result = compute_partition_stats(
                 self._catalog, loaded, number, statistics_schema(metadata), compute
             )
-        self._loaded = found
-        self._take(found)
+        self._moved(found)
         return result
 
     def remove_orphan_files(  # noqa: PLR0913, PLR0917 (the procedure's)
@@ -313,7 +317,7 @@ class Maintenance:
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             for plan in plans:
                 try:
-                    done.append(self._carry_out(plan, loaded, branch, spark))
+                    done.append(carry_out(self._catalog, loaded, plan, branch, spark, self._moved))
                 except (ValidationException, CommitFailedException):
                     if len(plans) == 1:
                         raise
@@ -345,8 +349,7 @@ class Maintenance:
             action, result = plan_removal(loaded.metadata, loaded.io, branch)
             if result.removed_delete_files:
                 loaded = commit(self._catalog, loaded.identifier, action, loaded)
-        self._loaded = loaded
-        self._take(loaded)
+        self._moved(loaded)
         return result
 
     def rewrite_data_files(
@@ -379,8 +382,50 @@ class Maintenance:
             with working(f"Compacting {self._loaded.identifier}"):
                 return work.execute()
         finally:
-            self._loaded = work.loaded
-            self._take(work.loaded)
+            self._moved(work.loaded)
+
+    def rewrite_table_path(
+        self,
+        source_prefix: str,
+        target_prefix: str,
+        start_version: str | None = None,
+        end_version: str | None = None,
+        staging_location: str | None = None,
+        create_file_list: bool = True,
+    ) -> RewrittenPaths:
+        """Rewrite the metadata for a table that is to be copied elsewhere; this one stays as it is.
+
+        Metadata files, lists, manifests and position deletes go to the staging folder with paths
+        below `target_prefix`; `file_list_location` lists what to copy, "source,target" a line.
+        Versions are names of metadata files in the log: from `start_version` (exclusive) to
+        `end_version`. Copy all, then register the table by `latest_version`.
+
+        Raises InvalidInputError, and ValidationException for paths outside `source_prefix`.
+        """
+        move = Move.of(source_prefix, target_prefix)
+        kept = flag(create_file_list, "create_file_list")
+        asked = PathRewrite(move, start_version, end_version, staging_location, kept)
+        with working(f"Rewriting paths of {self._loaded.identifier}"):
+            return rewrite_table_path(self._catalog, self._loaded.identifier, asked)
+
+    def plan(self) -> tuple[MaintenanceItem, ...]:
+        """Return what is worth doing, why, and at what cost; nothing for a healthy table.
+
+        Reads manifests, and lists the folder of a table with at most 50,000 data files.
+        """
+        with working(f"Looking after {self._loaded.identifier}"):
+            return plan_upkeep(self._catalog, self._catalog.load(self._loaded.identifier))
+
+    def run(self, dry_run: bool = False) -> dict[str, object]:
+        """Do what `plan` says, and return the results by action; a dry run returns the items.
+
+        Each action is planned anew on what the one before has left, and commits by itself.
+        """
+        if flag(dry_run, "dry_run"):
+            return {item.action: item for item in self.plan()}
+        newest = partial(self._catalog.load, self._loaded.identifier)
+        items = one_by_one(self._catalog, newest)
+        return {item.action: getattr(self, item.action)() for item in items}
 
     def _rewrite_deletes(
         self,
@@ -395,22 +440,4 @@ class Maintenance:
             self._take(loaded)
             return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
-            return self._carry_out(planned, loaded, branch, spark)
-
-    def _carry_out(
-        self,
-        planned: DeletePlan,
-        loaded: LoadedTable,
-        branch: str | None,
-        spark: on_spark.SparkSession | None,
-    ) -> DeleteRewrite:
-        io = loaded.io
-        new = delete_runner(spark)(planned.work, planned.tasks, io)
-        result = planned.result(new)  # nothing is left to do once it has landed
-        with removed_unless_committed(io, [file.file_path for file in new.written]) as handover:
-            action = planned.action(new, branch)
-            self._loaded = commit(
-                self._catalog, loaded.identifier, action, loaded, handover=handover
-            )
-            self._take(self._loaded)
-        return result
+            return carry_out(self._catalog, loaded, planned, branch, spark, self._moved)

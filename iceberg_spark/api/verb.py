@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from iceberg_spark.api.auto_compact import compact_after
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import CommitFailedException
@@ -46,5 +47,7 @@ def verb(
     except BaseException:
         changes.discard()
         raise
+    before = outcome
     changes.land(note)
     take(outcome)
+    compact_after(catalog, before, outcome)

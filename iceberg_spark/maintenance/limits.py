@@ -82,7 +82,26 @@ class SketchingLimits:
     """Tasks of one job of Spark."""
 
 
+@dataclass(frozen=True, slots=True)
+class UpkeepLimits:
+    """From when on care is worth while, and how much of it comes by itself after a write."""
+
+    snapshots: int = 10
+    """Snapshots that may be expired."""
+    equality_deletes: int = 10
+    """Equality delete files."""
+    manifests: int = 30
+    """Manifests, where half of them would do."""
+    listed_files: int = 50_000
+    """Data files of a table whose folder is listed for orphans: some 50 requests, 2 seconds."""
+    auto_files: int = 100
+    """Data files that one pass after a write rewrites at most."""
+    auto_bytes: int = 64 * 1024 * 1024
+    """Bytes of data files that are rewritten together after a write at most."""
+
+
 EXPIRING = ExpiringLimits()
 ORPHANS = OrphanLimits()
 REWRITING = RewritingLimits()
 SKETCHING = SketchingLimits()
+UPKEEP = UpkeepLimits()

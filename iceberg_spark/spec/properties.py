@@ -92,6 +92,8 @@ UPDATE_DISTRIBUTION_MODE = "write.update.distribution-mode"
 MERGE_DISTRIBUTION_MODE = "write.merge.distribution-mode"
 DELETE_GRANULARITY = "write.delete.granularity"
 GC_ENABLED = "gc.enabled"
+AUTO_COMPACT_ENABLED = "maintenance.auto-compact.enabled"
+AUTO_COMPACT_MIN_FILES = "maintenance.auto-compact.min-files"
 MAX_SNAPSHOT_AGE_MS = "history.expire.max-snapshot-age-ms"
 MIN_SNAPSHOTS_TO_KEEP = "history.expire.min-snapshots-to-keep"
 MAX_REF_AGE_MS = "history.expire.max-ref-age-ms"
@@ -155,6 +157,8 @@ DEFAULTS: Mapping[str, bool | int | str] = {
     MERGE_DISTRIBUTION_MODE: "hash",
     DELETE_GRANULARITY: "file",
     GC_ENABLED: True,
+    AUTO_COMPACT_ENABLED: False,
+    AUTO_COMPACT_MIN_FILES: 10,
     MAX_SNAPSHOT_AGE_MS: 432_000_000,
     MIN_SNAPSHOTS_TO_KEEP: 1,
     MAX_REF_AGE_MS: (1 << 63) - 1,

@@ -130,7 +130,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> 
         change()
         return run_here
 
-    monkeypatch.setattr("iceberg_spark.api.maintenance.delete_runner", after_planning)
+    monkeypatch.setattr("iceberg_spark.api.delete_rewrites.delete_runner", after_planning)
 
 
 def test_a_compaction_that_moved_older_rows_under_the_deletes_stops_a_conversion(

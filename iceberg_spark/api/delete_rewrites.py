@@ -1,0 +1,29 @@
+"""A planned rewrite of delete files carried out and committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from iceberg_spark.api.maintenance_arguments import delete_runner
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.engines import on_spark
+from iceberg_spark.maintenance.rewritten_deletes import DeletePlan, DeleteRewrite
+
+
+def carry_out(
+    catalog: Catalog,
+    loaded: LoadedTable,
+    planned: DeletePlan,
+    branch: str | None,
+    spark: on_spark.SparkSession | None,
+    take: Callable[[LoadedTable], None],
+) -> DeleteRewrite:
+    """Write the new delete files, commit them, and hand the table over; return what was done."""
+    io = loaded.io
+    new = delete_runner(spark)(planned.work, planned.tasks, io)
+    result = planned.result(new)  # nothing is left to do once it has landed
+    with removed_unless_committed(io, [file.file_path for file in new.written]) as handover:
+        action = planned.action(new, branch)
+        take(commit(catalog, loaded.identifier, action, loaded, handover=handover))
+    return result

@@ -1,0 +1,148 @@
+"""Paths below one folder spelt as below another: in metadata, and in columns of manifests.
+
+Source: Java's RewriteTablePathUtil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.errors import InvalidInputError, ValidationException
+from iceberg_spark.io import location
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import (
+    FOLDER_STORAGE_PATH,
+    OBJECT_STORE_PATH,
+    WRITE_DATA_PATH,
+    WRITE_METADATA_PATH,
+)
+from iceberg_spark.spec.reserved import DELETE_FILE_PATH_ID
+
+Column: TypeAlias = Any  # pyarrow ships no types
+Table: TypeAlias = Any
+
+_FOLDERS = (WRITE_DATA_PATH, WRITE_METADATA_PATH, OBJECT_STORE_PATH, FOLDER_STORAGE_PATH)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """From the prefix of paths to another one; both are folders, without a slash at the end."""
+
+    source: str
+    target: str
+
+    @classmethod
+    def of(cls, source: str, target: str) -> Move:
+        """Check two prefixes. Raises InvalidInputError."""
+        move = cls(source.rstrip("/"), target.rstrip("/"))
+        if not move.source or not move.target:
+            raise InvalidInputError("source_prefix and target_prefix must not be empty")
+        if move.source == move.target:
+            raise InvalidInputError(f"source_prefix and target_prefix are the same: {source}")
+        return move
+
+    def path(self, path: str) -> str:
+        """Return where a path goes. Raises ValidationException for one outside the source."""
+        return self._under(self.target, path)
+
+    def staged(self, path: str, staging: str) -> str:
+        """Return where the rewritten form of a file is kept until it is copied."""
+        return self._under(staging.rstrip("/"), path)
+
+    def _under(self, folder: str, path: str) -> str:
+        if path.rstrip("/") == self.source:
+            return folder
+        if not path.startswith(f"{self.source}/"):
+            raise ValidationException(
+                f"{path} is not below the source prefix {self.source}, as metadata spells it: it "
+                "can't be given another one. Nothing was rewritten"
+            )
+        return f"{folder}{path[len(self.source) :]}"
+
+    def paths(self, paths: Column) -> Column:
+        """Return where the paths of a column go; nulls stay. Raises as `path`."""
+        outside = pc.invert(pc.starts_with(paths, f"{self.source}/"))
+        if pc.any(outside).as_py():
+            self.path(paths.filter(outside)[0].as_py())
+        rest = pc.utf8_slice_codeunits(paths, len(self.source))
+        return pc.binary_join_element_wise(pa.scalar(self.target), rest, "")
+
+    def metadata(self, metadata: TableMetadata) -> TableMetadata:
+        """Return metadata with every path of the table moved."""
+        properties = dict(metadata.properties)
+        for name in _FOLDERS:
+            if name in properties and location.is_absolute(properties[name]):
+                properties[name] = self.path(properties[name])
+        snapshots = {
+            number: one
+            if one.manifest_list is None
+            else replace(one, manifest_list=self.path(one.manifest_list))
+            for number, one in metadata.snapshots.items()
+        }
+        return replace(
+            metadata,
+            location=self.path(metadata.location),
+            properties=properties,
+            snapshots=snapshots,
+            metadata_log=tuple(
+                replace(one, metadata_file=self.path(one.metadata_file))
+                for one in metadata.metadata_log
+            ),
+            statistics=tuple(map(self._statistics, metadata.statistics)),
+            partition_statistics=tuple(map(self._statistics, metadata.partition_statistics)),
+        )
+
+    def _statistics(self, file: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**file, "statistics-path": self.path(str(file["statistics-path"]))}
+
+    def entries(self, entries: Table, sizes: Mapping[str, int]) -> Table:
+        """Return a manifest's entries with their paths moved.
+
+        `sizes` has the bytes of delete files that were rewritten. Bounds of the paths that a
+        position delete file names are moved where it names one, else left out.
+        """
+        places = entries.schema.names
+        paths = entries.column("file_path")
+        changed = {"file_path": self.paths(paths)}
+        if "referenced_data_file" in places:
+            changed["referenced_data_file"] = self.paths(entries.column("referenced_data_file"))
+        if sizes:
+            new = [sizes.get(path) for path in paths.to_pylist()]
+            old = entries.column("file_size_in_bytes")
+            changed["file_size_in_bytes"] = pc.coalesce(pa.array(new, pa.int64()), old)
+            changed |= self._bounds(entries)
+        for name, column in changed.items():
+            at = places.index(name)
+            entries = entries.set_column(at, entries.schema.field(at), column)
+        return entries
+
+    def _bounds(self, entries: Table) -> dict[str, Any]:
+        """Return the bounds of delete files (a turn a file: they are few)."""
+        lower, upper = (entries.column(n).to_pylist() for n in ("lower_bounds", "upper_bounds"))
+        moved = [self._pair(*pair) for pair in zip(lower, upper, strict=True)]
+        return {
+            name: pa.array([pair[at] for pair in moved], entries.schema.field(name).type)
+            for at, name in enumerate(("lower_bounds", "upper_bounds"))
+        }
+
+    def _pair(self, lower: Any, upper: Any) -> tuple[Any, Any]:
+        low, high = _bound(lower), _bound(upper)
+        if low is None and high is None:
+            return lower, upper
+        moved = self.path(low.decode()).encode() if low == high and low is not None else None
+        return _with_path(lower, moved), _with_path(upper, moved)
+
+
+def _with_path(bounds: Any, path: bytes | None) -> list[dict[str, Any]]:
+    """Return bounds with another path, or with none."""
+    others = [one for one in bounds or () if one["key"] != DELETE_FILE_PATH_ID]
+    return others if path is None else [*others, {"key": DELETE_FILE_PATH_ID, "value": path}]
+
+
+def _bound(bounds: Any) -> bytes | None:
+    return next((one["value"] for one in bounds or () if one["key"] == DELETE_FILE_PATH_ID), None)

@@ -1,0 +1,278 @@
+"""A table's metadata rewritten for another place, and the list of what is to be copied there.
+
+Source: Java's RewriteTablePathSparkAction. Nothing of the table changes: rewritten files go to a
+staging folder. Manifests are written before the lists that name them, so that lengths are right.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.metadata_file import (
+    Codec,
+    encode_metadata,
+    metadata_location,
+    read_metadata,
+)
+from iceberg_spark.commits.new_manifests import read_entries, tuple_type
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.moved_deletes import MovedDeletes
+from iceberg_spark.maintenance.moved_paths import Move
+from iceberg_spark.manifest.from_manifest import counted
+from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
+from iceberg_spark.manifest.writer import write_manifest
+from iceberg_spark.scan.task import DeleteFile
+from iceberg_spark.spec.data_file import DataFileContent, FileFormat, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import MANIFEST_COMPRESSION, text_property
+from iceberg_spark.spec.snapshot import Snapshot
+
+Table: TypeAlias = Any  # pyarrow ships no types
+Pair: TypeAlias = tuple[str, str]
+
+NOT_APPLICABLE = "N/A"
+_FILE_LIST = "file-list"
+
+
+@dataclass(frozen=True, slots=True)
+class PathRewrite:
+    """What is asked for; versions are names of metadata files, the start exclusive."""
+
+    move: Move
+    start_version: str | None = None
+    end_version: str | None = None
+    staging_location: str | None = None
+    create_file_list: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenPaths:
+    """Where things are, as Java's procedure says it: the newest metadata file's name, the list of
+    pairs (source,target) to copy, one a line.
+    """
+
+    latest_version: str
+    file_list_location: str
+    staging_location: str
+    rewritten_manifest_file_paths_count: int
+    rewritten_delete_file_paths_count: int
+
+
+def rewrite_table_path(catalog: Catalog, identifier: str, asked: PathRewrite) -> RewrittenPaths:
+    """Rewrite a table's metadata and position deletes into a staging folder.
+
+    Memory: the entries of one manifest, and 200 bytes a file that is to be copied. Raises
+    InvalidInputError for versions that the table's log does not have, ValidationException for
+    paths outside the source prefix, NoSuchFileError; what was staged is removed then.
+    """
+    table = catalog.load(identifier)
+    work = _Rewriting.of(table, asked)
+    try:
+        return work.execute()
+    except BaseException:
+        table.io.delete_many(work.staged)
+        raise
+
+
+@dataclass(slots=True)
+class _Rewriting:
+    io: FileIO
+    move: Move
+    staging: str
+    end: str
+    metadata: TableMetadata
+    start: str | None
+    before: frozenset[int]
+    lists: bool
+    copies: set[Pair] = field(default_factory=set)
+    staged: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, table: LoadedTable, asked: PathRewrite) -> _Rewriting:
+        newest, io = table.metadata, table.io
+        end = _version(table, asked.end_version) if asked.end_version else table.metadata_location
+        start = _version(table, asked.start_version) if asked.start_version else None
+        metadata = newest if end == table.metadata_location else read_metadata(io, end)
+        name = f"copy-table-staging-{uuid.uuid4()}"
+        staging = (asked.staging_location or metadata_location(newest, name)).rstrip("/")
+        before = frozenset(read_metadata(io, start).snapshots) if start else frozenset()
+        kept = asked.create_file_list
+        return cls(io, asked.move, staging, end, metadata, start, before, kept)
+
+    def execute(self) -> RewrittenPaths:
+        """Write all that is to be staged."""
+        new = {number for number in self._versions() if number not in self.before}
+        snapshots = [one for number, one in self.metadata.snapshots.items() if number in new]
+        listed = {one.snapshot_id: self._list(one) for one in snapshots}
+        wanted = {
+            manifest.manifest_path: manifest
+            for manifests in listed.values()
+            for manifest in manifests
+            if self.start is None or manifest.added_snapshot_id in new
+        }
+        sizes = self._deletes(wanted.values())
+        moved = {path: self._manifest(one, new, sizes) for path, one in wanted.items()}
+        for snapshot in snapshots:
+            self._rewrite_list(snapshot, listed[snapshot.snapshot_id], moved)
+        return RewrittenPaths(
+            location.name(self.end),
+            self._file_list() if self.lists else NOT_APPLICABLE,
+            f"{self.staging}/",
+            len(wanted),
+            len(sizes),
+        )
+
+    def _versions(self) -> set[int]:
+        """Rewrite the metadata files from the end back to the start; return their snapshots."""
+        found: set[int] = set(self.metadata.snapshots)
+        self._version_file(self.end, self.metadata)
+        for entry in reversed(self.metadata.metadata_log):
+            if entry.metadata_file == self.start:
+                break
+            earlier = read_metadata(self.io, entry.metadata_file)
+            found.update(earlier.snapshots)
+            self._version_file(entry.metadata_file, earlier)
+        return found
+
+    def _version_file(self, path: str, metadata: TableMetadata) -> None:
+        codec = Codec.GZIP if ".gz" in location.name(path) else Codec.NONE
+        self._stage(path, encode_metadata(self.move.metadata(metadata), codec))
+        for file in (*metadata.statistics, *metadata.partition_statistics):
+            where = str(file["statistics-path"])
+            self.copies.add((where, self.move.path(where)))
+
+    def _stage(self, path: str, data: bytes) -> None:
+        with self.io.create(self._staged(path)) as out:
+            out.write(data)
+
+    def _staged(self, path: str) -> str:
+        """Return where a rewritten file goes, and note that it is to be copied from there."""
+        where = self.move.staged(path, self.staging)
+        self.staged.append(where)
+        self.copies.add((where, self.move.path(path)))
+        return where
+
+    def _list(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        if snapshot.manifest_list is None:
+            raise UnsupportedError(
+                f"Snapshot {snapshot.snapshot_id} names its manifests itself, as only the oldest "
+                "tables do: such metadata can't be moved. Expire the snapshot first"
+            )
+        listed = read_manifest_list(self.io, snapshot, self.metadata)
+        return [self._counted(one) for one in listed]
+
+    def _counted(self, manifest: ManifestFile) -> ManifestFile:
+        """Return a manifest with the counts that a list of version 1 may have left out."""
+        has_all = manifest.deleted_rows_count is not None
+        if has_all or not self.metadata.rules.has_sequence_numbers:
+            return manifest
+        spec = self.metadata.partition_specs[manifest.partition_spec_id]
+        return counted(self.io, manifest, spec, self.metadata)
+
+    def _deletes(self, manifests: Iterable[ManifestFile]) -> dict[str, int]:
+        """Rewrite the delete files that name data files; return their new sizes by old path."""
+        named: dict[str, DeleteFile] = {}
+        for manifest in manifests:
+            if manifest.content is ManifestContent.DELETES:
+                entries = read_entries(self.io, self.metadata, manifest)
+                for one in _position_deletes(entries, manifest.partition_spec_id):
+                    named[one.file_path] = one
+        for path in named:
+            self.staged.append(self.move.staged(path, self.staging))
+        return MovedDeletes.of(self.io, self.metadata, self.move, self.staging).sizes(
+            named.values()
+        )
+
+    def _manifest(
+        self, manifest: ManifestFile, new: set[int], sizes: dict[str, int]
+    ) -> ManifestFile:
+        entries = read_entries(self.io, self.metadata, manifest)
+        self._copy_files(entries, new, sizes)
+        spec_id = manifest.partition_spec_id
+        written = write_manifest(
+            self.io,
+            self._staged(manifest.manifest_path),
+            format_version=self.metadata.format_version,
+            spec=self.metadata.partition_specs[spec_id],
+            schema=self.metadata.schema,
+            content=manifest.content,
+            snapshot_id=manifest.added_snapshot_id,
+            entries=self.move.entries(entries, sizes),
+            codec=text_property(self.metadata.properties, MANIFEST_COMPRESSION),
+            tuple_type=tuple_type(self.metadata, spec_id),
+        )
+        path = self.move.path(manifest.manifest_path)
+        return replace(manifest, manifest_path=path, manifest_length=written.manifest_length)
+
+    def _copy_files(self, entries: Table, new: set[int], sizes: dict[str, int]) -> None:
+        """Note the live files that the new snapshots added; those rewritten come from staging."""
+        ours = pc.is_in(entries.column("snapshot_id"), value_set=pa.array(sorted(new), pa.int64()))
+        live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+        for path in entries.column("file_path").filter(pc.and_(ours, live)).to_pylist():
+            source = self.move.staged(path, self.staging) if path in sizes else path
+            self.copies.add((source, self.move.path(path)))
+
+    def _rewrite_list(
+        self, snapshot: Snapshot, manifests: Sequence[ManifestFile], moved: dict[str, ManifestFile]
+    ) -> None:
+        rows = [
+            moved.get(one.manifest_path)
+            or replace(one, manifest_path=self.move.path(one.manifest_path))
+            for one in manifests
+        ]
+        write_manifest_list(
+            self.io,
+            self._staged(str(snapshot.manifest_list)),
+            snapshot,
+            rows,
+            format_version=self.metadata.format_version,
+            codec=text_property(self.metadata.properties, MANIFEST_COMPRESSION),
+        )
+
+    def _file_list(self) -> str:
+        path = f"{self.staging}/{_FILE_LIST}"
+        self.staged.append(path)
+        with self.io.create(path) as out:
+            out.write("".join(f"{source},{to}\n" for source, to in sorted(self.copies)).encode())
+        return path
+
+
+def _version(table: LoadedTable, name: str) -> str:
+    """Return the metadata file of a table that has a name. Raises InvalidInputError."""
+    log = [entry.metadata_file for entry in table.metadata.metadata_log]
+    for path in (table.metadata_location, *reversed(log)):
+        if location.name(path) == name:
+            return path
+    raise InvalidInputError(
+        f"No version '{name}' of {table.identifier} in its log; the newest is "
+        f"'{location.name(table.metadata_location)}', the oldest "
+        f"'{location.name(log[0] if log else table.metadata_location)}'"
+    )
+
+
+def _position_deletes(entries: Table, spec_id: int) -> Iterator[DeleteFile]:
+    """Yield the live delete files of a manifest that name data files."""
+    columns = ("status", "content", "file_path", "file_format", "file_size_in_bytes",
+               "record_count", "data_sequence_number")  # fmt: skip
+    for row in entries.select(columns).to_pylist():
+        is_live = row["status"] != ManifestEntryStatus.DELETED
+        if is_live and row["content"] == DataFileContent.POSITION_DELETES:
+            yield DeleteFile(
+                DataFileContent.POSITION_DELETES,
+                row["file_path"],
+                FileFormat(row["file_format"]),
+                row["file_size_in_bytes"],
+                row["record_count"],
+                row["data_sequence_number"] or 0,
+                spec_id,
+            )

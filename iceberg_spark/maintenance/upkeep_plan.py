@@ -1,0 +1,202 @@
+"""What is worth doing for a table, and why, with what it costs: told from metadata and a listing.
+
+A healthy table's plan is empty: each part asks the planner of its action, by that one's own rules.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.expire_snapshots import Expiry, expired
+from iceberg_spark.errors import IcebergError, UnsupportedError
+from iceberg_spark.maintenance.dangling_deletes import dangling
+from iceberg_spark.maintenance.layout import layout
+from iceberg_spark.maintenance.limits import UPKEEP
+from iceberg_spark.maintenance.orphan_files import OrphanSearch, old_enough, remove_orphan_files
+from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
+from iceberg_spark.maintenance.position_delete_groups import PositionRewrite, plan_position_groups
+from iceberg_spark.maintenance.rewrite_options import rewrite_options
+from iceberg_spark.maintenance.rewritten_deletes import planned_deletes
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.spec.data_file import DataFileContent
+from iceberg_spark.spec.manifest_file import ManifestContent
+from iceberg_spark.spec.properties import (
+    GC_ENABLED,
+    MANIFEST_TARGET_SIZE_BYTES,
+    bool_property,
+    int_property,
+)
+
+_MB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceItem:
+    """One thing that is worth doing: the method of `t.maintenance`, why, and what it costs.
+
+    `bytes` are read and written, `requests` are what a store of objects is asked, both about.
+    """
+
+    action: str
+    reason: str
+    bytes: int
+    requests: int
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.action}: {self.reason} ({self.bytes / _MB:,.1f} MB, {self.requests:,} requests)"
+        )
+
+
+Look = Callable[[Catalog, LoadedTable], MaintenanceItem | None]
+"""From a table's newest version to what is worth doing, if anything is."""
+
+
+def plan_upkeep(catalog: Catalog, table: LoadedTable) -> tuple[MaintenanceItem, ...]:
+    """Return what is worth doing, in the order in which it is best done.
+
+    Reads the manifests of the main branch, and lists the table's folder where it has at most
+    50,000 files. Raises StorageError, CorruptFileError.
+    """
+    return tuple(item for look in LOOKS if (item := look(catalog, table)) is not None)
+
+
+def old_snapshots(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Look for snapshots that the table's retention lets go."""
+    metadata = table.metadata
+    if not bool_property(metadata.properties, GC_ENABLED):
+        return None
+    gone = expired(metadata, Expiry(int(time.time() * 1000))).snapshot_ids
+    if len(gone) < UPKEEP.snapshots:
+        return None
+    sizes = (metadata.snapshots[one].summary.get("removed-files-size", "0") for one in gone)
+    freed = sum(int(size) for size in sizes if size.isdigit())
+    reason = f"{len(gone):,} snapshots are older than they are kept for"
+    if freed:
+        reason += f"; some {freed / _MB:,.1f} MB of files go with them"
+    return MaintenanceItem("expire_snapshots", reason, 0, 3 * len(metadata.snapshots))
+
+
+def badly_made_files(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Look for data files that compaction would rewrite."""
+    metadata = table.metadata
+    wanted = layout(metadata, None, None)
+    request = CompactionRequest(wanted, rewrite_options({}, wanted.strategy, metadata))
+    try:
+        planned = plan_compaction(metadata, table.io, request)
+    except UnsupportedError:
+        return None
+    groups = () if planned is None else planned.groups
+    if not groups:
+        return None
+    files = sum(len(one.group.rows) for one in groups)
+    size = sum(one.group.input_bytes for one in groups)
+    made = sum(one.group.expected_files for one in groups)
+    reason = (
+        f"{files:,} data files of {size / files / _MB:,.2f} MB on average, small, large or much "
+        f"deleted, become about {made:,}"
+    )
+    return MaintenanceItem("rewrite_data_files", reason, 2 * size, 2 * files + made)
+
+
+def equality_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Look for equality deletes: every scan reads their keys again."""
+    planned = planned_deletes(table.metadata, table.io, None)
+    equality = DataFileContent.EQUALITY_DELETES
+    files = sum(one.data_file.content is equality for one in planned.entries)
+    if files < UPKEEP.equality_deletes:
+        return None
+    touched = [
+        task for task in planned.tasks if any(one.content is equality for one in task.delete_files)
+    ]
+    reason = f"{files:,} equality delete files apply to {len(touched):,} data files"
+    size = sum(task.file_size_in_bytes for task in touched)
+    return MaintenanceItem("convert_equality_deletes", reason, size, 2 * len(touched) + files)
+
+
+def small_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Look for position delete files that would be brought together."""
+    plans = plan_position_groups(table.metadata, table.io, PositionRewrite({}))
+    files = [entry.data_file for plan in plans for entry in plan.removed]
+    if not files:
+        return None
+    size = sum(file.file_size_in_bytes for file in files)
+    tasks = sum(len(plan.tasks) for plan in plans)
+    if tasks >= len(files):  # one for each data file, as the table wants them
+        return None
+    reason = f"{len(files):,} position delete files of {size / len(files):,.0f} bytes on average"
+    return MaintenanceItem("rewrite_position_delete_files", reason, 2 * size, len(files) + tasks)
+
+
+def dangling_deletes(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Look for delete files that apply to no data file."""
+    planned = planned_deletes(table.metadata, table.io, None)
+    gone = dangling(planned.tasks, planned.entries)
+    if not gone:
+        return None
+    reason = f"{len(gone):,} delete files apply to no data file any more"
+    return MaintenanceItem("remove_dangling_deletes", reason, 0, 4)
+
+
+def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Look for many more manifests than the table's size needs."""
+    metadata = table.metadata
+    head = metadata.branch_head()
+    manifests = [] if head is None else list(read_manifest_list(table.io, head, metadata))
+    target = int_property(metadata.properties, MANIFEST_TARGET_SIZE_BYTES)
+    count, needed, size = 0, 0, 0
+    for content in ManifestContent:
+        mine = [
+            one.manifest_length
+            for one in manifests
+            if one.content is content and one.partition_spec_id == metadata.default_spec_id
+        ]
+        if mine:
+            count, size = count + len(mine), size + sum(mine)
+            needed += -(-sum(mine) // target)
+    if count < max(UPKEEP.manifests, 2 * needed):
+        return None
+    reason = f"{count:,} manifests where {needed:,} would do: every scan opens them"
+    return MaintenanceItem("rewrite_manifests", reason, 2 * size, count + needed)
+
+
+def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
+    """Look for files that nothing names, in a folder that is soon listed."""
+    head = table.metadata.branch_head()
+    known = "0" if head is None else (head.summary or {}).get("total-data-files", "0")
+    if not known.isdigit() or int(known) > UPKEEP.listed_files:
+        return None
+    search = OrphanSearch(old_enough(None, allow_recent=False))
+    try:
+        found = remove_orphan_files(catalog, table.identifier, search, dry_run=True)
+    except IcebergError:  # it can't be told what is one: nothing to offer
+        return None
+    count = found.orphan_files_count
+    if not count:
+        return None
+    reason = f"{count:,} files below the table are named by nothing and older than three days"
+    return MaintenanceItem("remove_orphan_files", reason, 0, count + 2 + int(known) // 1000)
+
+
+LOOKS: tuple[Look, ...] = (
+    old_snapshots,
+    badly_made_files,
+    equality_deletes,
+    small_deletes,
+    dangling_deletes,
+    small_manifests,
+    orphans,
+)
+"""What is looked for, in the order in which it is done: what goes first needs no care after."""
+
+
+def one_by_one(catalog: Catalog, newest: Callable[[], LoadedTable]) -> Iterator[MaintenanceItem]:
+    """Yield what is worth doing, each told from the table as the one before has left it."""
+    for look in LOOKS:
+        item = look(catalog, newest())
+        if item is not None:
+            yield item
