@@ -84,7 +84,7 @@ class Piece:
 class CompactionWork:
     """What all tasks of a compaction share; pickled once.
 
-    `scan` reads the table's columns and `_pos`.
+    `scan` reads the columns that `write` writes, those of row lineage too, and `_pos`.
     """
 
     scan: ScanContext

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.compaction import CompactionWork, PlannedGroup
@@ -34,6 +33,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.spec.reserved import POS
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.lineage import keeping_lineage
 from iceberg_spark.write.new_write import check_spec, write_context
 
 
@@ -68,11 +68,6 @@ def plan_compaction(
     Files that are listed twice are left as they are. Raises NoSuchSnapshotError for a branch that
     is not there, what `bind` raises, and UnsupportedError for a table that can't be written.
     """
-    if metadata.rules.has_row_lineage:
-        raise UnsupportedError(
-            f"{metadata.location} has format-version {metadata.format_version}: this version "
-            "can't keep row ids in a compaction"
-        )
     wanted = ScanRequest(
         branch=request.branch, row_filter=request.row_filter, time_zone=request.time_zone
     )
@@ -111,9 +106,8 @@ def _work(
 ) -> CompactionWork:
     spec = metadata.partition_specs[request.options.output_spec_id]
     check_spec(spec, metadata.schema)
-    full = metadata.schema
-    read = Schema(*full.fields, POS, schema_id=full.schema_id)
-    write = write_context(metadata, io=io)
+    write = keeping_lineage(write_context(metadata, io=io))
+    read = Schema(*write.schema.fields, POS, schema_id=write.schema.schema_id)
     return CompactionWork(
         replace(context, read_schema=read),
         replace(write, spec=spec),

@@ -50,7 +50,8 @@ def bit_chunks(widths: Sequence[int], max_bytes: int) -> Iterator[BitChunk]:
     start = 0
     for end in sorted(set(widths)):
         columns = tuple(place for place, width in enumerate(widths) if width >= end)
-        step = max(63 // len(columns), 1)
+        most = max(63 // len(columns), 1)
+        step = most // 8 * 8 or most  # whole bytes where there is room
         for first in range(8 * start, 8 * end, step):
             if left <= 0:
                 return
@@ -123,13 +124,21 @@ def _words(column: pa.Array, kind: t.IcebergType) -> npt.NDArray[np.uint64]:
         flags = pc.fill_null(column, False).to_numpy(zero_copy_only=False)
         return np.where(flags, np.uint64(0x81 << 56), np.uint64(0))
     if isinstance(kind, _FLOATS):
-        values = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
-        values = np.where(np.isnan(values), np.nan, values)
-        signed = values.view(np.int64)
-        return signed.view(np.uint64) ^ ((signed >> 63).view(np.uint64) | high)
+        return float_words(column.cast(pa.float64()))
     narrow = column.cast(pa.int32()) if isinstance(kind, t.DateType) else column
     numbers = pc.fill_null(narrow.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     words: npt.NDArray[np.uint64] = numbers.view(np.uint64) ^ high
+    return words
+
+
+def float_words(column: pa.Array) -> npt.NDArray[np.uint64]:
+    """Return numbers that are ordered as doubles are, NaN last; 0 for null."""
+    values = pc.fill_null(column, 0.0).to_numpy(zero_copy_only=False)
+    signed = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    words: npt.NDArray[np.uint64] = signed.view(np.uint64) ^ (
+        (signed >> 63).view(np.uint64) | np.uint64(1 << 63)
+    )
+    words[column.is_null().to_numpy(zero_copy_only=False)] = 0
     return words
 
 

@@ -113,6 +113,9 @@ VERBS: dict[str, Verb] = {
     "rewrite_manifests": lambda where: load(where).maintenance.rewrite_manifests(),
     "table_statistics": lambda where: load(where).maintenance.compute_table_stats(),
     "partition_statistics": lambda where: load(where).maintenance.compute_partition_stats(),
+    "compact": lambda where: load(where).maintenance.rewrite_data_files(
+        options={"rewrite-all": True}
+    ),
     "convert_deletes": lambda where: load(where).maintenance.convert_equality_deletes(),
 }
 

@@ -99,6 +99,22 @@ class Verbs(RuleBasedStateMachine):
             assert result.deleted >= len(before) - len(self.rows[branch])
         self.note(branch)
 
+    @rule(
+        branch=st.sampled_from([MAIN, MAIN, SIDE]),
+        order=st.sampled_from([None, None, "{} desc", "zorder({})"]),
+        options=st.fixed_dictionaries(
+            {"rewrite-all": st.booleans(), "min-input-files": st.integers(1, 3)},
+            optional={"max-files-to-rewrite": st.integers(1, 3)},
+        ),
+    )
+    def compact(self, branch: str, order: str | None, options: dict[str, Any]) -> None:
+        """No row changes."""
+        if branch not in self.rows or not self.view.has({"v"}):
+            return
+        by = None if order is None else order.format(self.view.sql("v"))
+        self.table.maintenance.rewrite_data_files(sort_order=by, branch=branch, options=options)
+        self.note(branch)
+
     @rule(several=st.lists(changes, min_size=2, max_size=3))
     def transaction(self, several: list[Change]) -> None:
         made: list[Change] = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.errors import IcebergError
 from iceberg_spark.maintenance.compaction import (
     CompactionWork,
     Piece,
@@ -17,7 +20,13 @@ from iceberg_spark.maintenance.compaction import (
     pieces_here,
 )
 from iceberg_spark.spark.adapt.jobs import job_results
+from iceberg_spark.spark.procedures.z_order_keys import z_order_keys
+from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.task import speculates, task_id, was_tried_before
+from iceberg_spark.spark.writing.placement import Placement
+from iceberg_spark.spark.writing.write_files import write_frame
+from iceberg_spark.spec.sort import UNSORTED
+from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
 
 
@@ -34,27 +43,66 @@ class _Compaction:
 
 
 def compactor(session: SparkSession) -> Runner:
-    """Return what rewrites groups in a session: a task a piece."""
+    """Return what rewrites groups in a session: a task a piece, or a shuffle for each group."""
 
     def run(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
-        pieces = [(group, piece) for group in groups for piece in pieces_here(work, group)]
-        jobs = [replace(piece, number=number) for number, (_, piece) in enumerate(pieces)]
-        io, context = work.write.io, work.write
+        moved = [group for group in groups if work.layout.moves_rows or group.changes_spec]
+        if not moved:
+            return _in_pieces(session, work, groups)
+        done: dict[int, WrittenGroup] = {}
         try:
-            made = job_results(session, jobs, _Compaction(work).written)
+            for group in moved:
+                done[id(group)] = _shuffled(session, work, group)
+            rest = [group for group in groups if id(group) not in done]
+            done |= {id(one.planned): one for one in _in_pieces(session, work, rest)}
         except BaseException:
-            remove_aborted(io, context)
+            files = [file.file_path for group in done.values() for file in group.files]
+            with suppress(IcebergError):  # left to orphan removal: the first error says more
+                work.write.io.delete_many(files)
             raise
-        kept = [file.file_path for piece in made for file in piece.files]
-        others = any(piece.again for piece in made) or speculates(session)
-        remove_other_attempts(io, context, kept, outlive=others)
-        owners = [group for group, _ in pieces]
-        return [
-            WrittenGroup(
-                group,
-                tuple(done for owner, done in zip(owners, made, strict=True) if owner is group),
-            )
-            for group in groups
-        ]
+        return [done[id(group)] for group in groups]
 
     return run
+
+
+def _shuffled(session: SparkSession, work: CompactionWork, group: PlannedGroup) -> WrittenGroup:
+    """Rewrite a group whose rows go to other tasks: sorted, or to other partitions."""
+    layout = work.layout
+    context = replace(
+        work.write,
+        sort_order=layout.order if work.sorts and not layout.z_columns else UNSORTED,
+        sort_order_id=layout.order.order_id,
+        write_id=str(uuid.uuid4()),
+    )
+    keys = None
+    if layout.z_columns:
+        keys = z_order_keys(context.schema, layout.z_columns, work.options)
+    read = replace(group.plan.context, read_schema=context.schema)
+    frame = plan_frame(replace(group.plan, context=read), session)
+    placement = Placement(group.group.expected_files, group.changes_spec, keys)
+    files = write_frame(
+        frame, context, AlignOptions(), distribution_mode="none", placement=placement
+    )
+    return WrittenGroup(group, (WrittenPiece(files, None),))
+
+
+def _in_pieces(
+    session: SparkSession, work: CompactionWork, groups: Sequence[PlannedGroup]
+) -> list[WrittenGroup]:
+    pieces = [(group, piece) for group in groups for piece in pieces_here(work, group)]
+    if not pieces:
+        return []
+    jobs = [replace(piece, number=number) for number, (_, piece) in enumerate(pieces)]
+    io, context = work.write.io, work.write
+    try:
+        made = job_results(session, jobs, _Compaction(work).written)
+    except BaseException:
+        remove_aborted(io, context)
+        raise
+    kept = [file.file_path for piece in made for file in piece.files]
+    others = any(piece.again for piece in made) or speculates(session)
+    remove_other_attempts(io, context, kept, outlive=others)
+    by_group: dict[int, list[WrittenPiece]] = {}
+    for (group, _), done in zip(pieces, made, strict=True):
+        by_group.setdefault(id(group), []).append(done)
+    return [WrittenGroup(group, tuple(by_group.get(id(group), ()))) for group in groups]

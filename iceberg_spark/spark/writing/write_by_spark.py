@@ -19,6 +19,7 @@ from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.writing.align_columns import table_frame
 from iceberg_spark.spark.writing.distribution import arrange, arrangement
 from iceberg_spark.spark.writing.limits import DESCRIBE
+from iceberg_spark.spark.writing.placement import Placement, placed
 from iceberg_spark.spark.writing.rows_per_file import rows_per_file
 from iceberg_spark.spark.writing.shuffle import shuffle_of
 from iceberg_spark.spark.writing.spark_parquet import write_parquet
@@ -47,7 +48,11 @@ class DescribeTask:
 
 
 def write_natively(
-    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
+    frame: DataFrame,
+    context: WriteContext,
+    options: AlignOptions,
+    asked: str | None,
+    placement: Placement | None = None,
 ) -> tuple[DataFile, ...]:
     """Write a frame whose columns were checked; returns the files, which no table refers to yet.
 
@@ -62,7 +67,7 @@ def write_natively(
         limit = rows_per_file(table, context, shuffle.task_bytes)
         # Around both: a frame's shuffle may be sized when it is made.
         with write_settings(frame.sparkSession, shuffle=shuffle):
-            rows, keys = _arranged(table, context, asked)
+            rows, keys = _arranged(table, context, asked, placement)
             write_parquet(rows, folder, context.properties, keys, limit)
         files = list(io.list(folder))
         written = _described(frame.sparkSession, context, io, files)
@@ -75,15 +80,21 @@ def write_natively(
 
 
 def _arranged(
-    table: DataFrame, context: WriteContext, asked: str | None
+    table: DataFrame, context: WriteContext, asked: str | None, placement: Placement | None
 ) -> tuple[DataFrame, list[str]]:
     """Return the table's columns and the folder columns, distributed and sorted."""
     schema = context.schema
-    wanted = arrangement(context, asked, lambda field_id: table_column(schema, field_id))
+
+    def source_of(field_id: int) -> Column:
+        return table_column(schema, field_id)
+
+    wanted = arrangement(context, asked, source_of)
     names = _free_names(schema, len(wanted.keys))
     named = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
     keyed = table.select("*", *named)
     keys = [sf.col(name) for name in names]
+    if placement is not None:
+        return placed(keyed, keys, wanted, placement, source_of), names
     return arrange(keyed, wanted.mode, keys, wanted.order), names
 
 

@@ -28,6 +28,7 @@ from iceberg_spark.spark.writing.distribution import (
     distribution,
     is_sortable,
 )
+from iceberg_spark.spark.writing.placement import Placement, placed
 from iceberg_spark.spark.writing.shuffle import shuffle_of
 from iceberg_spark.spark.writing.write_by_spark import write_natively
 from iceberg_spark.spark.writing.write_engine import write_engine
@@ -70,14 +71,15 @@ def write_frame(
     *,
     engine: Engine | None = None,
     distribution_mode: str | None = None,
+    placement: Placement | None = None,
 ) -> tuple[DataFile, ...]:
     """Write a frame; returns the files of the tasks that succeeded, all others are removed.
 
     Rows are distributed by `distribution_mode`, else as the table asks, and sorted within tasks
-    by its sort order. `engine` None takes the one that `write_engine.write_engine` chooses. The
-    driver holds one description a file, nothing a row. Classic and Connect alike. Raises
-    InvalidSchemaError for columns that don't fit before any task starts, InvalidInputError for
-    values, UnsupportedError for an engine that can't.
+    by its sort order, or as a `placement` says. `engine` None takes the one that
+    `write_engine.write_engine` chooses. The driver holds one description a file, nothing a row.
+    Classic and Connect alike. Raises InvalidSchemaError for columns that don't fit before any task
+    starts, InvalidInputError for values, UnsupportedError for an engine that can't.
     """
     check_columns(context.schema, to_arrow(from_spark(frame.schema)), options)
     chosen = write_engine(context, engine)
@@ -86,18 +88,22 @@ def write_frame(
     if is_sortable(context):
         context = replace(context, sort_order_id=context.sort_order.order_id)
     if chosen.engine == "native":
-        return write_natively(frame, context, options, distribution_mode)
-    return _write_by_arrow(frame, context, options, distribution_mode)
+        return write_natively(frame, context, options, distribution_mode, placement)
+    return _write_by_arrow(frame, context, options, distribution_mode, placement)
 
 
 def _write_by_arrow(
-    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
+    frame: DataFrame,
+    context: WriteContext,
+    options: AlignOptions,
+    asked: str | None,
+    placement: Placement | None,
 ) -> tuple[DataFile, ...]:
     io = context.io
     shuffle = shuffle_of(context, asked, frame.sparkSession)
     try:
         with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):
-            rows = _arranged(frame, context, options, asked)
+            rows = _arranged(frame, context, options, asked, placement)
             work = WriteTask(context, options).written
             done = results(rows, work, names=rows.schema.names)
     except BaseException:
@@ -110,10 +116,15 @@ def _write_by_arrow(
 
 
 def _arranged(
-    frame: DataFrame, context: WriteContext, options: AlignOptions, asked: str | None
+    frame: DataFrame,
+    context: WriteContext,
+    options: AlignOptions,
+    asked: str | None,
+    placement: Placement | None,
 ) -> DataFrame:
     """Return the frame as the table asks for its rows; its columns are the same."""
-    if distribution(context, asked) == "none" and not is_sortable(context):
+    plain = distribution(context, asked) == "none" and not is_sortable(context)
+    if plain and placement is None:
         return frame
     schema, struct = context.schema, frame.schema
 
@@ -125,7 +136,11 @@ def _arranged(
     names = [f"k{index}" for index in range(len(wanted.keys))]
     keys = [key.alias(name) for key, name in zip(wanted.keys, names, strict=True)]
     keyed = by_position(frame).select("*", *keys)
-    ordered = arrange(keyed, wanted.mode, [sf.col(name) for name in names], wanted.order)
+    columns = [sf.col(name) for name in names]
+    if placement is None:
+        ordered = arrange(keyed, wanted.mode, columns, wanted.order)
+    else:
+        ordered = placed(keyed, columns, wanted, placement, source_of)
     return renamed(ordered.drop(*names), struct.names)
 
 

@@ -262,3 +262,14 @@ def test_nothing_is_left_behind() -> None:
         t.file_path for s in table.snapshots()[:-1] for t in tasks(table, snapshot_id=s.snapshot_id)
     }
     assert data_files(table) == known | old
+
+
+@pytest.mark.parametrize("order", [None, "id desc", "zorder(id, k)"])
+def test_rows_keep_their_ids(order: str | None) -> None:
+    table = small_files(6, ["k"], format_version="3")
+    lineage = ("_row_id", "_last_updated_sequence_number")
+    before = live(table, metadata_columns=lineage)
+    assert len({row[2] for row in before}) == 60
+    table.maintenance.rewrite_data_files(sort_order=order)
+    assert live(table, metadata_columns=lineage) == before
+    assert len(tasks(table)) == 3

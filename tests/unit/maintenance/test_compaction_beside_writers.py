@@ -57,9 +57,12 @@ def ids_of(table: Table) -> list[int]:
     return sorted(table.scan().to_arrow()["id"].to_pylist())
 
 
+@pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("partition_by", [(), ("k",)])
-def test_rows_deleted_meanwhile_are_deleted_in_the_new_files(partition_by: tuple[str, ...]) -> None:
-    table = small_files(6, partition_by, **MERGE_ON_READ)
+def test_rows_deleted_meanwhile_are_deleted_in_the_new_files(
+    partition_by: tuple[str, ...], version: str
+) -> None:
+    table = small_files(6, partition_by, **MERGE_ON_READ, format_version=version)
     table.delete("id in (0, 1, 25, 26)")
     other = again(table)
     done = compact(table, [lambda: other.delete("id in (2, 24, 27, 59)")])
@@ -67,6 +70,7 @@ def test_rows_deleted_meanwhile_are_deleted_in_the_new_files(partition_by: tuple
     assert ids_of(table) == rows_left([0, 1, 2, 24, 25, 26, 27, 59])
     assert len(tasks(table)) == (3 if partition_by else 1)
     assert int(summary(table)["added-position-deletes"]) == 4
+    assert int(summary(table)["total-position-deletes"]) == (4 if version == "3" else 12)
 
 
 def test_deletes_that_come_at_each_try_are_carried_over() -> None:
