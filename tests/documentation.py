@@ -14,6 +14,7 @@ PAGES = (
     "docs/history.md",
     "docs/metadata-tables.md",
     "docs/maintenance.md",
+    "docs/lineage.md",
 )
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

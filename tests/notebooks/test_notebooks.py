@@ -34,7 +34,12 @@ def shown(notebook: Any) -> list[str]:
 
 
 def test_there_are_notebooks():
-    assert [path.name for path in FOUND] == ["evolution.ipynb", "flights.ipynb", "upserts.ipynb"]
+    assert [path.name for path in FOUND] == [
+        "evolution.ipynb",
+        "flights.ipynb",
+        "lineage.ipynb",
+        "upserts.ipynb",
+    ]
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)

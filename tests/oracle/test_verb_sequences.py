@@ -57,6 +57,7 @@ class Case:
     partition_by: tuple[str, ...]
     on_spark: bool
     file_format: str = "parquet"
+    format_version: str = "2"
 
     def __str__(self) -> str:
         return f"{self.mode}-{'-'.join(self.partition_by) or 'unpartitioned'}"
@@ -67,7 +68,7 @@ class Case:
         return modes | {
             "write.delete.granularity": self.granularity,
             "write.format.default": self.file_format,
-            "format-version": "2",
+            "format-version": self.format_version,
         }
 
 

@@ -10,7 +10,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.spec.reserved import LINEAGE_NAMES
 
-MODES = ("copy-on-write",)
+MODES = ("copy-on-write", "merge-on-read")
 Known = dict[int, tuple[int | None, int | None]]
 
 
