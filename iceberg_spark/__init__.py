@@ -17,6 +17,7 @@ _HOME = {
     "api.enable": ("disable", "enable"),
     "api.load": ("create_table", "load_table"),
     "api.register": ("register",),
+    "api.import_table": ("migrate", "snapshot"),
     "api.scan": ("TableScan",),
     "api.sql": ("explain", "sql"),
     "api.table": ("Table",),
@@ -39,8 +40,8 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - by what a user needs first
-    "load_table", "create_table", "load_catalog", "transaction", "enable", "disable", "sql",
-    "explain", "register", "doctor",
+    "load_table", "create_table", "load_catalog", "snapshot", "migrate", "transaction", "enable",
+    "disable", "sql", "explain", "register", "doctor",
     "Table", "TableScan", "TableTransaction", "TableCatalog", "View",
     "CatalogTransaction", "col",
     "Schema", "NestedField", "BooleanType", "IntegerType", "LongType", "FloatType", "DoubleType",

@@ -4,6 +4,8 @@ from iceberg_spark.api.catalog import transaction as transaction
 from iceberg_spark.api.catalog_transaction import CatalogTransaction as CatalogTransaction
 from iceberg_spark.api.enable import disable as disable
 from iceberg_spark.api.enable import enable as enable
+from iceberg_spark.api.import_table import migrate as migrate
+from iceberg_spark.api.import_table import snapshot as snapshot
 from iceberg_spark.api.load import create_table as create_table
 from iceberg_spark.api.load import load_table as load_table
 from iceberg_spark.api.register import register as register

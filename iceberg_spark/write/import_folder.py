@@ -24,10 +24,15 @@ def import_folder(io: FileIO, root: str, metadata: TableMetadata) -> tuple[DataF
     Files and folders whose names start with `_` or `.` are passed over, as Spark does. Raises
     InvalidInputError for a folder without such files, and what `data_file_from_parquet` raises.
     """
+    return import_files(io, [(path, root) for path in parquet_files(io, root)], metadata)
+
+
+def parquet_files(io: FileIO, root: str) -> list[str]:
+    """Return the Parquet files below a folder, sorted. Raises InvalidInputError for none."""
     paths = sorted(info.path for info in io.list(root) if info.size and _is_data(info.path, root))
     if not paths:
         raise InvalidInputError(f"No Parquet file is below {root}")
-    return import_files(io, [(path, root) for path in paths], metadata)
+    return paths
 
 
 def import_files(

@@ -1,0 +1,141 @@
+"""Tables of Parquet folders that others wrote: made beside them, or in their place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iceberg_spark.api.format_version import check_writable_version
+from iceberg_spark.api.schema_input import SchemaInput, as_schema
+from iceberg_spark.api.table import Table
+from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.catalog.foreign_folder import check_free
+from iceberg_spark.catalog.registry import resolve, with_settings
+from iceberg_spark.catalog.table_name import TableName, property_texts
+from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.update_properties import set_name_mapping
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import active_session, session_settings
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.io import location
+from iceberg_spark.io.places import Places
+from iceberg_spark.save.added_files import files_to_add
+from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.sort import UNSORTED
+from iceberg_spark.spec.transform_text import parse_partition_spec
+from iceberg_spark.spec.updates import TableUpdate
+from iceberg_spark.write.hive_folder import hive_folder
+
+_SNAPSHOT = {"gc.enabled": "false", "snapshot": "true"}
+_MIGRATED = {"migrated": "true"}
+
+
+def snapshot(
+    source: str,
+    target: TableName,
+    *,
+    schema: SchemaInput | None = None,
+    properties: Mapping[str, object] | None = None,
+    spark: on_spark.SparkSession | None = None,
+    **storage: object,
+) -> Table:
+    """Make a table of the Parquet files of a folder or of a Spark table; these stay as they are.
+
+    The folder may be Hive-style (`column=value`); then the columns are partitions. The new table
+    shares its files and never deletes them (`gc.enabled` is false); what is written to it
+    goes to its own location. `schema` is that of the session's reader, or of the files' footers.
+
+    Raises InvalidInputError where source and target overlap, InvalidSchemaError for a file that
+    does not fit, TableAlreadyExistsError.
+    """
+    catalog, identifier = resolve(
+        target, with_settings(target, property_texts(storage), session_settings)
+    )
+    session = active_session() if spark is None else spark
+    folder = source if location.is_absolute(source) else on_spark.source_folder(source, session)
+    given = _Import(catalog, identifier, folder, schema, {**(properties or {}), **_SNAPSHOT})
+    return given.made(session, beside=True)
+
+
+def migrate(
+    source: str,
+    *,
+    schema: SchemaInput | None = None,
+    properties: Mapping[str, object] | None = None,
+    spark: on_spark.SparkSession | None = None,
+    **storage: object,
+) -> Table:
+    """Make a folder of Parquet files a table where it is; its files are the table's from then on.
+
+    Nothing is copied: metadata goes to its folder `metadata`. A Spark table can't be migrated by
+    name, since Spark's own catalog would go on taking the folder for its own: give its
+    folder, and drop the external table.
+
+    Raises UnsupportedError, InvalidInputError, TableAlreadyExistsError.
+    """
+    if not location.is_absolute(source):
+        raise UnsupportedError(
+            f"'{source}' can't be migrated by name: Spark's own catalog can't hold the table then. "
+            "Migrate its folder, ice.migrate('/path/of/the/table'), or ice.snapshot it"
+        )
+    catalog, identifier = resolve(
+        source, with_settings(source, property_texts(storage), session_settings)
+    )
+    session = active_session() if spark is None else spark
+    given = _Import(catalog, identifier, source, schema, {**(properties or {}), **_MIGRATED})
+    return given.made(session, beside=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    catalog: Catalog
+    identifier: str
+    folder: str
+    schema: SchemaInput | None
+    properties: Mapping[str, object]
+
+    def made(self, session: Any, *, beside: bool) -> Table:
+        """Create the table with its files by one commit."""
+        texts = created_with(self.catalog.properties, property_texts(self.properties))
+        check_writable_version(texts)
+        io = self.catalog.io(self.folder)
+        found = hive_folder(io, self.folder)
+        told: SchemaInput = found.schema
+        if self.schema is not None:
+            told = self.schema
+        elif session is not None:
+            told = on_spark.folder_schema(self.folder, session)
+        given = as_schema(told)
+        spec = parse_partition_spec([f"`{name}`" for name in found.partitions], given)
+
+        def creation(at: str) -> tuple[TableUpdate, ...]:
+            return new_table_updates(given, spec, UNSORTED, location=at, properties=texts)
+
+        new = self.catalog.stage(self.identifier, creation)
+        check_free(new.io, new.location, asked=True)
+        if beside:
+            _check_apart(self.folder, new.location)
+        metadata = apply(None, new.updates, now_ms=int(time.time() * 1000))
+        imported = files_to_add(metadata, io, self.folder)
+        actions: list[Any] = [AppendFiles(imported.files)]
+        if imported.name_mapping is not None:
+            actions.insert(0, set_name_mapping(imported.name_mapping))
+        return Table(
+            self.catalog, commit(self.catalog, self.identifier, actions, None, creation=new)
+        )
+
+
+def _check_apart(source: str, target: str) -> None:
+    """Refuse to mix two tables' files (Java: "would overlap with source table location")."""
+    places = Places()
+    one, other = f"{places.folder(source)}/", f"{places.folder(target)}/"
+    if one.startswith(other) or other.startswith(one):
+        raise InvalidInputError(
+            f"The table can't be at {target}: it overlaps with the source {source}, whose files "
+            "would be mixed with its own. Choose another location, or ice.migrate the folder"
+        )

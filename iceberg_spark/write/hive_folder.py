@@ -1,0 +1,90 @@
+"""What columns a folder of Parquet files has: those of its files, and those of its folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.formats.data_file import reading
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.write.hive_paths import HIVE_NULL, unescape
+from iceberg_spark.write.import_folder import parquet_files
+
+_DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
+_WHOLE = re.compile(r"^-?\d{1,18}$")
+_INT = 1 << 31
+_SAMPLED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HiveFolder:
+    """The columns of a folder's files and folders, and the names of the latter."""
+
+    schema: pa.Schema
+    partitions: tuple[str, ...]
+
+
+def hive_folder(io: FileIO, root: str) -> HiveFolder:
+    """Look at a folder of Parquet files: at its names, and at the footers of ten files.
+
+    Columns of folders are whole numbers, dates or texts, whatever all their values are. Raises
+    InvalidInputError where there is no Parquet file or the folders differ, InvalidSchemaError
+    where the files' columns differ in type, CorruptFileError.
+    """
+    paths = parquet_files(io, root)
+    parts = [_parts(path, root) for path in paths]
+    names = tuple(name for name, _ in parts[0])
+    for path, each in zip(paths, parts, strict=True):
+        if tuple(name for name, _ in each) != names:
+            raise InvalidInputError(
+                f"{path} lies in other partition folders than {paths[0]} ({', '.join(names)})"
+            )
+    step = max(1, len(paths) // _SAMPLED)
+    schemas = [_columns(io, path) for path in paths[::step]]
+    try:
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidSchemaError(f"The files below {root} differ: {error}") from error
+    for at, name in enumerate(names):
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, _kind(each[at][1] for each in parts)))
+    return HiveFolder(schema, names)
+
+
+def _parts(path: str, root: str) -> Sequence[tuple[str, str]]:
+    folders = path.removeprefix(root.rstrip("/")).strip("/").split("/")[:-1]
+    pairs = (folder.partition("=") for folder in folders if "=" in folder)
+    return [(unescape(name), unescape(value)) for name, _, value in pairs]
+
+
+def _columns(io: FileIO, path: str) -> pa.Schema:
+    """Return the columns of a file; Hive's and Spark's old timestamps are instants."""
+    with reading(path), io.open(path) as file:
+        footer = pq.ParquetFile(file)
+        schema = footer.schema_arrow.remove_metadata()
+        old = {
+            column.path
+            for column in (footer.schema.column(at) for at in range(len(footer.schema)))
+            if column.physical_type == "INT96"
+        }
+    instant = pa.timestamp("us", "UTC")
+    return pa.schema(
+        [
+            pa.field(one.name, instant if one.name in old else one.type, one.nullable)
+            for one in schema
+        ]
+    )
+
+
+def _kind(values: Iterable[str]) -> pa.DataType:
+    known = {value for value in values if value != HIVE_NULL}
+    if known and all(_WHOLE.match(value) for value in known):
+        return pa.int32() if all(-_INT <= int(value) < _INT for value in known) else pa.int64()
+    if known and all(_DAY.match(value) for value in known):
+        return pa.date32()
+    return pa.string()
