@@ -1,7 +1,7 @@
 """The project's Python files as syntax trees, and what the architecture tests ask of them."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,12 +22,17 @@ class SourceFile:
 
     @property
     def tree(self) -> ast.Module:
-        return ast.parse(self.text)
+        """Not to be changed: every rule is asked of the same tree."""
+        return parsed(self.text)
 
     @property
     def module(self) -> str:
         parts = Path(self.path).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+parsed = cache(ast.parse)
+"""Each file once: some ten rules walk it."""
 
 
 @cache
@@ -37,6 +42,11 @@ def files(*folders: str) -> tuple[SourceFile, ...]:
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*.py"))
     )
+
+
+def against(rule: Callable[[SourceFile], object], of: Iterable[SourceFile]) -> dict[str, object]:
+    """What a rule found, by the path of each file that breaks it: a rule is one test."""
+    return {file.path: found for file in of if (found := rule(file))}
 
 
 def functions(tree: ast.AST) -> Iterator[FunctionNode]:
@@ -69,11 +79,12 @@ def imported_modules(tree: ast.AST) -> set[str]:
     return found
 
 
-def names_used(tree: ast.AST) -> set[str]:
+@cache
+def names_used(tree: ast.AST) -> frozenset[str]:
     """Every bare name, attribute and imported name."""
     found: set[str] = set()
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
                 found.add(name)
-    return found
+    return frozenset(found)

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.architecture.source import SourceFile, files, names_used
+from tests.architecture.source import SourceFile, against, files, names_used
 
 INTERNALS = {
     "_activeSession", "_explain_string", "_gateway", "_get_j_spark_session_class", "_jc", "_jconf",
@@ -26,7 +26,6 @@ ONTO_TASKS = {
 """Spark's ways to run Python in tasks, and pickles that are taken apart: where they are used."""
 
 OURS = files("iceberg_spark", "pyspark_pyiceberg_lite")
-ALL = pytest.mark.parametrize("file", OURS, ids=lambda file: file.path)
 
 
 def reached_for(file: SourceFile, names: set[str]) -> set[str]:
@@ -39,13 +38,9 @@ def reached_for(file: SourceFile, names: set[str]) -> set[str]:
     return found & names
 
 
-@ALL
-def test_pysparks_internals_are_known_in_one_room(file: SourceFile):
-    assert not reached_for(file, INTERNALS) or file.path in KNOW_INTERNALS
-
-
-def test_the_room_of_internals_is_needed():
-    assert {file.path for file in OURS if reached_for(file, INTERNALS)} == KNOW_INTERNALS
+def test_pysparks_internals_are_known_in_one_room_that_is_needed():
+    found = against(lambda file: reached_for(file, INTERNALS), OURS)
+    assert set(found) == KNOW_INTERNALS, found
 
 
 def test_internals_asked_for_by_text_are_found():

@@ -2,24 +2,21 @@
 
 import ast
 
-import pytest
-
-from tests.architecture.source import FOLDERS, SourceFile, files, long_functions
+from tests.architecture.source import FOLDERS, against, files, long_functions
 
 MOST_LINES_OF_A_FILE = 450
 MOST_LINES_OF_A_FUNCTION = 50
 MOST_LINES_OF_A_CONFTEST = 100
-ALL = pytest.mark.parametrize("file", files(*FOLDERS), ids=lambda file: file.path)
+ALL = files(*FOLDERS)
 
 
-@ALL
-def test_file_has_at_most_450_lines(file: SourceFile):
-    assert file.text.count("\n") <= MOST_LINES_OF_A_FILE
+def test_file_has_at_most_450_lines():
+    sizes = {file.path: file.text.count("\n") for file in ALL}
+    assert {path: size for path, size in sizes.items() if size > MOST_LINES_OF_A_FILE} == {}
 
 
-@ALL
-def test_function_has_at_most_50_lines(file: SourceFile):
-    assert long_functions(file.tree, MOST_LINES_OF_A_FUNCTION) == []
+def test_function_has_at_most_50_lines():
+    assert against(lambda file: long_functions(file.tree, MOST_LINES_OF_A_FUNCTION), ALL) == {}
 
 
 def test_conftest_files_are_short():
