@@ -27,6 +27,19 @@ settings.register_profile(
 settings.load_profile("project")
 
 
+UNTRACED = tuple(ROOT / "tests" / name for name in ("architecture", "faults", "fuzz", "properties"))
+"""Folders whose tests run the same lines a thousand times: tracing takes two fifths of their CPU.
+
+They prove behaviour; which lines run at all is counted where a test of its own runs them.
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.path.is_relative_to(folder) for folder in UNTRACED):
+            item.add_marker(pytest.mark.no_cover)
+
+
 @pytest.fixture(scope="session")
 def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
     """One REST catalog for all tests of a process; they differ by their namespaces."""

@@ -10,6 +10,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from tests.java_names import remember_java_names
 from tests.oracle.java_tables import Case, JavaTable, build_and_read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +64,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    remember_java_names(spark)
     yield spark
     spark.stop()
 

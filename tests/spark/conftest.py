@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
+from tests.java_names import remember_java_names
+
 
 def free_port() -> int:
     with socket.socket() as listener:
@@ -26,6 +28,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.connect.grpc.binding.port", str(free_port()))
         .getOrCreate()
     )
+    remember_java_names(session)
     yield session
     session.stop()
 
