@@ -7,6 +7,8 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.spark.session.classic_session import all_settings
+from tests.spark.round_trips import counted_round_trips
 from tests.spark.settings import settings
 
 NAMES = {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}
@@ -156,3 +158,24 @@ def test_keys_beyond_the_year_9999_are_found_by_a_merge(spark: Any, tmp_path: Pa
     counts = made.merge(source, "t.ts = s.ts and t.d = s.d").when_matched_update_all().execute()
     assert counts.updated == 1
     assert made.scan().to_df(spark).select("v").collect()[0].v == "new"
+
+
+def test_all_settings_are_found_in_as_many_round_trips_however_many_there_are(spark: Any) -> None:
+    asked = spark.newSession()
+    assert asked.conf  # PySpark asks Java for it once
+    with counted_round_trips(asked) as few:
+        all_settings(asked)
+    for number in range(20):
+        asked.conf.set(f"spark.sql.of.ours.n{number}", f"{number}, {{=\x00\n\x01}}, spark.sql.x=1")
+    asked.conf.set("spark.sql.of.ours.none", "")
+    with counted_round_trips(asked) as many:
+        found = all_settings(asked)
+    assert found == dict(asked.conf.getAll)
+    assert found["spark.sql.of.ours.none"] == ""
+    assert many.count == few.count
+
+
+def test_settings_that_hold_every_separator_are_found(spark: Any) -> None:
+    asked = spark.newSession()
+    asked.conf.set("spark.sql.of.ours", "".join(map(chr, range(32))))
+    assert all_settings(asked) == dict(asked.conf.getAll)

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from tests.spark.round_trips import RoundTrips, counted_round_trips
 
 FEW, MANY = 10, 60
 SLACK = 20
@@ -18,24 +18,10 @@ KINDS = ("bigint", "int", "string", "double", "date")
 MODES = ("copy-on-write", "merge-on-read")
 
 
-class RoundTrips:
-    """Commands that PySpark sent to Java; not those by which it lets Java's objects go."""
-
-    count = 0
-
-
 @pytest.fixture
-def sent(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> RoundTrips:
-    found = RoundTrips()
-    kind: Any = type(spark._jvm._gateway_client)  # type: ignore[union-attr]
-    send = kind.send_command
-
-    def counted(self: Any, command: str, *args: Any, **options: Any) -> Any:
-        found.count += not command.startswith("m\n")
-        return send(self, command, *args, **options)
-
-    monkeypatch.setattr(kind, "send_command", counted)
-    return found
+def sent(spark: SparkSession) -> Iterator[RoundTrips]:
+    with counted_round_trips(spark) as found:
+        yield found
 
 
 def wide_table(folder: Path, columns: int, mode: str) -> Table:

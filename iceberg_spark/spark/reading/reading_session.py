@@ -7,7 +7,11 @@ from functools import lru_cache
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.spark.session.classic_session import is_connect, settings_text
+from iceberg_spark.spark.session.classic_session import (
+    all_settings,
+    is_connect,
+    settings_text,
+)
 
 FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -64,10 +68,10 @@ def unfit_setting(spark: SparkSession) -> str | None:
 @lru_cache(maxsize=8)
 def _made(spark: SparkSession, users: str | None, local: bool) -> SparkSession:  # noqa: ARG001 (the key)
     made = spark.newSession()
-    wanted = {**spark.conf.getAll, **NEEDED, "spark.sql.caseSensitive": "true"}
+    wanted = {**all_settings(spark), **NEEDED, "spark.sql.caseSensitive": "true"}
     if local:
         wanted[LISTING_THRESHOLD] = ON_THE_DRIVER
-    has = made.conf.getAll
+    has = all_settings(made)
     for key, value in wanted.items():
         if has.get(key) != value and made.conf.isModifiable(key):
             made.conf.set(key, value)

@@ -78,6 +78,22 @@ def settings_text(session: SparkSession) -> str | None:
     return None if conf is None else str(conf.getAllAsJava().toString())
 
 
+def all_settings(session: SparkSession) -> dict[str, str]:
+    """Return all settings of SQL that were made, by name.
+
+    Six round trips, however many settings there are: Scala joins the names, and the values, around
+    a character that is in none of them.
+    """
+    conf: Any = getattr(session.conf, "_jconf", None)
+    made = None if conf is None else conf.getAll()
+    separator = None if made is None else _free_separator([str(made.toString())])
+    if made is None or separator is None:
+        return {str(key): str(value) for key, value in dict(session.conf.getAll).items()}
+    names, values = (str(each.mkString(separator)) for each in (made.keys(), made.values()))
+    found = dict(zip(names.split(separator), values.split(separator), strict=True))
+    return found if names else {}
+
+
 def java(session: SparkSession) -> Any:
     """Return Java's own packages, of a classic session."""
     return _context(session)._jvm.java
@@ -91,8 +107,7 @@ def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
     """
     if is_connect(session) or not texts:
         return None
-    free = (each for each in _SEPARATORS if not any(each in text for text in texts))
-    separator = next(free, None)
+    separator = _free_separator(texts)
     if separator is None:
         return None
     pattern = java(session).util.regex.Pattern.compile(separator)
@@ -115,6 +130,12 @@ def active_session_kept() -> Iterator[None]:
             SparkSession._activeSession = before
             kind = SparkSession._get_j_spark_session_class(after._jvm)
             kind.setActiveSession(before._jsparkSession)
+
+
+def _free_separator(texts: Sequence[str]) -> str | None:
+    """Return a character that is in none of the texts, None if each is in one."""
+    free = (each for each in _SEPARATORS if not any(each in text for text in texts))
+    return next(free, None)
 
 
 def _context(session: SparkSession) -> Any:

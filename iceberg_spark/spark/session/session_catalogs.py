@@ -7,7 +7,7 @@ import re
 from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.registry import is_defined
-from iceberg_spark.spark.session.classic_session import settings_text
+from iceberg_spark.spark.session.classic_session import all_settings, settings_text
 
 _PREFIX = "spark.sql.catalog."
 _JAVAS = "org.apache.iceberg.spark.SparkCatalog"
@@ -31,7 +31,7 @@ def session_catalog(session: SparkSession, name: str) -> dict[str, str]:
 def _settings(session: SparkSession, start: str) -> dict[str, str]:
     text = settings_text(session)
     if text is None:
-        every = {str(key): str(value) for key, value in dict(session.conf.getAll).items()}
+        every = all_settings(session)
         return {key[len(start) :]: every[key] for key in every if key.startswith(start)}
     # The text only names settings: values may hold what separates them.
     found = {}

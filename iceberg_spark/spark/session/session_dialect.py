@@ -7,7 +7,7 @@ import re
 from pyspark.sql import SparkSession
 
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.session.classic_session import settings_text
+from iceberg_spark.spark.session.classic_session import all_settings, settings_text
 
 _ANSI = "spark.sql.ansi.enabled"
 _NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"
@@ -45,7 +45,7 @@ def _settings(session: SparkSession) -> dict[str, str]:
     """Return the settings of SQL that were made; one or two round trips."""
     text = settings_text(session)
     if text is None:
-        return {str(key): str(value) for key, value in dict(session.conf.getAll).items()}
+        return all_settings(session)
     return dict(_SETTING.findall(text))
 
 
