@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TypeAlias, cast
 
 import pyarrow as pa
@@ -10,12 +11,14 @@ from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import is_struct, is_type
 from iceberg_spark.errors import IcebergError, InvalidTypeError
-from iceberg_spark.expr.schema_ddl import schema_from_ddl, type_from_ddl
+from iceberg_spark.lazy import LazyModule
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.compatibility import V3_TYPES
 from iceberg_spark.spec.format_version import rules_of
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.type_text import parse_type
+
+_ddl = LazyModule("iceberg_spark.expr.schema_ddl")  # sqlglot is for texts only
 
 SchemaInput: TypeAlias = "on_spark.StructType | pa.Schema | str | Schema"
 TypeInput: TypeAlias = "on_spark.DataType | pa.DataType | str | t.IcebergType"
@@ -38,7 +41,8 @@ def as_schema(given: SchemaInput, *, format_version: int = 2) -> Schema:
         case pa.Schema():
             return from_arrow(given, nano=rules_of(format_version).has_new_types)
         case str():
-            return schema_from_ddl(given)
+            schema: Schema = _ddl.schema_from_ddl(given)
+            return schema
         case _:
             raise InvalidTypeError(
                 "schema must be a StructType, a pyarrow.Schema, DDL text like "
@@ -71,8 +75,9 @@ def as_type(given: TypeInput, column: str, *, format_version: int = 2) -> t.Iceb
 
 
 def _type_of_text(text: str) -> t.IcebergType:
-    try:
+    with suppress(IcebergError):
         kind = parse_type(text)
-    except IcebergError:
-        return type_from_ddl(text)
-    return kind if isinstance(kind, _NOT_IN_DDL) else type_from_ddl(text)
+        if isinstance(kind, _NOT_IN_DDL):
+            return kind
+    in_ddl: t.IcebergType = _ddl.type_from_ddl(text)
+    return in_ddl

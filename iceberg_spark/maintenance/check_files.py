@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,7 +50,7 @@ class SnapshotFiles:
         for manifest, entries in zip(manifests, tables, strict=True):
             deleted = pc.equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
             found[manifest.content].append(entries.filter(pc.invert(deleted)))
-        none = _NO_ENTRIES
+        none = _no_entries()
         return cls(*(pa.concat_tables([none, *found[one]]) for one in ManifestContent))
 
     def first_row_ids(self) -> FirstRowIds:
@@ -155,4 +156,7 @@ def _repeated(paths: Any) -> Iterator[tuple[str, int]]:
         yield one["values"], one["counts"]
 
 
-_NO_ENTRIES = entry_schema(StructType(), CHECKED).empty_table()
+@cache
+def _no_entries() -> Any:
+    """Made at first use: the first array makes Arrow import pandas."""
+    return entry_schema(StructType(), CHECKED).empty_table()

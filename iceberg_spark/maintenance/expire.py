@@ -18,7 +18,7 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.reachable import Manifests, unreachable_files
-from iceberg_spark.maintenance.unreachable import NONE, FileKind, FindFiles, Found, left_behind
+from iceberg_spark.maintenance.unreachable import FOUND, FileKind, FindFiles, Found, left_behind
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata import TableMetadata
 
@@ -96,7 +96,7 @@ def expire_snapshots(
         updates = ExpireSnapshots(expiry).prepare(before.metadata, io).updates
         after = apply(before.metadata, updates, now_ms=before.metadata.last_updated_ms)
         found = left_behind(io, before.metadata, replace(before, metadata=after), find)
-        would_go = pa.concat_tables([NONE, *map(deletion.taken, found)])
+        would_go = pa.concat_tables([FOUND.empty_table(), *map(deletion.taken, found)])
         deletion.kinds.update(would_go.column("kind").to_pylist())
         return before, _result(before.metadata, after, deletion, files=would_go)
     action = ExpireSnapshots(expiry)

@@ -24,7 +24,9 @@ Column: TypeAlias = Any
 FindFiles: TypeAlias = Callable[[FileIO, Manifests], Iterable[Table]]
 """From manifests to the files (tables of FILES) that only the unreachable ones hold."""
 
-NONE = FILES.empty_table().rename_columns(["file_path", "kind"])
+FOUND = pa.schema(
+    [FILES.field(at).with_name(name) for at, name in enumerate(("file_path", "kind"))]
+)
 """The columns of found files: where they are and what (`FileKind`)."""
 
 
@@ -67,7 +69,7 @@ def left_behind(
     manifests = replace(manifests, others=_as(named.filter(pc.invert(usual)), FILES))
     if manifests.unreachable.num_rows or manifests.others.num_rows:
         for files in find(io, manifests):
-            yield parting.parted(_as(files, NONE.schema))
+            yield parting.parted(_as(files, FOUND))
     yield parting.parted(named.filter(usual))
 
 
@@ -127,7 +129,7 @@ def _used(after: LoadedTable, manifests: Manifests) -> Column:
 
 def _of_kind(kind: FileKind, paths: list[str]) -> Table:
     kinds = pa.repeat(pa.scalar(int(kind), pa.int32()), len(paths))
-    return pa.table([pa.array(paths, pa.string()), kinds], schema=NONE.schema)
+    return pa.table([pa.array(paths, pa.string()), kinds], schema=FOUND)
 
 
 def _as(files: Table, schema: Any) -> Table:

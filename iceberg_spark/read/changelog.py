@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,12 @@ from iceberg_spark.spec import reserved
 from iceberg_spark.spec.schema import Schema
 
 _ADDED = (reserved.CHANGE_TYPE, reserved.CHANGE_ORDINAL, reserved.COMMIT_SNAPSHOT_ID)
-_TYPE_NAMES = pa.array([kind.name for kind in ChangeType], pa.string())
+
+
+@cache
+def _type_names() -> Any:
+    """Made at first use: the first array makes Arrow import pandas."""
+    return pa.array([kind.name for kind in ChangeType], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +171,7 @@ def _with_updates(
     types = update_images(codes, _inserts(changes), ", ".join(identifiers))
     at = changes.schema.get_field_index("_change_type")
     field = changes.schema.field(at)
-    return changes.set_column(at, field, _TYPE_NAMES.take(pa.array(types)).cast(field.type))
+    return changes.set_column(at, field, _type_names().take(pa.array(types)).cast(field.type))
 
 
 def netted(

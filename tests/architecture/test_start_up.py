@@ -20,18 +20,27 @@ SLOW = (
 OF_CATALOGS = ("sqlalchemy", "psycopg", "thrift", "hive_metastore", "pyiceberg", "boto3")
 
 
-def test_the_data_source_loads_no_slow_module_before_it_needs_one():
+def loaded_by(code: str) -> set[str]:
+    """The modules of a process that ran this."""
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, pyspark_pyiceberg_lite; print(*sorted(sys.modules), sep='\\n')",
-        ],
+        [sys.executable, "-c", f"import sys; {code}; print(*sorted(sys.modules), sep='\\n')"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    loaded = set(done.stdout.split())
+    return set(done.stdout.split())
+
+
+def test_the_data_source_loads_no_slow_module_before_it_needs_one():
+    loaded = loaded_by("import pyspark_pyiceberg_lite")
     assert "iceberg_spark.spark.datasource.source" in loaded
     assert not loaded & {*SLOW, *OF_CATALOGS}
+
+
+def test_a_catalog_loads_no_slow_module_before_it_needs_one():
+    loaded = loaded_by(
+        "import iceberg_spark as i; i.load_catalog('x', type='filesystem', warehouse='/')"
+    )
+    assert "iceberg_spark.api.catalog" in loaded
+    assert not loaded & {*SLOW, *OF_CATALOGS, "pyspark"}
