@@ -64,8 +64,11 @@ class Verbs(RuleBasedStateMachine):
         parts=partitionings,
         sort_order=st.sampled_from([(), ("id desc nulls last",)]),
         properties=properties,
+        version=st.sampled_from(["2", "3"]),
     )
-    def create(self, parts: tuple[Part, ...], sort_order: Any, properties: dict[str, str]) -> None:
+    def create(
+        self, parts: tuple[Part, ...], sort_order: Any, properties: dict[str, str], version: str
+    ) -> None:
         self.view = View({kind: (kind, kind) for kind in COLUMNS})
         self.parts = parts
         self.rows: dict[str, Rows] = {MAIN: []}
@@ -75,7 +78,7 @@ class Verbs(RuleBasedStateMachine):
             SCHEMA,
             partition_by=[part.text(self.view) for part in parts],
             sort_order=sort_order,
-            properties=properties | {"commit.retry.min-wait-ms": "1"},
+            properties=properties | {"commit.retry.min-wait-ms": "1", "format-version": version},
         )
         self.look_again()
 
@@ -212,6 +215,11 @@ class Verbs(RuleBasedStateMachine):
     @rule(given=properties)
     def set_properties(self, given: dict[str, str]) -> None:
         self.table.update_properties().set(given).commit()
+
+    @rule()
+    def upgrade(self) -> None:
+        self.table.update_properties().set({"format-version": "3"}).commit()
+        self.look_again()
 
     @rule(kind=st.sampled_from(COLUMNS), name=st.sampled_from(["n1", "n2", "é `x"]))
     def rename(self, kind: str, name: str) -> None:
