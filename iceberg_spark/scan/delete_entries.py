@@ -25,14 +25,19 @@ def matching_deletes(
     `least_sequence` is the least data sequence number of the data files: position deletes apply
     from that one on, equality deletes only after it.
     """
-    live = entries.filter(pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value))
+    status = entries.column("status")
+    live = _filtered(entries, pc.not_equal(status, ManifestEntryStatus.DELETED.value))
     equality = _numbers(live, "content") == DataFileContent.EQUALITY_DELETES.value
     sequences = _numbers(live, "data_sequence_number")
     keep = np.where(equality, sequences > least_sequence, sequences >= least_sequence)
     keep &= pruning.partitions(live.column("partition").combine_chunks())
-    kept = live.filter(pa.array(keep))
-    kept = kept.filter(_metrics_mask(row_filter, kept))
+    kept = _filtered(live, pa.array(keep))
+    kept = _filtered(kept, _metrics_mask(row_filter, kept))
     return kept, live.num_rows - kept.num_rows
+
+
+def _filtered(entries: pa.Table, keep: Any) -> pa.Table:
+    return entries if pc.all(keep, min_count=0).as_py() else entries.filter(keep)
 
 
 def _metrics_mask(row_filter: Bound, deletes: pa.Table) -> Any:
