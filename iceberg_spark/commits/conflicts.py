@@ -7,7 +7,7 @@ MergingSnapshotProducer.validate*).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -183,27 +183,34 @@ def new_deletes_for(history: History, files: Sequence[DataFile]) -> Iterator[tup
                 yield delete, hit
 
 
-def refuse_new_vectors(history: History, added: Iterable[DataFile]) -> None:
+def refuse_new_vectors(
+    history: History, added: Iterable[DataFile], *, allowed: Container[str] = ()
+) -> frozenset[str]:
     """Refuse new deletion vectors of data files that other commits gave one since.
 
     A data file has one vector at the most (Java: MergingSnapshotProducer.validateAddedDVs).
+    Returns the data files that got one by commits of the operations that are `allowed`.
     """
     targets = {file.referenced_data_file for file in added if file.is_vector}
     if not targets:
-        return
+        return frozenset()
+    found: set[str] = set()
     wanted = pa.array(sorted(filter(None, targets)), pa.string())
     entries_added = history.changed_entries(
         ManifestContent.DELETES, ManifestEntryStatus.ADDED, _ADD_DELETES | {Operation.REPLACE}
     )
     for _, entries in entries_added:
         aimed = pc.is_in(entries.column("referenced_data_file"), value_set=wanted)
-        found = entries.filter(pc.and_(aimed, is_vector(entries)))
-        if found.num_rows:
-            raise ValidationException(
-                f"Conflict with snapshot {found.column('snapshot_id')[0].as_py()}: it gave data "
-                f"file {found.column('referenced_data_file')[0].as_py()} a deletion vector that "
-                "this change was planned without; plan the change anew"
-            )
+        hit = entries.filter(pc.and_(aimed, is_vector(entries)))
+        paths = hit.column("referenced_data_file").to_pylist()
+        for path, snapshot_id in zip(paths, hit.column("snapshot_id").to_pylist(), strict=True):
+            if history.base.snapshots[snapshot_id].operation not in allowed:
+                raise ValidationException(
+                    f"Conflict with snapshot {snapshot_id}: it gave data file {path} a deletion "
+                    "vector that this change was planned without; plan the change anew"
+                )
+            found.add(path)
+    return frozenset(found)
 
 
 def _deleted_from(

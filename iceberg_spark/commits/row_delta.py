@@ -15,6 +15,7 @@ from iceberg_spark.commits.conflicts import (
     require_data_files,
 )
 from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.overtaken_vectors import MergeVectors, NewDeletes, OvertakenVectors
 from iceberg_spark.commits.removed_entries import Paths, Selection
 from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
@@ -23,6 +24,9 @@ from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
 
+_ONLY_DELETED = (Operation.DELETE, Operation.REPLACE)
+"""Operations after which no row is new that a delete would have had to look at."""
+
 
 class RowDelta:
     """Add rows and deletes in one snapshot; needs format-version 2.
@@ -30,7 +34,8 @@ class RowDelta:
     `referenced` are the data files that new position deletes point to: they must still be there
     (a delete operation may have removed them where `allow_deleted` says so). `remove_data` and
     `remove_deletes` are files that the added ones replace. `planned` says since when and how
-    strictly conflicts with other commits are looked for.
+    strictly conflicts with other commits are looked for. With `merge_vectors` a change that only
+    deletes rows goes with commits that only deleted rows of the same files since.
     """
 
     def __init__(  # noqa: PLR0913 (a change has that many parts)
@@ -43,6 +48,7 @@ class RowDelta:
         referenced: Iterable[str] = (),
         allow_deleted: bool = False,
         planned: Planned | None = None,
+        merge_vectors: MergeVectors | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> None:
@@ -59,6 +65,7 @@ class RowDelta:
         self._referenced = tuple(referenced)
         self._allow_deleted = allow_deleted
         self._planned = planned
+        self._vectors = OvertakenVectors(merge_vectors)
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
@@ -75,7 +82,11 @@ class RowDelta:
             refuse_added_data_files(history, may_match)
         if planned.refuse_new_deletes:
             refuse_added_delete_files(history, may_match)
-        refuse_new_vectors(history, self._deletes)
+        only_deletes = not self._data and self._vectors.can_merge
+        overtaken = refuse_new_vectors(
+            history, self._deletes, allowed=_ONLY_DELETED if only_deletes else ()
+        )
+        self._vectors.note(overtaken)
         refuse_new_deletes_for(history, self._remove_data)
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
@@ -85,16 +96,22 @@ class RowDelta:
                 f"Row-level changes of {base.location} need its format-version to be 2; it has 1. "
                 "Set the table property format-version to 2 first"
             )
-        gone_data, gone_deletes = Paths.of(self._remove_data), Paths.of(self._remove_deletes)
+        new = NewDeletes(self._deletes, self._remove_deletes)
+        now, changed = self._vectors.of(
+            new, self._change.producer.parent_manifests(base, io), base, io
+        )
+        if changed:
+            self._change.add_others()
+        gone_data, gone_deletes = Paths.of(self._remove_data), Paths.of(now.removed)
 
         def check(removed: Removed) -> None:
             check_all_removed(gone_data, removed)
             check_all_removed(gone_deletes, removed)
 
         data: list[Selection] = [gone_data] if self._remove_data else []
-        deletes: list[Selection] = [gone_deletes] if self._remove_deletes else []
+        deletes: list[Selection] = [gone_deletes] if now.removed else []
         wanted = Wanted(
-            added=(*self._data, *self._deletes),
+            added=(*self._data, *now.added),
             data=data,
             deletes=deletes,
             operation=self._operation,
@@ -109,5 +126,6 @@ class RowDelta:
         return Operation.DELETE if only_deletes else Operation.OVERWRITE
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
-        """Remove manifests and lists that the committed snapshot does not use."""
+        """Remove manifests, lists and merged vectors that the committed snapshot does not use."""
         self._change.clean_up(io, committed)
+        self._vectors.clean_up(io, self._deletes, committed)

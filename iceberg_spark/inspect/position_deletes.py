@@ -21,11 +21,12 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import data_files
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.read.deletion_vectors import vector_positions
+from iceberg_spark.read.older_deletes import scanned
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec import reserved
-from iceberg_spark.spec.data_file import DataFile, DataFileContent, ManifestEntryStatus
+from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
@@ -78,7 +79,7 @@ def position_delete_files(
         for file in data_files(_live(entries), manifest.partition_spec_id, kind):
             ids = (one.field_id for one in kind.fields)
             found.append(
-                PositionDeleteFile(_delete_file(file), dict(zip(ids, file.partition, strict=True)))
+                PositionDeleteFile(scanned(file), dict(zip(ids, file.partition, strict=True)))
             )
     return found
 
@@ -87,21 +88,6 @@ def _live(entries: pa.Table) -> pa.Table:
     live = pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value)
     of_kind = pc.equal(entries.column("content"), DataFileContent.POSITION_DELETES.value)
     return entries.filter(pc.and_(live, of_kind))
-
-
-def _delete_file(file: DataFile) -> DeleteFile:
-    return DeleteFile(
-        content=file.content,
-        file_path=file.file_path,
-        file_format=file.file_format,
-        file_size_in_bytes=file.file_size_in_bytes,
-        record_count=file.record_count,
-        data_sequence_number=0,
-        spec_id=file.partition_spec_id,
-        referenced_data_file=file.referenced_data_file,
-        content_offset=file.content_offset,
-        content_size_in_bytes=file.content_size_in_bytes,
-    )
 
 
 def deleted_rows(

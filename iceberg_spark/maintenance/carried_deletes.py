@@ -12,8 +12,8 @@ from iceberg_spark.errors import ValidationException
 from iceberg_spark.maintenance.compaction import CompactionWork, WrittenGroup, WrittenPiece
 from iceberg_spark.maintenance.row_runs import positions_in
 from iceberg_spark.read.delete_cache import process_cache
+from iceberg_spark.read.older_deletes import scanned
 from iceberg_spark.read.position_deletes import deleted_positions
-from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.write.context import TaskId
@@ -49,7 +49,7 @@ class DeleteCarrier:
         found = {}
         for task in group.planned.plan:
             files = [
-                _as_scanned(file)
+                scanned(file)
                 for file in deletes
                 if file.referenced_data_file in (None, task.file_path)
             ]
@@ -107,21 +107,6 @@ def _translated(
         if runs.file_path in deleted:
             numbers = runs.numbers_of(deleted[runs.file_path].positions())
             yield from positions_in(numbers, files).items()
-
-
-def _as_scanned(file: DataFile) -> DeleteFile:
-    return DeleteFile(
-        file.content,
-        file.file_path,
-        file.file_format,
-        file.file_size_in_bytes,
-        file.record_count,
-        0,
-        file.partition_spec_id,
-        referenced_data_file=file.referenced_data_file,
-        content_offset=file.content_offset,
-        content_size_in_bytes=file.content_size_in_bytes,
-    )
 
 
 def _new_files(groups: Iterable[WrittenGroup]) -> Iterator[DataFile]:

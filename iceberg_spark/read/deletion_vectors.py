@@ -57,10 +57,15 @@ def vector_positions(io: FileIO, file: DeleteFile) -> Iterator[Positions]:
 
     Raises what `load_vector` raises.
     """
-    found = _read(io, file, _ANY_ROWS, DeleteCache(0))
+    found = read_vector(io, file)
     for start in range(0, len(found.places), _WORDS_AT_ONCE):
         part = slice(start, start + _WORDS_AT_ONCE)
         yield PositionSet(found.places[part], found.words[part]).positions()
+
+
+def read_vector(io: FileIO, file: DeleteFile) -> PositionSet:
+    """Return the positions of a vector, past its data file's end too. Raises as `load_vector`."""
+    return _read(io, file, _ANY_ROWS, DeleteCache(0))
 
 
 def _read(io: FileIO, file: DeleteFile, rows: int, cache: DeleteCache) -> PositionSet:

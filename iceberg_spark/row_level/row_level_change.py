@@ -14,6 +14,7 @@ from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
+from iceberg_spark.row_level.merged_vectors import VectorMerger
 from iceberg_spark.row_level.target_files import Target, TargetOptions, data_file
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
@@ -137,7 +138,8 @@ def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> Overwrite
     Copy-on-write: rows added under the filter (serializable), and new deletes for the files that
     are replaced (Java: SparkWrite.CopyOnWriteOperation). Merge-on-read: the same rows, the data
     files that deletes point to, and for updates and merges deletes under the filter (Java:
-    SparkPositionDeltaWrite).
+    SparkPositionDeltaWrite). A delete that only got overtaken by others' deletes from the same
+    files lands with these, where deletes are deletion vectors.
     """
     change, mode = planned_change.change, verb.mode
     merge_on_read = bool(change.added_deletes)
@@ -168,6 +170,7 @@ def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> Overwrite
         remove_deletes=change.removed_deletes,
         referenced=change.referenced,
         planned=planned,
+        merge_vectors=VectorMerger(verb.metadata, verb.io).merge if mode.verb == "delete" else None,
         branch=verb.branch,
         snapshot_properties=verb.snapshot_properties,
     )

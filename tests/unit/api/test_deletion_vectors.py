@@ -18,6 +18,8 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.row_level.target_files import data_file
 from iceberg_spark.spec.data_file import DataFile, FileFormat
 from iceberg_spark.spec.manifest_file import ManifestContent
+from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.sorted_files import write_sorted_files
 from tests.unit.api.tables import data_files, ids, make, rows
 
 VERSION_3 = {"format-version": "3"}
@@ -179,16 +181,82 @@ def test_a_whole_file_goes_with_its_vector_and_counts_the_rows_that_were_left():
 # -------------------------------------------------------------------------------- conflicts
 
 
-def test_a_vector_that_landed_since_is_a_conflict_with_a_delete_from_the_same_file():
+@pytest.mark.parametrize("level", ["serializable", "snapshot"])
+@pytest.mark.parametrize("before", ["false", "id = 6"])
+def test_two_deletes_from_the_same_file_both_land(level: str, before: str):
+    table = filled(**{"write.delete.isolation-level": level})
+    table.delete(before)
+    late = again(table)
+    with late.transaction() as tx:
+        tx.delete("id in (0, 1)")
+        tx.delete("id = 9")
+        own = data_files(table)
+        table.delete("id in (0, 3)")
+        table.delete("id = 12")
+    gone = {0, 1, 3, 9, 12} | ({6} if before == "id = 6" else set())
+    assert ids(late) == ids(table.refresh()) == [n for n in range(60) if n not in gone]
+    vectors = deletes(late)
+    assert len({file.referenced_data_file for file in vectors}) == len(vectors) == 2
+    live = {file.file_path for file in vectors}
+    assert live <= data_files(table)
+    written = {path for path in own if path.endswith(".puffin")}
+    assert all(path in data_files(table) for path in live)
+    history = [one for one in table.snapshots() if one.operation == "delete"]
+    assert len(history) == (5 if before == "id = 6" else 4)
+    assert written
+
+
+def test_the_vectors_of_a_merge_that_is_tried_again_leave_no_file():
+    table = filled()
+    late, catalog = again(table), table._catalog
+    commits, waiting = catalog.commit, ["id = 3", "id = 6"]
+
+    class Overtaken:
+        """A catalog in which others delete right before each of two commits."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(catalog, name)
+
+        def commit(self, *given: Any) -> Any:
+            if waiting:
+                table.delete(waiting.pop())
+            return commits(*given)
+
+    late._catalog = Overtaken()  # type: ignore[assignment]
+    late.delete("id = 0")
+    assert not waiting
+    assert ids(late) == [1, 2, 4, 5, *range(7, 60)]
+    found = {path for path in data_files(late) if path.endswith(".puffin")}
+    assert len(found) == 3  # two of the others, and the last that was merged
+
+
+def test_an_update_that_overtook_a_delete_from_its_file_is_a_conflict():
     table = filled()
     late = again(table)
     refused = pytest.raises(ValidationException, match=r"gave data file .* a deletion vector")
     with refused, late.transaction() as tx:
         tx.delete("id = 0")
-        own = data_files(table)
+        own = {path for path in data_files(table) if path.endswith(".puffin")}
         table.delete("id = 3")
-    assert not data_files(table) & {path for path in own if path.endswith(".puffin")}
-    assert ids(table.refresh()) == [0, 1, 2, *range(4, 60)]
+        other = again(table)
+        (vector,) = deletes(other)
+        change = RowDelta([new_file(other)], [], remove_deletes=[vector])
+        commit(other._catalog, other.identifier, change, other._loaded)
+        overwritten = again(other)
+        change = RowDelta([new_file(other)], [vector])
+        commit(other._catalog, other.identifier, change, overwritten._loaded)
+    assert not data_files(table) & own
+    assert 0 in ids(table.refresh())
+
+
+def new_file(table: Table) -> DataFile:
+    """A data file of one row, not committed."""
+    (file,) = write_sorted_files(
+        write_context(table.metadata, io=table.io),
+        table.io,
+        rows(id=[1000], k=["c"]).to_batches(),
+    )
+    return file
 
 
 def test_a_vector_of_another_file_that_landed_since_is_no_conflict():
@@ -198,17 +266,6 @@ def test_a_vector_of_another_file_that_landed_since_is_no_conflict():
         tx.delete("id = 0")
         table.delete("id = 1")
     assert ids(late) == list(range(2, 60))
-
-
-def test_a_vector_that_was_replaced_since_is_a_conflict():
-    table = filled()
-    table.delete("id = 6")
-    late = again(table)
-    refused = pytest.raises(ValidationException, match="plan the change anew")
-    with refused, late.transaction() as tx:
-        tx.delete("id = 0")
-        table.delete("id = 3")
-    assert ids(table.refresh()) == [n for n in range(60) if n not in {3, 6}]
 
 
 def test_a_vector_that_landed_since_is_a_conflict_with_a_rewrite_of_its_file():

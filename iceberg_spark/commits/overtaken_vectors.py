@@ -1,0 +1,112 @@
+"""New deletion vectors of data files that other commits gave one since: merged with these.
+
+Java refuses here. Two changes that only delete rows of a file can be done one after the other, in
+any order, with the same rows left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.commits.new_manifests import data_files_of, read_entries
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.delete_names import is_vector
+from iceberg_spark.spec.data_file import DataFile, DeleteKey, ManifestEntryStatus
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+
+MergeVectors: TypeAlias = Callable[[Sequence[tuple[DataFile, DataFile]]], Sequence[DataFile]]
+"""From pairs of vectors of a data file each to one that has the positions of both."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewDeletes:
+    """Delete files that a change adds, and those that it removes for them."""
+
+    added: tuple[DataFile, ...]
+    removed: tuple[DataFile, ...]
+
+
+class OvertakenVectors:
+    """The data files of a change that have a newer vector, and what was merged at the last try."""
+
+    __slots__ = ("_from", "_merge", "_merged", "_paths", "_written")
+
+    def __init__(self, merge: MergeVectors | None) -> None:
+        self._merge = merge
+        self._paths: frozenset[str] = frozenset()
+        self._from: tuple[DeleteKey, ...] = ()
+        self._merged: tuple[DataFile, ...] = ()
+        self._written: set[str] = set()
+
+    @property
+    def can_merge(self) -> bool:
+        """Whether vectors may be merged."""
+        return self._merge is not None
+
+    def note(self, paths: frozenset[str]) -> None:
+        """Take the data files that got a vector since the change was planned."""
+        self._paths = paths
+
+    def of(
+        self, new: NewDeletes, manifests: Iterable[ManifestFile], base: TableMetadata, io: FileIO
+    ) -> tuple[NewDeletes, bool]:
+        """Return what is added and removed on a base, and whether it is not what the last try had.
+
+        A merged vector takes the place of the newer one, which holds all that the change was to
+        remove of the data file.
+        """
+        newer = _live_vectors(manifests, self._paths, base, io) if self._paths else ()
+        wanted = tuple(file.key for file in newer)
+        changed = wanted != self._from
+        if changed and self._merge is not None:
+            ours = {file.referenced_data_file: file for file in new.added if file.is_vector}
+            pairs = [(ours[file.referenced_data_file], file) for file in newer]
+            self._merged = tuple(self._merge(pairs)) if pairs else ()
+            self._written.update(file.file_path for file in self._merged)
+            self._from = wanted
+        if not newer:
+            return new, changed
+        over = {file.referenced_data_file for file in newer}
+        return NewDeletes(
+            (*(f for f in new.added if f.referenced_data_file not in over), *self._merged),
+            (*(f for f in new.removed if f.referenced_data_file not in over), *newer),
+        ), changed
+
+    def clean_up(
+        self, io: FileIO, given: Iterable[DataFile], committed: TableMetadata | None
+    ) -> None:
+        """Remove merged vectors that were not committed, and files of which no vector was."""
+        if not self._written:
+            return
+        unused = set(self._written)
+        if committed is not None:
+            over = {file.referenced_data_file for file in self._merged}
+            files = tuple(given)
+            used = {file.file_path for file in files if file.referenced_data_file not in over}
+            unused |= {file.file_path for file in files}
+            unused -= used | {file.file_path for file in self._merged}
+        with suppress(Exception):
+            io.delete_many(sorted(unused))
+
+
+def _live_vectors(
+    manifests: Iterable[ManifestFile], paths: frozenset[str], base: TableMetadata, io: FileIO
+) -> tuple[DataFile, ...]:
+    wanted = pa.array(sorted(paths), pa.string())
+    found: list[DataFile] = []
+    for manifest in manifests:
+        if manifest.content is not ManifestContent.DELETES or not manifest.may_have_live_files:
+            continue
+        entries = read_entries(io, base, manifest)
+        live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+        aimed = pc.is_in(entries.column("referenced_data_file"), value_set=wanted)
+        hit = pc.and_(pc.and_(live, aimed), is_vector(entries))
+        found += data_files_of(base, manifest, entries.filter(hit))
+    return tuple(found)
