@@ -255,7 +255,7 @@ def test_a_rewrite_that_fails_to_commit_leaves_no_file(monkeypatch: pytest.Monke
     def refused(*_: object, **__: object) -> None:
         raise ValidationException("no")
 
-    monkeypatch.setattr("iceberg_spark.api.maintenance.commit", refused)
+    monkeypatch.setattr("iceberg_spark.api.delete_rewrites.commit", refused)
     with pytest.raises(ValidationException, match="no"):
         table.maintenance.convert_equality_deletes()
     assert data_files(table) == files
