@@ -90,63 +90,73 @@ def test_rows_are_counted_from_metadata_alone(java: SparkSession) -> None:
     assert table.scan().to_df(java).count() == 24
 
 
+class Turns:
+    """A table that this library made, and the ids that its changes leave."""
+
+    def __init__(self, java: SparkSession, file_format: str) -> None:
+        self.java, self.name = java, f"vectors_turns_{file_format}"
+        self.path, self.left = location(java, self.name), set(range(80))
+        modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
+        self.table = ice.create_table(
+            self.path,
+            "id bigint, k string",
+            partition_by=["k"],
+            properties=modes
+            | {
+                "format-version": "2",
+                "write.format.default": file_format,
+                "write.delete.granularity": "partition",
+            },
+        )
+        for start in (0, 40):
+            ids = list(range(start, start + 40))
+            self.table.append(pa.table({"id": ids, "k": ["abc"[n % 3] for n in ids]}))
+
+    def by_java(self, verb: str, rest: str) -> None:
+        """Run a statement on the table."""
+        self.java.sql(f"{verb} {identifier(self.name)} {rest}")
+
+    def agree(self, *gone: int, new: tuple[int, ...] = ()) -> None:
+        """All readers see what is left after rows are gone and others new."""
+        self.left = self.left - set(gone) | set(new)
+        self.table.refresh()
+        theirs = read(self.java, self.path)
+        assert set(theirs["id"].to_pylist()) == self.left
+        assert_same_rows(theirs, self.table.scan().to_arrow())
+        assert_same_rows(theirs, self.table.scan().to_df(self.java).toArrow())
+        assert self.table.scan().count() == len(self.left)
+
+
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 def test_java_and_this_library_change_a_table_by_turns(
     java: SparkSession, file_format: str
 ) -> None:
     """Position deletes of version 2, then vectors that each takes over from the other."""
-    name = f"vectors_turns_{file_format}"
-    path = location(java, name)
-    modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
-    table = ice.create_table(
-        path, "id bigint, k string", partition_by=["k"],
-        properties=modes | {
-            "format-version": "2", "write.format.default": file_format,
-            "write.delete.granularity": "partition",
-        },
-    )  # fmt: skip
-    for start in (0, 40):
-        ids = list(range(start, start + 40))
-        table.append(pa.table({"id": ids, "k": ["abc"[n % 3] for n in ids]}))
-    left = set(range(80))
-    java.sql(f"DELETE FROM {identifier(name)} WHERE id IN (0, 1, 41)")
+    turns = Turns(java, file_format)
+    table = turns.table
+    turns.by_java("DELETE FROM", "WHERE id IN (0, 1, 41)")
     table.refresh().update_properties().set({"format-version": "3"}).commit()
-
-    def gone(*numbers: int) -> None:
-        left.difference_update(numbers)
-        table.refresh()
-        theirs = read(java, path)
-        assert set(theirs["id"].to_pylist()) == left
-        assert_same_rows(theirs, table.scan().to_arrow())
-        assert_same_rows(theirs, table.scan().to_df(java).toArrow())
-        assert table.scan().count() == len(left)
-
     table.refresh().delete("id in (3, 4, 44)")
-    gone(0, 1, 41, 3, 4, 44)
-    java.sql(f"DELETE FROM {identifier(name)} WHERE id IN (6, 42)")
-    gone(6, 42)
+    turns.agree(0, 1, 41, 3, 4, 44)
+    turns.by_java("DELETE FROM", "WHERE id IN (6, 42)")
+    turns.agree(6, 42)
     table.delete("id % 20 = 9 AND length(k) = 1")
-    gone(9, 29, 49, 69)
+    turns.agree(9, 29, 49, 69)
     table.update({"id": "id + 1000"}, "id in (10, 11)")
-    left.update((1010, 1011))
-    gone(10, 11)
+    turns.agree(10, 11, new=(1010, 1011))
     source = java.sql("SELECT id, 'a' AS k FROM VALUES 12L, 13L, 2000L AS v(id)")
     table.merge(source, "t.id = s.id").when_matched_delete().when_not_matched_insert_all().execute()
-    left.add(2000)
-    gone(12, 13)
-    java.sql(f"UPDATE {identifier(name)} SET id = id + 1000 WHERE id IN (14, 54)")
-    left.update((1014, 1054))
-    gone(14, 54)
+    turns.agree(12, 13, new=(2000,))
+    turns.by_java("UPDATE", "SET id = id + 1000 WHERE id IN (14, 54)")
+    turns.agree(14, 54, new=(1014, 1054))
     table.upsert(pa.table({"id": [15, 2001], "k": ["a", "b"], "_op": ["D", "I"]}), ["id", "k"])
-    left.add(2001)
-    gone(15)
+    turns.agree(15, new=(2001,))
     table.maintenance.convert_equality_deletes(spark=java)
-    gone()
+    turns.agree()
     table.maintenance.rewrite_position_deletes(spark=java)
-    gone()
-    kinds = table.inspect.delete_files()["file_format"].to_pylist()
-    assert set(kinds) == {"PUFFIN"}
-    java.sql(f"DELETE FROM {identifier(name)} WHERE k = 'b' OR id = 18")
-    gone(18, 1010, 2001, *(n for n in range(80) if n % 3 == 1))
+    turns.agree()
+    assert set(table.inspect.delete_files()["file_format"].to_pylist()) == {"PUFFIN"}
+    turns.by_java("DELETE FROM", "WHERE k = 'b' OR id = 18")
+    turns.agree(18, 1010, 2001, *(n for n in range(80) if n % 3 == 1))
     if file_format == "parquet":
-        assert set(duckdb_reader.read(path)["id"].to_pylist()) == left
+        assert set(duckdb_reader.read(turns.path)["id"].to_pylist()) == turns.left
