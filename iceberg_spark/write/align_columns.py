@@ -25,7 +25,15 @@ from iceberg_spark.arrow.variant_layout import VARIANT, is_variant, plain_varian
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import ListType, MapType, NestedField, StructType, VariantType
+from iceberg_spark.spec.types import (
+    GeographyType,
+    GeometryType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    VariantType,
+)
 from iceberg_spark.write.cast_columns import cast_step
 
 
@@ -203,8 +211,15 @@ def _step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> St
             return _map_step(kind, wanted, path, rules)
         case VariantType():
             return _variant_step(kind, path)
+        case GeometryType() | GeographyType() if _is_sparks_geometry(kind):
+            return lambda array: pc.struct_field(array, "wkb")
         case _:
             return _leaf_step(kind, field, path)
+
+
+def _is_sparks_geometry(kind: pa.DataType) -> bool:
+    """Spark hands geometries over as structs of a SRID and WKB."""
+    return pa.types.is_struct(kind) and [field.name for field in kind] == ["srid", "wkb"]
 
 
 def _variant_step(kind: pa.DataType, path: str) -> Step:

@@ -4,6 +4,7 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sf
 
@@ -145,11 +146,34 @@ def test_columns_of_nothing_are_nulls_in_frames(any_spark: Any, tmp_path: Path) 
     }
 
 
+def test_geometries_are_sparks_where_the_session_has_them(spark: Any, tmp_path: Path) -> None:
+    point = bytes.fromhex("0101000000000000000000f03f0000000000000040")
+    table = ice.create_table(
+        str(tmp_path / "t"), "id bigint, g geometry, l array<geography>", properties=VERSION_3
+    )
+    table.append(pa.table({"id": [1, 2], "g": [point, None], "l": [[point, None], None]}))
+    before = spark.conf.get("spark.sql.geospatial.enabled")
+    try:
+        spark.conf.set("spark.sql.geospatial.enabled", "false")
+        with pytest.raises(ice.errors.UnsupportedError, match="'g' has type geometry"):
+            table.refresh().scan().to_df(spark)
+        spark.conf.set("spark.sql.geospatial.enabled", "true")
+        frame = table.refresh().scan().to_df(spark)
+        table.append(frame.where("id = 1").selectExpr("id + 2 as id", "g", "l"))
+        shown = table.refresh().scan().to_df(spark).selectExpr("id", "st_asbinary(g)", "size(l)")
+        assert sorted((a, b and bytes(b), c) for a, b, c in shown.collect()) == [
+            (1, point, 2),
+            (2, None, None),
+            (3, point, 2),
+        ]
+    finally:
+        spark.conf.set("spark.sql.geospatial.enabled", before)
+    assert sorted(row["id"] for row in table.scan().to_arrow().to_pylist() if row["g"]) == [1, 3]
+
+
 def test_nanoseconds_are_missed_by_name_and_other_columns_read(spark: Any, tmp_path: Path) -> None:
     table = ice.create_table(str(tmp_path / "t"), "id bigint", properties=VERSION_3)
-    table.update_schema().add_column("at", "timestamp_ns").add_column("g", "geometry").commit()
-    import pyarrow as pa  # noqa: PLC0415
-
+    table.update_schema().add_column("at", "timestamp_ns").commit()
     at = pa.array([dt.datetime(2024, 1, 1, tzinfo=dt.UTC).timestamp() * 10**9], pa.timestamp("ns"))
     table.refresh().append(pa.table({"id": [1], "at": at}))
     with pytest.raises(ice.errors.UnsupportedError, match="'at' has type timestamp_ns"):

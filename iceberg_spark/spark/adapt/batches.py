@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 
 from iceberg_spark.arrow.arrays import Step, map_list, struct_children, struct_of
 from iceberg_spark.arrow.uuid_text import uuid_text
+from iceberg_spark.spark.adapt.geo_types import spark_wkb
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
@@ -54,6 +56,8 @@ def _step(kind: t.IcebergType) -> Step | None:
             return uuid_text
         case t.VariantType():
             return _variant
+        case t.GeometryType() | t.GeographyType():
+            return partial(spark_wkb, kind=kind)
         case t.StructType(fields=fields):
             return _struct(fields)
         case t.ListType(element_type=element):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pyspark.sql import types as s
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.adapt.geo_types import iceberg_geo, spark_geo
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
@@ -80,6 +81,8 @@ def _spark_type(kind: t.IcebergType, path: str) -> s.DataType:
             return s.DecimalType(precision, scale)
         case _ if type(kind) in _TO_SPARK:
             return _TO_SPARK[type(kind)]
+        case t.GeometryType() | t.GeographyType() if (geo := spark_geo(kind)) is not None:
+            return geo
         case _:
             raise UnsupportedError(
                 f"Column '{path}' has type {kind}, which Spark can't read from this source; "
@@ -120,6 +123,8 @@ def _iceberg_type(kind: s.DataType, path: str, ids: Iterator[int]) -> t.IcebergT
             return t.MapType(key_id, key, value_id, value, not kind.valueContainsNull)
         case s.DecimalType():
             return t.DecimalType(kind.precision, kind.scale)
+        case s.GeometryType() | s.GeographyType() if (geo := iceberg_geo(kind)) is not None:
+            return geo
         case _ if type(kind) in _FROM_SPARK:
             return _FROM_SPARK[type(kind)]
         case _:

@@ -12,6 +12,7 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.report import count
 from iceberg_spark.scan.split import SplitOptions, split_options
+from iceberg_spark.spark.adapt.geo_types import check_geo_types
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.counted_frame import with_count
 from iceberg_spark.spark.reading.engine_choice import (
@@ -49,6 +50,7 @@ def plan_frame(
     group of files. Works with classic and Connect sessions. Raises UnsupportedError naming
     what the forced engine can't do.
     """
+    check_geo_types(plan.context.read_schema, spark)
     groups = [] if engine == "arrow" else choose_engines(plan, reach_of(spark))
     native = [group for group in groups if group.engine == "native"]
     others = [group for group in groups if group.engine == "arrow"]

@@ -73,14 +73,40 @@ def test_nested_types_keep_nullability_names_and_comments() -> None:
     assert len(set(schema.field_ids)) == 11
 
 
-@pytest.mark.parametrize("kind", [s.DayTimeIntervalType(), s.NullType()])
+NEWER = s.StructType(
+    [
+        s.StructField("v", s.ArrayType(s.VariantType())),
+        s.StructField("u", s.NullType()),
+        s.StructField("g", s.GeometryType(4326)),
+        s.StructField("p", s.GeometryType(3857)),
+        s.StructField("e", s.GeographyType(4326)),
+    ]
+)
+
+
+def test_types_of_version_3_are_the_same_there_and_back() -> None:
+    schema = from_spark(NEWER)
+    kinds = [str(field.field_type) for field in schema.fields]
+    assert kinds == ["list<variant>", "unknown", "geometry", "geometry(EPSG:3857)", "geography"]
+    assert to_spark(schema) == NEWER
+
+
+@pytest.mark.parametrize("kind", [s.DayTimeIntervalType(), s.GeometryType("ANY")])
 def test_a_spark_type_without_an_equal_names_the_column(kind: s.DataType) -> None:
     struct = s.StructType([s.StructField("a", s.ArrayType(kind))])
     with pytest.raises(UnsupportedError, match=r"'a\.element'.*cast"):
         from_spark(struct)
 
 
-@pytest.mark.parametrize("kind", [t.TimeType(), t.TimestampNanoType(), t.VariantType()])
+NOT_IN_SPARK = (
+    t.TimeType(),
+    t.TimestampNanoType(),
+    t.GeometryType("odd"),
+    t.GeographyType(None, "karney"),
+)
+
+
+@pytest.mark.parametrize("kind", NOT_IN_SPARK)
 def test_an_iceberg_type_without_an_equal_names_the_column(kind: t.IcebergType) -> None:
     schema = Schema(t.NestedField(1, "s", t.StructType(t.NestedField(2, "c", kind))))
     with pytest.raises(UnsupportedError, match=r"'s\.c' has type .*columns"):
