@@ -8,9 +8,11 @@ PySpark. Type checkers read `__init__.pyi`.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 
 from iceberg_spark.errors import no_pyspark
+from iceberg_spark.lazy import LazyModule
+
+_installed = LazyModule("importlib.metadata")  # it takes more time than all else here
 
 _HOME = {
     "api.catalog": ("TableCatalog", "load_catalog", "transaction"),
@@ -55,9 +57,10 @@ __all__ = [  # noqa: RUF022 - by what a user needs first
 def __getattr__(name: str) -> object:
     if name == "__version__":
         try:
-            return version("iceberg-spark")
-        except PackageNotFoundError:  # on a PYTHONPATH, not installed
+            found: str = _installed.version("iceberg-spark")
+        except _installed.PackageNotFoundError:  # on a PYTHONPATH, not installed
             return "0+unknown"
+        return found
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'iceberg_spark' has no attribute '{name}'")
     try:

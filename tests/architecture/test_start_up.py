@@ -38,6 +38,13 @@ def test_the_data_source_loads_no_slow_module_before_it_needs_one():
     assert not loaded & {*SLOW, *OF_CATALOGS}
 
 
+def test_the_package_loads_nothing_before_a_name_is_used():
+    loaded = loaded_by("import iceberg_spark")
+    ours = {name for name in loaded if name.startswith("iceberg_spark")}
+    assert ours == {"iceberg_spark", "iceberg_spark.errors", "iceberg_spark.lazy"}
+    assert not loaded & {*SLOW, *OF_CATALOGS, "pyspark", "pyarrow", "numpy", "importlib.metadata"}
+
+
 def test_a_catalog_loads_no_slow_module_before_it_needs_one():
     loaded = loaded_by(
         "import iceberg_spark as i; i.load_catalog('x', type='filesystem', warehouse='/')"
