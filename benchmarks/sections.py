@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from benchmarks.changes import measure_changes
+from benchmarks.compaction import measure_compaction
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
@@ -137,6 +138,10 @@ def _upserts(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(works, facts)
 
 
+def _maintenance(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_compaction(spark, folder, size.rows, size.few_rounds))
+
+
 def _stress(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (its own)
     return Found({}, measure_stress(folder, size.stress_seconds))
 
@@ -152,6 +157,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "native-writing": _native_writing,
     "changes": _changes,
     "upserts": _upserts,
+    "maintenance": _maintenance,
     "planning": _planning,
     "metadata": _metadata,
     "evolution": _evolution,

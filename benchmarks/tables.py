@@ -49,14 +49,14 @@ def make_tables(spark: SparkSession, warehouse: Path, count: int) -> dict[str, P
         writer.tableProperty("write.delete.mode", "merge-on-read").create()
     spark.sql("delete from java.db.position where id % 20 = 3")
     spark.sql(f"delete from java.db.tenth where id < {count // TENTHS} and id % 2 = 1")
-    _delete_keys(spark, warehouse / "db" / "equality", np.arange(0, count, 20))
+    delete_keys(spark, warehouse / "db" / "equality", np.arange(0, count, 20))
     rows(spark, count).write.parquet(str(warehouse / "plain"))
     names = ("clean", "position", "equality", "tenth")
     tables = {name: warehouse / "db" / name for name in names}
     return {**tables, "plain": warehouse / "plain"}
 
 
-def _delete_keys(spark: SparkSession, location: Path, keys: np.ndarray) -> None:
+def delete_keys(spark: SparkSession, location: Path, keys: np.ndarray) -> None:
     """Commit an equality delete file on `id` through Java's API."""
     path = location / "data" / "equality-deletes.parquet"
     field = pa.field("id", pa.int64(), nullable=True, metadata={b"PARQUET:field_id": b"1"})
@@ -76,4 +76,4 @@ def _delete_keys(spark: SparkSession, location: Path, keys: np.ndarray) -> None:
         .build()
     )
     table.newRowDelta().addDeletes(deletes).commit()
-    spark.sql("refresh table java.db.equality")
+    spark.sql(f"refresh table java.db.{location.name}")

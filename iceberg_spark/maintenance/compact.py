@@ -23,6 +23,7 @@ from iceberg_spark.maintenance.compaction import (
     Runner,
     WrittenGroup,
 )
+from iceberg_spark.maintenance.dangling_deletes import plan_removal
 from iceberg_spark.maintenance.limits import COMPACTING
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
 from iceberg_spark.scan.task import FileScanTask
@@ -87,7 +88,8 @@ class Compaction:
             self._by_parts(planned.work, planned.groups, planned.total)
         else:
             self._land(planned.work, planned.groups)
-        return self._result()
+        dangling = self._without_dangling() if self.request.options.remove_dangling_deletes else 0
+        return self._result(dangling)
 
     def _by_parts(self, work: CompactionWork, groups: Sequence[PlannedGroup], total: int) -> None:
         options = self.request.options
@@ -226,13 +228,36 @@ class Compaction:
         with suppress(IcebergError):  # left to orphan removal: the first error says more
             self.loaded.io.delete_many(files_of(groups))
 
-    def _result(self) -> DataRewrite:
+    def _without_dangling(self) -> int:
+        """Remove delete files that no data file needs any more; return how many there were."""
+        branch = self.request.branch
+        for turn in range(COMPACTING.rounds + 1):
+            action, gone = plan_removal(self.loaded.metadata, self.loaded.io, branch)
+            if not gone.removed_delete_files:
+                return 0
+            try:
+                self.loaded = commit(self.catalog, self.loaded.identifier, action, self.loaded)
+            except ValidationException:
+                if turn == COMPACTING.rounds:
+                    raise
+                self.loaded = self.catalog.load(self.loaded.identifier)
+            else:
+                return gone.removed_delete_files_count
+        return 0
+
+    def _result(self, dangling: int) -> DataRewrite:
         return DataRewrite(
             sum(len(group.planned.plan) for group in self.landed),
             sum(len(group.files) for group in self.landed),
             sum(group.planned.group.input_bytes for group in self.landed),
             self.failed,
+            dangling + sum(_vectors(group.planned) for group in self.landed),
         )
+
+
+def _vectors(planned: PlannedGroup) -> int:
+    """Return how many deletion vectors went with a group's data files."""
+    return sum(file.is_vector for task in planned.plan for file in task.delete_files)
 
 
 def data_file(task: FileScanTask) -> DataFile:

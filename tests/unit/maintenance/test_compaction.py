@@ -273,3 +273,22 @@ def test_rows_keep_their_ids(order: str | None) -> None:
     table.maintenance.rewrite_data_files(sort_order=order)
     assert live(table, metadata_columns=lineage) == before
     assert len(tasks(table)) == 3
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_deletes_that_no_file_needs_go_where_it_is_asked_for(version: str) -> None:
+    table = small_files(6, **MERGE_ON_READ, format_version=version)
+    table.delete("id in (3, 33)")
+    table.upsert(rows(id=[5], k=["x"], _op=["D"]), ["id"])
+    before = live(table)
+    done = table.maintenance.rewrite_data_files(options={"remove-dangling-deletes": True})
+    assert done.removed_delete_files_count == 3
+    assert summary(table)["total-delete-files"] == "0"
+    assert live(table) == before
+
+
+def test_vectors_go_with_their_files() -> None:
+    table = small_files(6, **MERGE_ON_READ, format_version="3")
+    table.delete("id in (3, 33)")
+    assert table.maintenance.rewrite_data_files().removed_delete_files_count == 2
+    assert summary(table)["total-delete-files"] == "0"

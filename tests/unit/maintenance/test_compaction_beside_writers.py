@@ -227,7 +227,7 @@ def test_a_group_that_cannot_be_rewritten_is_counted_and_the_others_land() -> No
     table = small_files(5, ["k"])
     done = _failing(table, {"k1"}, partial_progress__enabled=True)
     assert (len(done.landed), done.failed) == (2, 5)
-    assert done._result().failed_data_files_count == 5
+    assert done._result(0).failed_data_files_count == 5
     assert len(tasks(table)) == 2 + 5
     assert ids_of(table) == list(range(50))
 
