@@ -1,13 +1,17 @@
 """Compaction while others write: what they delete stays deleted, and they are not in its way."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.engines import compact_table
-from iceberg_spark.errors import CommitFailedException, IcebergError
+from iceberg_spark.errors import CommitFailedException, IcebergError, ValidationException
 from iceberg_spark.maintenance.compact import Compaction
 from iceberg_spark.maintenance.compaction import (
     CompactionWork,
@@ -294,3 +298,46 @@ def test_no_more_groups_are_rewritten_at_a_time_than_asked_for() -> None:
     made.execute()
     assert seen == [2, 1]
     assert make().maintenance.rewrite_data_files().rewritten_data_files_count == 0
+
+
+def until_it_lands(location: str, verb: Callable[[Table], object]) -> None:
+    while True:
+        try:
+            verb(ice.load_table(location))
+        except (ValidationException, CommitFailedException):
+            continue
+        return
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_three_writers_and_a_compaction_lose_nothing_and_bring_nothing_back(
+    tmp_path: Path, version: str
+) -> None:
+    given = {**MERGE_ON_READ, "commit.retry.num-retries": "100", "format_version": version}
+    table = make(tmp_path / "t", **given)
+    table.append(rows(id=list(range(30)), k=["old"] * 30))
+    turns = 4
+    changes: list[Callable[[int], Callable[[Table], object]]] = [
+        lambda n: lambda t: t.append(rows(id=[100 + n], k=["new"])),
+        lambda n: lambda t: t.upsert(rows(id=[n, n + 1], k=[f"turn {n}"] * 2), ["id"]),
+        lambda n: lambda t: t.delete(f"id = {20 + n}"),
+    ]
+
+    def write(change: Callable[[int], Callable[[Table], object]]) -> None:
+        for turn in range(turns):
+            until_it_lands(table.location(), change(turn))
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, change) for change in changes]
+        for _ in range(turns):
+            with suppress(ValidationException, CommitFailedException):
+                all_files = {"rewrite-all": True}
+                ice.load_table(table.location()).maintenance.rewrite_data_files(options=all_files)
+        for writer in writers:
+            writer.result()
+    table.refresh().maintenance.rewrite_data_files(options={"rewrite-all": True})
+    expected = {n: "old" for n in range(30) if not 20 <= n < 20 + turns}
+    expected |= {turn: f"turn {turn}" for turn in range(turns)}
+    expected |= {turns: f"turn {turns - 1}"} | {100 + n: "new" for n in range(turns)}
+    assert live(table) == sorted(expected.items())
+    assert len(tasks(table)) == 1
