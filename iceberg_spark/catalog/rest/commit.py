@@ -31,6 +31,7 @@ from iceberg_spark.catalog.rest.answers import (
 )
 from iceberg_spark.catalog.rest.changes import change_request, is_asked_back
 from iceberg_spark.catalog.rest.landed import has_landed
+from iceberg_spark.catalog.rest.numbered import updates_of
 from iceberg_spark.catalog.rest.paths import COMMIT, COMMIT_TABLES, table_node
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
 from iceberg_spark.catalog.rest.session import RestSession
@@ -48,7 +49,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.rest_json import requirement_to_json, update_to_json
+from iceberg_spark.spec.rest_json import requirement_to_json
 from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 
 _TRIES = 4
@@ -279,7 +280,7 @@ def _node(change: TableChange) -> dict[str, Any]:
     return {
         "identifier": table_node(change.identifier),
         "requirements": [requirement_to_json(each) for each in change.requirements],
-        "updates": [update_to_json(each) for each in change.updates],
+        "updates": list(updates_of(change)),
     }
 
 

@@ -7,8 +7,9 @@ the footers of the files that Spark may read (see `footers`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
 from iceberg_spark.spark.reading.asked_columns import AskedColumns, asked_columns, with_keys
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, column_plans
+from iceberg_spark.spark.reading.hadoop_settings import foreign_s3_property
 from iceberg_spark.spark.reading.limits import NATIVE
 from iceberg_spark.spark.session.engine import Engine
 
@@ -33,6 +35,7 @@ BY_NAME = "by name, as the files have no field ids"
 _KINDS = "metadata columns, file columns or partition values"
 MANY_SMALL_FILES = "many small files, which Spark lists and opens slowly"
 
+_LOCAL = frozenset({"", "file"})
 _HIDDEN = r"(/[._][^/]*|\._COPYING_)$"
 _GLOB = r"[*?\[\]{}\\]"
 _ODD = r"//|/\.\.?(/|$)|^$"
@@ -76,7 +79,10 @@ class Reach:
 
     isolated: bool = True
     unfit_setting: str | None = None
-    has_file_system: Callable[[str], bool] = lambda scheme: scheme in {"", "file"}
+    has_file_system: Callable[[str], bool] = lambda prefix: prefix.partition(":")[0] in _LOCAL
+    """Whether it has one for a store, by what stands before its paths: `s3://bucket`."""
+    setting: Callable[[str, str], str | None] = lambda _prefix, _name: None
+    """A setting of such a store's file system, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,20 +198,29 @@ def _rules(
         scheme = prefix.partition(":")[0]
         if allowed is not None and store_of(prefix) not in allowed:  # Arrow's tasks refuse it
             yield "scheme that is not the table's", _mask(pc.equal(paths.prefix, prefix))
-        if not reach.has_file_system(scheme) or (scheme == "file" and len(prefix) > len("file://")):
+        if not reach.has_file_system(prefix) or (scheme == "file" and len(prefix) > len("file://")):
             yield (
                 f"Spark has no file system for {prefix or scheme}",
                 _mask(pc.equal(paths.prefix, prefix)),
             )
         # Keys and endpoints of the table's own, vended ones among them, are not Hadoop's.
-        if any(name.startswith(_PROPERTIES_OF.get(store_of(prefix), ())) for name in given):
+        foreign = _foreign_property(prefix, given, reach)
+        if foreign is not None:
             yield (
-                f"storage properties for {prefix} are the table's, not Spark's",
+                f"storage properties for {prefix} are the table's, not Spark's ({foreign})",
                 _mask(pc.equal(paths.prefix, prefix)),
             )
 
 
-_PROPERTIES_OF = {"s3": ("s3.", "client."), "gs": ("gcs.",), "abfs": ("adls.",)}
+def _foreign_property(prefix: str, given: Mapping[str, str], reach: Reach) -> str | None:
+    kind = store_of(prefix)
+    if kind == "s3":
+        bucket = prefix.partition("://")[2]
+        return foreign_s3_property(given, bucket, partial(reach.setting, prefix))
+    return next((name for name in given if name.startswith(_PROPERTIES_OF.get(kind, ()))), None)
+
+
+_PROPERTIES_OF = {"gs": ("gcs.",), "abfs": ("adls.",)}
 
 
 def _repeated(paths: Any) -> Mask:

@@ -32,6 +32,7 @@ from iceberg_spark.spark.reading.worker_frame import arrow_frame
 from iceberg_spark.spark.session.classic_frame import no_rows
 from iceberg_spark.spark.session.classic_session import active_session_kept, is_connect
 from iceberg_spark.spark.session.engine import Engine
+from iceberg_spark.spark.session.hadoop import hadoop_of
 
 BUILT_IN_SCHEMES = frozenset({"", "file", "hdfs", "viewfs"})
 
@@ -98,12 +99,12 @@ def reading_lines(
 
 def reach_of(spark: SparkSession) -> Reach:
     """Return what Spark's side of a session can do."""
+    hadoop = hadoop_of(spark)
 
-    def has_file_system(scheme: str) -> bool:
-        setting = f"spark.hadoop.fs.{scheme}.impl"
-        return scheme in BUILT_IN_SCHEMES or bool(spark.conf.get(setting, ""))
+    def has_file_system(prefix: str) -> bool:
+        return prefix.partition(":")[0] in BUILT_IN_SCHEMES or hadoop.has_file_system(prefix)
 
-    return Reach(not is_connect(spark), unfit_setting(spark), has_file_system)
+    return Reach(not is_connect(spark), unfit_setting(spark), has_file_system, hadoop.setting)
 
 
 def _head(context: ScanContext, spark: SparkSession) -> DataFrame:

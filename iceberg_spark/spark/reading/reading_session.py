@@ -73,6 +73,8 @@ def _made(spark: SparkSession, users: str | None, local: bool) -> SparkSession: 
         wanted[LISTING_THRESHOLD] = ON_THE_DRIVER
     has = all_settings(made)
     for key, value in wanted.items():
-        if has.get(key) != value and made.conf.isModifiable(key):
+        # What is none of Spark's goes to Hadoop, so keys of a store: it counts as not modifiable.
+        may_be_set = not key.startswith("spark.") or made.conf.isModifiable(key)
+        if has.get(key) != value and may_be_set:
             made.conf.set(key, value)
     return made

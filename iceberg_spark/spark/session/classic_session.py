@@ -99,6 +99,16 @@ def java(session: SparkSession) -> Any:
     return _context(session)._jvm.java
 
 
+def hadoop_file_system(session: SparkSession, place: str) -> Any:
+    """Return the file system by which a classic session's relations read a place.
+
+    Raises what Java raises where it has none.
+    """
+    settings = session._jsparkSession.sessionState().newHadoopConf()
+    address = java(session).net.URI.create(place)
+    return _context(session)._jvm.org.apache.hadoop.fs.FileSystem.get(address, settings)
+
+
 def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
     """Return texts as an array of Java's; None over Connect, and where this is no help.
 

@@ -129,7 +129,7 @@ def test_folders_may_be_called_anything(tmp_path: Path, path: str) -> None:
 
 def test_a_store_that_spark_knows_is_native(tmp_path: Path) -> None:
     plan = with_paths(with_rows(made(tmp_path)).scan().plan_files(), "s3://b/f.parquet")
-    (group,) = choose_engines(plan, Reach(has_file_system=lambda scheme: scheme == "s3"))
+    (group,) = choose_engines(plan, Reach(has_file_system=lambda prefix: prefix == "s3://b"))
     assert group.label == "native by field id"
     assert not group.is_local
 
