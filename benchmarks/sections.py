@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from benchmarks.care import measure_manifests, measure_orphans, measure_statistics
 from benchmarks.changes import measure_changes
 from benchmarks.compaction import measure_compaction
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
@@ -142,6 +143,19 @@ def _maintenance(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_compaction(spark, folder, size.rows, size.few_rounds))
 
 
+def _care(spark: SparkSession, folder: Path, size: Size) -> Found:
+    files, stray = size.files, size.files // 4
+    counted = measure_statistics(spark, folder, size.few_rounds, size.rows, files // 1_000)
+    return Found(
+        {
+            "list orphans": measure_orphans(spark, folder, size.few_rounds, stray),
+            "rewrite manifests": measure_manifests(spark, folder, size.few_rounds, files),
+            "table statistics": counted,
+        },
+        {"orphans listed": f"{stray:,}", "files in rewritten manifests": f"{files:,}"},
+    )
+
+
 def _stress(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (its own)
     return Found({}, measure_stress(folder, size.stress_seconds))
 
@@ -161,5 +175,6 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "planning": _planning,
     "metadata": _metadata,
     "evolution": _evolution,
+    "care": _care,
     "stress": _stress,
 }

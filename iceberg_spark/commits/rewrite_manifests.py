@@ -7,8 +7,8 @@ id, its sequence numbers and its first row id.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -22,6 +22,8 @@ from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.cache import ManifestCache
 from iceberg_spark.manifest.reader import read_manifest
+from iceberg_spark.scan.entry_tables import read_ahead
+from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -122,13 +124,18 @@ class RewriteManifests:
         else:
             entries = _sorted(_live_entries(io, base, chosen), keys)
             parts = _parts(entries, count)
-            spec_id = chosen[0].partition_spec_id
-            write = partial(write_entries, self._producer, base, io)
-            after = [write(part, spec_id, content) for part in parts]
+            with ThreadPoolExecutor(PLANNING.manifest_readers, "manifests") as pool:
+                after = list(pool.map(lambda part: self._write(base, io, part, chosen[0]), parts))
             found = Rewritten(tuple(chosen), tuple(after))
             _check_counts(found)
         self._done[content] = found
         return found
+
+    def _write(
+        self, base: TableMetadata, io: FileIO, entries: Table, like: ManifestFile
+    ) -> ManifestFile:
+        spec_id, content = like.partition_spec_id, like.content
+        return write_entries(self._producer, base, io, entries, spec_id, content)
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""
@@ -153,12 +160,13 @@ def _keys(base: TableMetadata, spec_id: int, sort_by: Sequence[str]) -> tuple[in
 
 def _live_entries(io: FileIO, base: TableMetadata, manifests: Sequence[ManifestFile]) -> Table:
     kind = tuple_type(base, manifests[0].partition_spec_id)
-    found = []
-    for manifest in manifests:
+
+    def live(manifest: ManifestFile) -> Table:
         entries = read_manifest(io, manifest, kind, cache=_UNCACHED)
-        live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
-        found.append(entries.filter(live))
-    every = pa.concat_tables(found)
+        kept = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+        return entries.filter(kept)
+
+    every = pa.concat_tables(read_ahead(live, manifests))
     return with_status(every, [int(ManifestEntryStatus.EXISTING)] * every.num_rows)
 
 
