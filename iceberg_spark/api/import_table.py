@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iceberg_spark.api.format_version import check_writable_version
+from iceberg_spark.api.progress import working
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
@@ -59,7 +60,8 @@ def snapshot(
     session = active_session() if spark is None else spark
     folder = source if location.is_absolute(source) else on_spark.source_folder(source, session)
     given = _Import(catalog, identifier, folder, schema, {**(properties or {}), **_SNAPSHOT})
-    return given.made(session, beside=True)
+    with working(f"Taking in {folder}"):
+        return given.made(session, beside=True)
 
 
 def migrate(
@@ -88,7 +90,8 @@ def migrate(
     )
     session = active_session() if spark is None else spark
     given = _Import(catalog, identifier, source, schema, {**(properties or {}), **_MIGRATED})
-    return given.made(session, beside=False)
+    with working(f"Taking in {source}"):
+        return given.made(session, beside=False)
 
 
 @dataclass(frozen=True, slots=True)

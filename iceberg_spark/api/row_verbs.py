@@ -21,7 +21,7 @@ from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.row_level.target_files import TargetOptions
-from iceberg_spark.save.added_files import check_not_there, files_to_add
+from iceberg_spark.save.added_files import check_not_there, files_to_add, import_options
 from iceberg_spark.save.save_plan import UpsertPlan
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
@@ -276,8 +276,13 @@ class RowVerbs:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         check_duplicate_files: bool = True,
+        partition_filter: Mapping[str, object] | None = None,
+        parallelism: int = 8,
     ) -> None:
         """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
+
+        `partition_filter` takes only files in these partition folders, as {"day": "2024-01-01"};
+        `parallelism` threads read their footers.
 
         Files without field ids are read by name: the name mapping is set where there is none.
         A file that the table has already is an InvalidInputError, unless
@@ -285,7 +290,8 @@ class RowVerbs:
         """
         with self._changes() as changes:
             metadata = changes.metadata()
-            imported = files_to_add(metadata, changes.io, paths)
+            options = import_options(metadata, partition_filter, parallelism)
+            imported = files_to_add(metadata, changes.io, paths, options)
             if check_duplicate_files:
                 check_not_there(metadata, changes.io, branch, imported.files)
             if imported.name_mapping is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,12 +15,17 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
-from iceberg_spark.spec.arguments import shown
+from iceberg_spark.spec.arguments import shown, whole
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.name_mapping import NameMapping, from_schema
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
-from iceberg_spark.write.import_folder import import_files, import_folder
+from iceberg_spark.write.import_folder import (
+    ALL,
+    ImportOptions,
+    import_files,
+    import_folder,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,29 @@ def check_not_there(
         )
 
 
-def files_to_add(metadata: TableMetadata, io: FileIO, paths: str | Sequence[str]) -> ImportedFiles:
+def import_options(
+    metadata: TableMetadata, partition_filter: Mapping[str, object] | None, parallelism: int
+) -> ImportOptions:
+    """Check which partitions are asked for, and the number of threads. Raises InvalidInputError."""
+    names = [field.name for field in metadata.spec.fields]
+    for name in partition_filter or ():
+        if name not in names:
+            raise InvalidInputError(
+                f"partition_filter names '{name}', and the table is partitioned by "
+                f"{', '.join(names) or 'nothing'}"
+            )
+    threads = whole(parallelism, "parallelism")
+    if threads < 1:
+        raise InvalidInputError(f"parallelism must be at least 1, not {threads}")
+    return ImportOptions({k: str(v) for k, v in (partition_filter or {}).items()}, threads)
+
+
+def files_to_add(
+    metadata: TableMetadata,
+    io: FileIO,
+    paths: str | Sequence[str],
+    options: ImportOptions = ALL,
+) -> ImportedFiles:
     """Describe files, or all Parquet files of Hive-style folders, for the table's default spec.
 
     Raises InvalidInputError, InvalidSchemaError (a file that does not fit the table),
@@ -63,9 +90,11 @@ def files_to_add(metadata: TableMetadata, io: FileIO, paths: str | Sequence[str]
     given = _locations(paths)
     single = [path for path in given if _is_file(path)]
     folders = [path for path in given if not _is_file(path)]
-    files = import_files(io, [(path, _hive_root(path)) for path in single], metadata)
+    rooted = [(path, _hive_root(path)) for path in single]
+    taken = [pair for pair in rooted if options.takes(*pair)]
+    files = import_files(io, taken, metadata, options)
     for folder in folders:
-        files += import_folder(io, folder, metadata)
+        files += import_folder(io, folder, metadata, options)
     if not files:
         raise InvalidInputError("No files to add: pass Parquet files or a folder of them")
     mapping = None if DEFAULT_NAME_MAPPING in metadata.properties else from_schema(metadata.schema)

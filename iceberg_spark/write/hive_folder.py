@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.formats.data_file import reading
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.write.hive_paths import HIVE_NULL, unescape
+from iceberg_spark.write.hive_paths import HIVE_NULL, folder_parts
 from iceberg_spark.write.import_folder import parquet_files
 
 _DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
@@ -37,7 +37,7 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
     where the files' columns differ in type, CorruptFileError.
     """
     paths = parquet_files(io, root)
-    parts = [_parts(path, root) for path in paths]
+    parts = [folder_parts(path, root) for path in paths]
     names = tuple(name for name, _ in parts[0])
     for path, each in zip(paths, parts, strict=True):
         if tuple(name for name, _ in each) != names:
@@ -54,12 +54,6 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
         if name not in schema.names:
             schema = schema.append(pa.field(name, _kind(each[at][1] for each in parts)))
     return HiveFolder(schema, names)
-
-
-def _parts(path: str, root: str) -> Sequence[tuple[str, str]]:
-    folders = path.removeprefix(root.rstrip("/")).strip("/").split("/")[:-1]
-    pairs = (folder.partition("=") for folder in folders if "=" in folder)
-    return [(unescape(name), unescape(value)) for name, _, value in pairs]
 
 
 def _columns(io: FileIO, path: str) -> pa.Schema:

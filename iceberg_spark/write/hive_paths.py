@@ -30,6 +30,13 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _BITS = {IntegerType: 32, LongType: 64}
 
 
+def folder_parts(path: str, root: str) -> list[tuple[str, str]]:
+    """Return the columns and values of the folders between a root and a file, unescaped."""
+    folders = path.removeprefix(root.rstrip("/")).strip("/").split("/")[:-1]
+    pairs = (folder.partition("=") for folder in folders if "=" in folder)
+    return [(unescape(name), unescape(value)) for name, _, value in pairs]
+
+
 def unescape(text: str) -> str:
     """Return a folder name's text; Hive writes special characters as `%XX`."""
     return unquote(text)

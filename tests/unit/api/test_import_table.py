@@ -101,3 +101,21 @@ def test_folders_that_hold_no_table_leave_nothing_behind(tmp_path: Path) -> None
 def test_a_spark_table_is_not_migrated_by_name() -> None:
     with pytest.raises(UnsupportedError, match="folder"):
         ice.migrate("db.t")
+
+
+def test_add_files_takes_the_partitions_that_are_asked_for(tmp_path: Path) -> None:
+    source = folder(tmp_path / "source")
+    table = ice.create_table(
+        str(tmp_path / "t"),
+        "id bigint, v double, n int, d date, s string",
+        partition_by=["n", "d", "s"],
+    )
+    table.add_files(str(source), partition_filter={"n": 1, "s": "x/y"}, parallelism=2)
+    assert ids(table) == [0, 10]
+    with pytest.raises(InvalidInputError, match="No files"):
+        table.add_files(str(source), partition_filter={"n": 7})
+    with pytest.raises(InvalidInputError, match="'id'"):
+        table.add_files(str(source), partition_filter={"id": 7})
+    with pytest.raises(InvalidInputError, match="parallelism"):
+        table.add_files(str(source), parallelism=0)
+    assert ids(table) == [0, 10]
