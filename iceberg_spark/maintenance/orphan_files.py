@@ -98,12 +98,13 @@ def remove_orphan_files(
     table = catalog.load(identifier)
     _check(table)
     found = _candidates(table, search)
-    seen = ""
+    seen: tuple[str, int] | None = None
     for _ in range(ORPHANS.looks):
         table = catalog.load(identifier)
-        if table.metadata_location == seen:
+        version = table.metadata_location, table.metadata.last_updated_ms
+        if version == seen:
             break
-        seen = table.metadata_location
+        seen = version
         found = unnamed(table, found, search.equal, search.mismatch)
     orphans = _own(table, concat(found.column("file_path")))
     _check_pointers(table, orphans)
@@ -141,6 +142,11 @@ def _check(table: LoadedTable) -> None:
         raise ValidationException(
             f"Can't remove orphan files of {table.identifier}: '{GC_ENABLED}' is false, other "
             f"tables may use its files; set '{GC_ENABLED}' to true if none does"
+        )
+    if not table.metadata_location:
+        raise ValidationException(
+            f"Can't remove orphan files of {table.identifier}: its catalog does not say which "
+            "metadata file is the current one, so that can't be told from others"
         )
     places = Places()
     if is_folder(table) and places.folder(table.identifier) != places.folder(metadata.location):

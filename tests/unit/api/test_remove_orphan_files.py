@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.errors import (
     InvalidInputError,
     InvalidOptionError,
@@ -410,3 +412,19 @@ def test_a_file_that_the_store_does_not_delete_is_named(
     result = table.maintenance.remove_orphan_files()
     assert [Path(one).name for one in result.not_deleted] == ["x.parquet"]
     assert repr(result) == "deleted 1 orphan files; 1 could not be deleted"
+
+
+def test_a_catalog_that_does_not_say_where_the_metadata_is_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = old_table(tmp_path, "data/x.parquet")
+    before = files_below(tmp_path)
+    load = FileSystemCatalog.load
+
+    def without_place(self: FileSystemCatalog, identifier: str) -> Any:
+        return replace(load(self, identifier), metadata_location="")
+
+    monkeypatch.setattr(FileSystemCatalog, "load", without_place)
+    with pytest.raises(ValidationException, match="current one"):
+        table.maintenance.remove_orphan_files()
+    assert files_below(tmp_path) == before
