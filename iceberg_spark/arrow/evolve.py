@@ -26,10 +26,9 @@ from iceberg_spark.arrow.promote import leaf_step, storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow_field, to_arrow_type
 from iceberg_spark.arrow.variant.reassemble import reassembled
 from iceberg_spark.arrow.variant_layout import (
-    METADATA,
     TYPED,
-    VALUE,
     VARIANT,
+    is_stored_variant,
     is_variant,
     plain_variant,
 )
@@ -249,8 +248,7 @@ class _Compiler:
 
     def _variant(self, found: FileField, wanted: t.IcebergType, path: str) -> Step | None:
         names = {child.name for child in found.children}
-        is_fit = METADATA in names and not names.isdisjoint({VALUE, TYPED})
-        self._check(pt.is_struct(found.kind) and is_fit, found, wanted, path)
+        self._check(is_stored_variant(found.kind), found, wanted, path)
         if TYPED in names:
             return self._naming(reassembled, path)
         self._check(is_variant(found.kind), found, wanted, path)

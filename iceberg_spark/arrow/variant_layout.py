@@ -27,6 +27,12 @@ def is_variant(kind: pa.DataType) -> bool:
     )
 
 
+def is_stored_variant(kind: pa.DataType) -> bool:
+    """Return whether a file's type may be a variant's, shredded or not."""
+    names = {field.name for field in kind} if pt.is_struct(kind) else set()
+    return METADATA in names and not names.isdisjoint({VALUE, TYPED})
+
+
 def plain_variant(array: pa.StructArray) -> pa.StructArray:
     """Return an array of whatever layout `is_variant` takes as one of `VARIANT`.
 

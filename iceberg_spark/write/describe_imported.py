@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from iceberg_spark.arrow.file_fields import FileField, file_fields, ids_of
 from iceberg_spark.arrow.promote import leaf_step
 from iceberg_spark.arrow.schema import is_list
+from iceberg_spark.arrow.variant_layout import is_stored_variant
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidSchemaError
 from iceberg_spark.formats.data_file import reading
 from iceberg_spark.formats.footer_metrics import (
@@ -33,7 +34,14 @@ from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform, VoidTransform
-from iceberg_spark.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+from iceberg_spark.spec.types import (
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    VariantType,
+)
 from iceberg_spark.write.file_entry import parquet_entry
 from iceberg_spark.write.footer_partition import values_of_extremes
 from iceberg_spark.write.hive_paths import HIVE_NULL, partition_value, unescape
@@ -118,6 +126,8 @@ def _check_type(path: str, field: FileField, wanted: IcebergType, column: str) -
         case MapType() if pa.types.is_map(field.kind):
             _check_type(path, field.children[0], wanted.key_type, f"{column}.key")
             _check_type(path, field.children[1], wanted.value_type, f"{column}.value")
+        case VariantType() if is_stored_variant(field.kind):
+            pass
         case StructType() | ListType() | MapType():
             raise InvalidSchemaError(
                 f"Column '{column}' is {wanted} in the table and {field.kind} in {path}"

@@ -86,8 +86,9 @@ def test_rows_with_variants_are_changed(spark: Any, tmp_path: Path) -> None:
     assert found[20] == shown(frame(spark))[0][1]
 
 
-def test_a_shredded_file_is_read_by_both_engines(spark: Any, tmp_path: Path) -> None:
-    """Spark shreds by what it finds in the first rows; types vary, so that some values aren't."""
+def test_a_file_of_sparks_variants_is_added_and_read_by_both_engines(
+    spark: Any, tmp_path: Path
+) -> None:
     table = ice.create_table(str(tmp_path / "t"), "id bigint, v variant", properties=VERSION_3)
     made = spark.range(200).selectExpr(
         "id",
@@ -96,14 +97,8 @@ def test_a_shredded_file_is_read_by_both_engines(spark: Any, tmp_path: Path) -> 
            else parse_json(concat('{"n": ', id, ', "s": "', repeat('t', cast(id as int)),
            '", "d": ', id, '.25, "l": [1, ', id, '], "o": {"p": true, "q": ', id, '}}')) end v""",
     )
-    folder = str(tmp_path / "shredded")
-    spark.conf.set("spark.sql.variant.writeShredding.enabled", "true")
-    spark.conf.set("spark.sql.variant.inferShreddingSchema", "true")
-    try:
-        made.coalesce(1).write.parquet(folder)
-    finally:
-        spark.conf.unset("spark.sql.variant.writeShredding.enabled")
-        spark.conf.unset("spark.sql.variant.inferShreddingSchema")
+    folder = str(tmp_path / "files")
+    made.coalesce(1).write.parquet(folder)
     (file,) = Path(folder).glob("*.parquet")
     table.add_files([str(file)])
     table.refresh()

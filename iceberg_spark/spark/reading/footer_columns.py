@@ -18,6 +18,7 @@ import pyarrow.types as pt
 
 from iceberg_spark.arrow.file_fields import FileField, Path, file_fields, has_own_ids, ids_of
 from iceberg_spark.arrow.schema import is_list
+from iceberg_spark.arrow.variant_layout import is_stored_variant
 from iceberg_spark.formats.parquet_head import FooterHead, StoredColumns
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
@@ -257,7 +258,7 @@ class _Search:
                 key, value = t.child_fields(kind)
                 self._part(found.children[0], key)
                 self._part(found.children[1], value)
-            case t.VariantType() if _is_variant(found):
+            case t.VariantType() if is_stored_variant(found.kind):
                 pass
             case kind if _is_stored_as(found.kind, kind):
                 pass
@@ -276,11 +277,6 @@ class _Search:
         if (found.own_id or found.mapped_id or wanted.field_id) != wanted.field_id:
             raise _UnfitError(f"another column's {wanted.name}")
         self._inside(found, wanted)
-
-
-def _is_variant(found: FileField) -> bool:
-    """Return whether a column may be a variant, shredded or not: Spark's reader takes both."""
-    return pt.is_struct(found.kind) and "metadata" in {child.name for child in found.children}
 
 
 _STORED: Mapping[type, tuple[pa.DataType, ...]] = {
