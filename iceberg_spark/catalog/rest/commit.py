@@ -46,11 +46,18 @@ from iceberg_spark.errors import (
     ServiceUnavailableError,
     TableAlreadyExistsError,
     UnauthorizedError,
+    UnsupportedError,
 )
 from iceberg_spark.spec.check_requirements import check
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.rest_json import requirement_to_json
-from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
+from iceberg_spark.spec.updates import (
+    AddSnapshot,
+    AssignUuid,
+    RemoveSnapshotRef,
+    SetSnapshotRef,
+    TableUpdate,
+)
 
 _TRIES = 4
 _PATIENCE_S = 300.0
@@ -169,6 +176,12 @@ class TableCommit:
             raise LostAnswerError(str(error)) from error
         if not has_landed(metadata, _own(self.changes[0])):
             raise LostAnswerError(f"{answer.url} answered with a table that lacks the commit")
+        missing = _refs_of(self.changes[0]) - metadata.refs.keys()
+        if missing and not _own(self.changes[0]):
+            raise UnsupportedError(
+                f"The server took the commit to {self.shown} and made no branch or tag "
+                f"{', '.join(sorted(missing))}: it keeps none for tables"
+            )
         return [Committed(metadata, place, answer.headers.get("etag"))]
 
     def _made_all(self) -> list[Committed]:
@@ -282,6 +295,20 @@ def _node(change: TableChange) -> dict[str, Any]:
         "requirements": [requirement_to_json(each) for each in change.requirements],
         "updates": list(updates_of(change)),
     }
+
+
+def _refs_of(change: TableChange) -> set[str]:
+    """Return the branches and tags that a commit sets, and leaves."""
+    names: set[str] = set()
+    for one in change.updates:
+        match one:
+            case SetSnapshotRef(ref_name=name):
+                names.add(name)
+            case RemoveSnapshotRef(ref_name=name):
+                names.discard(name)
+            case _:
+                continue
+    return names
 
 
 def _own(change: TableChange) -> tuple[TableUpdate, ...]:

@@ -73,8 +73,14 @@ def _made(spark: SparkSession, users: str | None, local: bool) -> SparkSession: 
         wanted[LISTING_THRESHOLD] = ON_THE_DRIVER
     has = all_settings(made)
     for key, value in wanted.items():
-        # What is none of Spark's goes to Hadoop, so keys of a store: it counts as not modifiable.
-        may_be_set = not key.startswith("spark.") or made.conf.isModifiable(key)
-        if has.get(key) != value and may_be_set:
+        if has.get(key) != value and (made.conf.isModifiable(key) or _is_of_a_store(key)):
             made.conf.set(key, value)
     return made
+
+
+def _is_of_a_store(key: str) -> bool:
+    """Return whether a setting says how Hadoop reaches a store; to Spark it is not modifiable.
+
+    Hadoop's others stay behind: some change how a file is read. Paths of ours name their store.
+    """
+    return key.startswith("fs.") and key != "fs.defaultFS"

@@ -18,6 +18,7 @@ from iceberg_spark.errors import (
     ForbiddenError,
     ServiceUnavailableError,
     TableAlreadyExistsError,
+    UnsupportedError,
 )
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.apply_updates import apply
@@ -31,6 +32,7 @@ from iceberg_spark.spec.snapshot import Snapshot, SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.types import LongType, NestedField
 from iceberg_spark.spec.updates import (
     AddSnapshot,
+    RemoveSnapshotRef,
     RemoveSnapshots,
     SetLocation,
     SetProperties,
@@ -246,3 +248,15 @@ def test_a_new_tables_place_properties_and_ids_are_the_servers():
     assert new.location == "/server/place"
     assert apply(None, new.updates, now_ms=1).table_uuid == staged.table_uuid
     assert apply(None, new.updates, now_ms=1).properties == {"by": "server"}
+
+
+def test_a_tag_that_the_server_leaves_out_without_a_word_is_said():
+    """Nessie does so."""
+    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), BASE, "/w/b.json"))
+    tag = SetSnapshotRef("eoy", SnapshotRef(1, SnapshotRefType.TAG))
+    server = served([given(BASE)])
+    with pytest.raises(UnsupportedError, match="no branch or tag eoy"):
+        server.catalog().commit("db.t", (), (tag,), base)
+    assert server.asked() == [f"POST {PATH}"]
+    both = (tag, RemoveSnapshotRef("eoy"))
+    assert served([given(BASE)]).catalog().commit("db.t", (), both, base).metadata == BASE
