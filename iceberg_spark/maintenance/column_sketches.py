@@ -50,7 +50,9 @@ class SketchWork:
         for batch in read_task(self.scan, io, task):
             for at, path in enumerate(self.paths):
                 for values in value_bytes(_column(batch, path)):
-                    found[at] = found[at].with_hashes(hashes_of(values))
+                    for start in range(0, len(values), SKETCHING.values_at_once):
+                        some = values[start : start + SKETCHING.values_at_once]
+                        found[at] = found[at].with_hashes(hashes_of(some))
         return tuple(found)
 
 

@@ -78,6 +78,8 @@ class SketchingLimits:
 
     threads: int = 4
     """Data files that this process reads at a time."""
+    values_at_once: int = 32_768
+    """Values that are hashed at a time: a third of the time that four times as many take."""
     most_tasks: int = 1_000
     """Tasks of one job of Spark."""
 
