@@ -6,7 +6,6 @@ properties `write.*.path`, and not where another table lies in between.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,6 +21,7 @@ from iceberg_spark.catalog.versions import holds_table, newest_version
 from iceberg_spark.errors import CorruptFileError, StorageError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.real_paths import RealPaths
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import WRITE_METADATA_PATH
 
@@ -42,7 +42,9 @@ class OwnedFolders:
     table is there. `former` is earlier metadata by where it is (`former_metadata`).
     """
 
-    __slots__ = ("_folders", "_io", "_known", "_manifests", "_metadata_folders", "_others", "home")
+    __slots__ = (
+        "_folders", "_io", "_known", "_manifests", "_metadata_folders", "_others", "_real", "home",
+    )  # fmt: skip
 
     def __init__(
         self, io: FileIO, table: LoadedTable, former: Mapping[str, TableMetadata] | None = None
@@ -56,6 +58,7 @@ class OwnedFolders:
         self._metadata_folders, self._manifests = _metadata_folders(self.home, table)
         self._known = () if is_folder(table) else tuple(map(location.normalise, earlier))
         self._others: dict[str, bool] = {}
+        self._real = RealPaths()
 
     def mask(self, paths: Column) -> Column:
         """Return which of a column of locations are files of the table's own."""
@@ -79,7 +82,7 @@ class OwnedFolders:
         return sure_folder(location.parent(path)) in self._metadata_folders and self.has(path)
 
     def _owns(self, folder: str) -> bool:
-        place = sure_folder(folder)
+        place = sure_folder(folder, self._real)
         if place is None:
             return False
         return any(
@@ -151,7 +154,7 @@ def former_metadata(io: FileIO, table: LoadedTable) -> dict[str, TableMetadata]:
     return found
 
 
-def sure_folder(folder: str) -> str | None:
+def sure_folder(folder: str, real: RealPaths | None = None) -> str | None:
     """Return a folder by the one name that it surely has, None where it may be another's.
 
     Local links are followed. A key of an object store is taken as it is written, and one with
@@ -161,7 +164,7 @@ def sure_folder(folder: str) -> str | None:
     rest = location.strip_scheme(folder)
     if kind == location.LOCAL:
         is_whole = rest.startswith("/") and "\0" not in rest
-        return f"file:{os.path.realpath(rest).rstrip('/')}" if is_whole else None
+        return f"file:{(real or RealPaths()).of(rest).rstrip('/')}" if is_whole else None
     plain = rest.rstrip("/").lower().replace("%2e", ".").split("/")
     if any(part in ("", ".", "..") for part in plain[0 if rest[:1] != "/" else 1 :]):
         return None

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.io import location
+from iceberg_spark.io.real_paths import RealPaths
 
 Column: TypeAlias = Any  # pyarrow ships no types
 
@@ -22,10 +23,11 @@ _NOT_NAMES = ("", ".", "..")
 class Places:
     """Keys of locations; folders are resolved once each, so one serves one look at a table."""
 
-    __slots__ = ("_folders", "_links")
+    __slots__ = ("_folders", "_links", "_real")
 
     def __init__(self) -> None:
         self._folders: dict[str, str] = {}
+        self._real = RealPaths()
         self._links: dict[str, str] = {}  # keys of links that are files, and of what they lead to
 
     def key(self, path: str) -> str:
@@ -69,7 +71,7 @@ class Places:
         kind = location.store_of(folder)
         if kind != location.LOCAL:
             return _without_host(place) if kind in location.HADOOP else place
-        real = os.path.realpath(place.removeprefix("file:"))
+        real = self._real.of(place.removeprefix("file:"))
         for name, target in _linked_files(real).items():
             self._links[f"file:{real.rstrip('/')}/{name}"] = f"file:{target}"
         return f"file:{real.rstrip('/')}"
