@@ -20,6 +20,7 @@ ACTIONS: dict[str, Work] = {
 TABLES = {
     "equality": "equality deletes (5%), native",
     "position": "position deletes (5%), native",
+    "vectors": "deletion vectors (5%), native",
     "tenth": "position deletes in a tenth of the files, native",
 }
 

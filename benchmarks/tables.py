@@ -40,18 +40,21 @@ def _split(text: str) -> list[str]:
 def make_tables(spark: SparkSession, warehouse: Path, count: int) -> dict[str, Path]:
     """Write the clean table and its deleted twins; return their locations by name.
 
-    A twentieth of the rows of `position` and `equality` is deleted; in `tenth` half of the rows of
-    one file out of ten, as many rows in all.
+    A twentieth of the rows of `position`, `vectors` and `equality` is deleted; in `tenth`
+    half of the rows of one file out of ten, as many rows in all.
     """
     rows(spark, count).writeTo("java.db.clean").using("iceberg").create()
-    for name, files in (("position", FILES), ("equality", FILES), ("tenth", TENTHS)):
+    twins = (("position", FILES), ("vectors", FILES), ("equality", FILES), ("tenth", TENTHS))
+    for name, files in twins:
         writer = rows(spark, count, files).writeTo(f"java.db.{name}").using("iceberg")
+        writer.tableProperty("format-version", "3" if name == "vectors" else "2")
         writer.tableProperty("write.delete.mode", "merge-on-read").create()
-    spark.sql("delete from java.db.position where id % 20 = 3")
+    for name in ("position", "vectors"):
+        spark.sql(f"delete from java.db.{name} where id % 20 = 3")
     spark.sql(f"delete from java.db.tenth where id < {count // TENTHS} and id % 2 = 1")
     delete_keys(spark, warehouse / "db" / "equality", np.arange(0, count, 20))
     rows(spark, count).write.parquet(str(warehouse / "plain"))
-    names = ("clean", "position", "equality", "tenth")
+    names = ("clean", *(name for name, _ in twins))
     tables = {name: warehouse / "db" / name for name in names}
     return {**tables, "plain": warehouse / "plain"}
 
