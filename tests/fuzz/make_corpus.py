@@ -24,6 +24,7 @@ TABLES = {
         "write.delete.format.default": "orc",
         "write.manifest.compression-codec": "snappy",
     },
+    "ours_v3": {"format-version": "3"},
     "ours_v1": {"format-version": "1", "write.manifest.compression-codec": "uncompressed"},
 }
 SCHEMA = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.request import inspection, parts, read_parts
 from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.cache import MANIFEST_CACHE
 from iceberg_spark.read.delete_cache import DeleteCache
@@ -60,6 +61,10 @@ class CorpusIO(FsspecIO):
     def exists(self, path: str) -> bool:
         return super().exists(self._at(path))
 
+    def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
+        there = super().find([self._at(path) for path in paths])
+        return {path: there[self._at(path)] for path in paths if self._at(path) in there}
+
     def size(self, path: str) -> int:
         return super().size(self._at(path))
 
@@ -82,7 +87,7 @@ def read_table(folder: Path, _name: str) -> None:
     MANIFEST_CACHE.clear()
     io = CorpusIO(folder)
     found = newest_version(io, "/t")
-    if found is None:
+    if found is None:  # none but where the hint was changed
         return
     metadata = read_metadata(io, found.metadata_location)
     metadata_from_json(metadata_to_json(metadata))

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.expr.stats import NULL_COUNT, column
+from iceberg_spark.manifest.delete_names import is_vector
 from iceberg_spark.read.equality_deletes import groups_by_keys
 from iceberg_spark.read.leaf_columns import LeafColumn, leaf_columns
 from iceberg_spark.scan.delete_pairs import Mask, Rows
@@ -192,8 +193,10 @@ def _ids(file: DeleteFile) -> tuple[int, ...]:
 
 
 def _too_many_positions(plan: ScanPlan, rows: Rows, deletes: Rows) -> str:
-    counts = plan.deletes.files.column("record_count").to_numpy()[deletes]
-    if counts.sum() > POSITIONS.deletes:
+    used = plan.deletes.files.select(["record_count", "file_format"]).take(pa.array(deletes))
+    counts = used.column("record_count").to_numpy()
+    quick = is_vector(used).to_numpy(zero_copy_only=False)
+    if counts[~quick].sum() + counts[quick].sum() // POSITIONS.vector_positions > POSITIONS.deletes:
         return f"{int(counts.sum()):,} position deletes, which tasks read quicker than the driver"
     size = int(plan.files.column("record_count").to_numpy()[rows].sum()) // 8
     if size > POSITIONS.bitmap_bytes:

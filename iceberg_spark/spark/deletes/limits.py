@@ -11,6 +11,8 @@ class PositionLimits:
 
     deletes: int = 5_000_000
     """Deleted positions that the driver reads for one frame, about 0.5 s; beyond, tasks do."""
+    vector_positions: int = 20
+    """Positions of deletion vectors that count for one: a million take a few milliseconds."""
     bitmap_bytes: int = 64 * 1024 * 1024
     """Bytes of bitmaps, a bit a row of a dirty file, that the driver makes and Spark broadcasts."""
     readers: int = 4

@@ -14,7 +14,7 @@ from iceberg_spark.spark.deletes.files_with_deletes import (
     find_files_with_deletes,
 )
 from tests.limits import set_limits
-from tests.unit.scan.entries import BY_ID, counts, data, equality, position
+from tests.unit.scan.entries import BY_ID, counts, data, equality, position, vector
 from tests.unit.scan.tables import commit, new_table, planned, with_spec
 
 ID, STRING, DOUBLE = 1, 2, 3
@@ -140,3 +140,15 @@ def test_keys_may_be_null_unless_statistics_say_not(
     plan = planned(commit(base, [equality("e", [ID], 2, **known)]))
     (group,) = dirty(plan).groups
     assert group.equality[0].may_be_null == (may_be,)
+
+
+def test_positions_of_vectors_count_less_than_those_of_delete_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_limits(monkeypatch, module, "POSITIONS", deletes=10, vector_positions=20)
+    base = commit(new_table(tmp_path), [data("a"), data("b", record_count=500)])
+    several = [vector("a", 2, record_count=10), vector("b", 2, record_count=190)]
+    base = commit(base, several, operation="delete", format_version=3)
+    assert dirty(planned(base)).refused == {}
+    set_limits(monkeypatch, module, "POSITIONS", deletes=9)
+    assert dirty(planned(base)).refused.keys() == {0, 1}
