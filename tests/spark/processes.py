@@ -7,6 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 JVM_OPTIONS = "SPARK_SUBMIT_OPTS"
+PATIENCE = 540
+"""Seconds for what takes twenty on a quiet machine: it ends a test that hangs, and judges none."""
 PRELOADED = ROOT / "tests" / "preloaded"
 
 
@@ -30,7 +32,7 @@ def run_module(name: str, *arguments: str, own_jvm: bool = False) -> str:
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=240,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"

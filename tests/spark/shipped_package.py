@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 import iceberg_spark as ice
 from tests.spark.processes import ROOT
 
-MASTER = "local-cluster[2,1,1024]"
+MASTER = "local-cluster[1,1,1024]"
 FORMAT = "pyiceberg-lite"
 
 

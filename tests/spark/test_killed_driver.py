@@ -19,7 +19,7 @@ from iceberg_spark import Table
 from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from tests.spark.killed_driver import FIRST_NEW, MOMENTS, ROWS, VERBS, make
-from tests.spark.processes import ROOT
+from tests.spark.processes import PATIENCE, ROOT
 
 EVERY = os.environ.get("FAULTS") == "all"
 SOME = [
@@ -59,7 +59,7 @@ def ran(table: Table, verb: str, moment: str, who: str) -> Ended:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=PATIENCE,
         check=False,
     )
     return Ended(done.returncode, f"{done.stdout}{done.stderr[-3000:]}")

@@ -210,7 +210,7 @@ def test_gzip_of_many_members_is_one_text(tmp_path: Path):
         read_metadata(FsspecIO(), str(path))
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "NUL"])
 def test_only_regular_files_are_opened(tmp_path: Path, kind: str):
     path = str(tmp_path / "m.avro")
