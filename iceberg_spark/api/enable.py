@@ -1,20 +1,23 @@
-"""`enable(spark)`: the session's own `spark.read` and `df.write` reach the native engine.
+"""`enable(spark)`: the session's own `spark.sql`, `spark.read` and `df.write` are ours as well.
 
 PySpark has no hook for a source that is a frame of other sources, so the properties `read` of
 the session's class and `write` of its frames' class are replaced. What they return is PySpark's
 own reader or writer, of a class that asks us first (`reader_hook`, `writer_hook`); everything
-but our format falls through. This file is all of the patch.
+but our format falls through. The methods `sql` and `table` are replaced by ones that look for
+our tables first (`sql_hook`). This file is all of the patch.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
 from iceberg_spark.api.reader_hook import ReaderHook
+from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.session.active_session import checked_session
@@ -24,8 +27,8 @@ from iceberg_spark.spark.session.worker_python import check_worker_python
 _lock = threading.Lock()
 _enabled: set[str] = set()
 """Ids of the sessions that are enabled: a few characters for each."""
-_originals: dict[tuple[type, str], property] = {}
-"""PySpark's own properties while a session is enabled: `read` and `write`, classic and Connect."""
+_originals: dict[tuple[type, str], Any] = {}
+"""PySpark's own while a session is enabled: `read`, `write`, `sql` and `table`, of both kinds."""
 
 
 def enable(spark: SparkSession) -> None:
@@ -33,8 +36,10 @@ def enable(spark: SparkSession) -> None:
 
     `spark.read...load(T)` then gives the frame of `t.scan(...).to_df()`: the same rows and
     options, Spark's own column pruning and filter push-down, the snapshot pinned when it is made.
-    `df.write` takes all save modes, `partitionBy` and `distribution-mode`. Other formats, other
-    sessions and readers made before stay as they are. Again for an enabled session: no change.
+    `df.write` takes all save modes, `partitionBy` and `distribution-mode`. `spark.sql(text)` runs
+    statements that name one of our catalogs, or a location in backticks, as `sql` does, and
+    `spark.table` reads our tables. Other formats, statements and sessions, and readers made before
+    stay as they are. Again for an enabled session: no change.
     """
     key = _session_id(checked_session(spark))
     check_worker_python(spark)
@@ -43,6 +48,8 @@ def enable(spark: SparkSession) -> None:
         _enabled.add(key)
         _replace(type(spark), "read", ReaderHook, lambda session: session)
         _replace(type(frame), "write", WriterHook, lambda frame: frame.sparkSession)
+        _replace_method(type(spark), "sql", hooked_sql)
+        _replace_method(type(spark), "table", hooked_table)
 
 
 def disable(spark: SparkSession) -> None:
@@ -84,3 +91,19 @@ def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], Spa
 
     _originals[owner, name] = original
     setattr(owner, name, property(made, doc=original.__doc__))
+
+
+def _replace_method(owner: type, name: str, hooked: Callable[[Any], Any]) -> None:
+    """Replace a method of one of PySpark's classes, once."""
+    if (owner, name) in _originals:
+        return
+    original = vars(owner)[name]
+    ours = hooked(original)
+
+    @wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        run = ours if _session_id(self) in _enabled else original
+        return run(self, *args, **kwargs)
+
+    _originals[owner, name] = original
+    setattr(owner, name, method)

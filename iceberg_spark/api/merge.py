@@ -13,7 +13,7 @@ from iceberg_spark.errors import (
     ValidationException,
 )
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
-from iceberg_spark.row_level.row_level_change import ChangedRows
+from iceberg_spark.row_level.row_level_change import MERGE_NAMES, ChangedRows, Names
 from iceberg_spark.spec.arguments import shown
 
 
@@ -27,6 +27,7 @@ class MergeRequest:
     snapshot_properties: Mapping[str, str] | None = None
     case_sensitive: bool = True
     clauses: tuple[MergeClause, ...] = ()
+    names: Names = MERGE_NAMES
 
     def __post_init__(self) -> None:
         said: object = self.on

@@ -10,12 +10,14 @@ from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.commits.commit import commit
-from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.errors import InvalidTypeError, UnsupportedError
 from iceberg_spark.spec.known_properties import misspelt
 from iceberg_spark.spec.new_table import new_table_updates
+from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.updates import TableUpdate
 
@@ -27,8 +29,14 @@ def create(
     partition_by: Sequence[str] | str | None,
     sort_order: Sequence[str] | str | None,
     properties: Mapping[str, object],
+    *,
+    location: str | None = None,
 ) -> Table:
-    """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError."""
+    """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError.
+
+    `location` is where it goes instead of where the catalog would put it; a catalog of folders
+    can't (UnsupportedError).
+    """
     texts = created_with(catalog.properties, property_texts(properties))
     given = as_schema(schema, format_version=check_writable_version(texts))
     for told in misspelt(texts):
@@ -37,11 +45,23 @@ def create(
     order = parse_sort_order(_texts("sort_order", sort_order), given)
 
     def creation(at: str) -> tuple[TableUpdate, ...]:
-        return new_table_updates(given, spec, order, location=at, properties=texts)
+        return new_table_updates(given, spec, order, location=location or at, properties=texts)
 
+    if location is not None:
+        _check_location(catalog, identifier, location)
     new = catalog.stage(identifier, creation)
     check_free(new.io, new.location, asked=True)
     return Table(catalog, commit(catalog, identifier, (), None, creation=new))
+
+
+def _check_location(catalog: Catalog, identifier: str, location: str) -> None:
+    """Refuse another place than the name says where names are places (Java: HadoopCatalog)."""
+    check_place(location)
+    if isinstance(catalog, FileSystemCatalog) and location != catalog.location_of(identifier):
+        raise UnsupportedError(
+            f"Catalog '{catalog.name}' finds tables by their folders, so the table can't be at "
+            f"{location}: leave LOCATION out"
+        )
 
 
 def _texts(argument: str, given: object) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
-from iceberg_spark.row_level.row_level_change import ChangedRows
+from iceberg_spark.row_level.row_level_change import ChangedRows, Names
 from iceberg_spark.row_level.target_files import TargetOptions
 from iceberg_spark.save.added_files import check_not_there, files_to_add, import_options
 from iceberg_spark.save.save_plan import UpsertPlan
@@ -142,16 +142,18 @@ class RowVerbs:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        alias: str | None = None,
     ) -> ChangedRows:
         """Delete the rows that match; false and null stay. Returns how many.
 
         Files that hold nothing else are dropped by metadata alone; the others are rewritten or
         get position deletes, as `write.delete.mode` says. With a session active any deterministic
-        Spark expression will do, without one those of `scan`. A ValidationException when rows
-        that concern it were committed meanwhile.
+        Spark expression will do, without one those of `scan`; with an `alias` it may call the
+        table that. A ValidationException when rows that concern it were committed meanwhile.
         """
         with self._changes() as changes:
-            verb = changes.row_verb("delete", branch, snapshot_properties, case_sensitive)
+            given = branch, snapshot_properties, case_sensitive, Names(alias)
+            verb = changes.row_verb("delete", *given)
             counts = changes.add_row_change(
                 verb, lambda context: delete_change(verb, context, delete_filter)
             )
@@ -165,14 +167,17 @@ class RowVerbs:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        alias: str | None = None,
     ) -> ChangedRows:
         """Set columns of the rows that match to SQL expressions: `{"v": "v + 1"}`.
 
         Runs on Spark. Values are stored as Spark's ANSI assignment says (an overflow is an
-        InvalidInputError); a row whose partition changes moves. `write.update.mode` says how.
+        InvalidInputError); a row whose partition changes moves. `write.update.mode` says how. With
+        an `alias` expressions may call the table that.
         """
         with self._changes() as changes:
-            verb = changes.row_verb("update", branch, snapshot_properties, case_sensitive)
+            given = branch, snapshot_properties, case_sensitive, Names(alias)
+            verb = changes.row_verb("update", *given)
             spark = on_spark.needed_session()
             counts = changes.add_row_change(
                 verb, lambda context: on_spark.update_on_spark(verb, context, updates, where, spark)
@@ -224,11 +229,13 @@ class RowVerbs:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        aliases: tuple[str, str] = ("t", "s"),
     ) -> MergeBuilder:
         """Return a builder of a MERGE on Spark: add clauses, then `.execute()`.
 
         `source` is a Spark frame or Arrow data and is read once; `on` and the clauses call the
-        target `t` and the source `s`. `write.merge.mode` says how rows change.
+        target `t` and the source `s`, or what `aliases` say. `write.merge.mode` says how rows
+        change.
         """
         request = MergeRequest(
             source,
@@ -236,14 +243,14 @@ class RowVerbs:
             branch=branch,
             snapshot_properties=snapshot_properties,
             case_sensitive=case_sensitive,
+            names=Names(*aliases),
         )
         return MergeBuilder(request, self._run_merge, self._before_retry)
 
     def _run_merge(self, request: MergeRequest) -> ChangedRows:
         with self._changes() as changes:
-            verb = changes.row_verb(
-                "merge", request.branch, request.snapshot_properties, request.case_sensitive
-            )
+            given = request.branch, request.snapshot_properties, request.case_sensitive
+            verb = changes.row_verb("merge", *given, request.names)
             spark = on_spark.needed_session()
             counts = changes.add_row_change(
                 verb,

@@ -1,17 +1,19 @@
-"""`sql(spark, "select ...")`: queries over tables of ours, pruned as their text allows."""
+"""`sql(spark, text)`: statements and queries over tables of ours, under their own names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.statements.run import run_statement
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.session.active_session import checked_session
+from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.query import (
+    Args,
     MetadataRows,
     Part,
     QueriedTable,
@@ -19,11 +21,16 @@ from iceberg_spark.spark.sql.query import (
     SparksTable,
     plan_query,
 )
+from iceberg_spark.spark.sql.statements.read import read_statement
 from iceberg_spark.spec.printable import printable
 
 
-def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | None = None) -> DataFrame:
-    """Run a query by Spark, with tables of this library under their own names.
+def sql(spark: SparkSession, query: str, args: Args = None) -> DataFrame:
+    """Run a statement of SQL, with tables of this library under their own names.
+
+    Commands (CREATE, ALTER, INSERT, DELETE, UPDATE, MERGE, CALL, SHOW, ...) run at once, as those
+    of Iceberg's documentation for Spark; one that is about no table of ours is Spark's. Queries
+    are lazy, and their tables pinned now.
 
     Ours are identifiers of configured catalogs (`cat.db.t`, also `cat.db.t.branch_audit`,
     `cat.db.t.tag_eoy`, `cat.db.t.snapshots`) and locations in backticks (`/data/t`); both take
@@ -33,11 +40,13 @@ def sql(spark: SparkSession, query: str, args: Mapping[str, Any] | None = None) 
     catalog and namespace. `args` are the values of parameters such as
     `:day`, which prune nothing either.
 
-    Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
+    Raises InvalidInputError with line and column for what can't be read, NoSuchTableError,
+    NoSuchSnapshotError, and what the table API raises for the same change.
     """
     _check(spark, query)
     check_worker_python(spark)
-    return plan_query(spark, query).frame(spark, args)
+    statement = read_statement(query, session_dialect(spark))
+    return run_statement(spark, statement, query, args)
 
 
 def explain(spark: SparkSession, query: str) -> str:

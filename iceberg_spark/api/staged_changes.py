@@ -18,6 +18,7 @@ from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.row_level_change import (
     ChangedRows,
+    Names,
     PlannedChange,
     RowChange,
     RowLevelMode,
@@ -143,11 +144,12 @@ class StagedChanges:
         branch: str | None,
         snapshot_properties: Mapping[str, str] | None,
         case_sensitive: bool,
+        names: Names = Names(),  # noqa: B008 (a frozen value)
     ) -> RowVerb:
         """Return what a row-level verb is planned on."""
         metadata, head = self.metadata(), self.head(branch)
         given = branch, snapshot_properties, case_sensitive, session_time_zone(), session_dialect()
-        return RowVerb(metadata, self.io, RowLevelMode.of(metadata, name), head, *given)
+        return RowVerb(metadata, self.io, RowLevelMode.of(metadata, name), head, *given, names)
 
     def add_row_change(
         self, verb: RowVerb, make: Callable[[WriteContext], PlannedChange]

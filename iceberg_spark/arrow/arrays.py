@@ -51,6 +51,18 @@ def without_nulls(array: pa.Array) -> pa.Array:
     )
 
 
+def null_column(rows: int, kind: pa.DataType) -> pa.Array:
+    """Return a column of nulls; required fields of a null struct are none (`without_nulls`)."""
+    if not pa.types.is_struct(kind):
+        return pa.nulls(rows, kind)
+    inner = [null_column(rows, one.type) for one in kind]
+    children = [
+        child if one.nullable else without_nulls(child)
+        for one, child in zip(kind, inner, strict=True)
+    ]
+    return struct_of(rows, children, kind, pa.nulls(rows, pa.bool_()))
+
+
 def batch_of(rows: int, columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch that knows its number of rows even where it has no columns."""
     if columns:

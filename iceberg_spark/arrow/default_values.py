@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_spark.arrow.arrays import struct_of
+from iceberg_spark.arrow.arrays import null_column, struct_of
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.arrow.values import to_scalar
 from iceberg_spark.spec import types as t
@@ -22,8 +22,7 @@ def default_array(field: t.NestedField, rows: int, *, written: bool, path: str =
     kind = to_arrow_type(field.field_type, path or field.name)
     value = field.write_default if written else field.initial_default
     if value is None:
-        # Parquet refuses nulls in required parts of a null struct (a variant's): so no such.
-        return _repeated(None, kind, rows) if pa.types.is_struct(kind) else pa.nulls(rows, kind)
+        return null_column(rows, kind)
     if isinstance(field.field_type, t.StructType):
         inner = [default_array(one, rows, written=written) for one in field.field_type.fields]
         return struct_of(rows, inner, kind)

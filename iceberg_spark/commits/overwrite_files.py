@@ -32,7 +32,8 @@ class OverwriteFiles:
     A file of `delete` that another commit removed is a ValidationException, and so is a data file
     that `row_filter` matches in part: it is named. `planned` says since when and how strictly
     conflicts with other commits are looked for; a file that is replaced must not have got new
-    deletes since then. `schema` is what the names in filters meant when they were written.
+    deletes since then. `schema` is what the names in filters meant when they were written. With
+    `replaces_table` rows of a former definition went: it is an overwrite though no file goes here.
     """
 
     def __init__(  # noqa: PLR0913 - what is replaced, what it was planned on, and how names are read
@@ -47,6 +48,7 @@ class OverwriteFiles:
         case_sensitive: bool = True,
         time_zone: str | None = None,
         schema: Schema | None = None,
+        replaces_table: bool = False,
     ) -> None:
         for file in (*add, *delete):
             if file.content is not DataFileContent.DATA:
@@ -60,6 +62,7 @@ class OverwriteFiles:
         self._case_sensitive = case_sensitive
         self._time_zone = time_zone
         self._schema = schema
+        self._if_none_removed = Operation.OVERWRITE if replaces_table else Operation.APPEND
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
@@ -99,7 +102,7 @@ class OverwriteFiles:
 
     def _operation(self, removed: Removed) -> Operation:
         if not removed:
-            return Operation.APPEND
+            return self._if_none_removed
         return Operation.OVERWRITE if self._add else Operation.DELETE
 
     def _bind(self, base: TableMetadata, unbound: Unbound) -> Bound:

@@ -45,7 +45,7 @@ def delete_change(
     """
     spark = active_session()
     condition = text_of(delete_filter, "delete_filter", context.schema)
-    if spark is not None and not usable_filter(verb, condition)[1]:
+    if spark is not None and (verb.names.target or not usable_filter(verb, condition)[1]):
         return on_spark.delete_on_spark(verb, context, condition, spark)
     predicate = as_unbound(delete_filter, verb.dialect)
     target = target_files(verb.metadata, verb.io, predicate, verb.target_options, prove=True)

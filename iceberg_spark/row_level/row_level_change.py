@@ -101,6 +101,18 @@ REWRITE = RowLevelMode("overwrite", merge_on_read=False, serializable=True, gran
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """What conditions and values call the table and, in a merge, its source; None: nothing."""
+
+    target: str | None = None
+    source: str | None = None
+
+
+MERGE_NAMES = Names("t", "s")
+"""What they are called in `t.merge(...)`."""
+
+
+@dataclass(frozen=True, slots=True)
 class RowVerb:
     """One call of a row-level verb: the table it sees and the keywords that all verbs take.
 
@@ -117,6 +129,7 @@ class RowVerb:
     case_sensitive: bool = True
     time_zone: str | None = None
     dialect: Dialect = SPARK
+    names: Names = Names()
 
     @property
     def target_options(self) -> TargetOptions:

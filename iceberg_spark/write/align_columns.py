@@ -15,6 +15,7 @@ from iceberg_spark.arrow.arrays import (
     Step,
     batch_of,
     map_list,
+    null_column,
     struct_children,
     struct_of,
     without_nulls,
@@ -244,7 +245,7 @@ def _leaf_step(kind: pa.DataType, field: NestedField, path: str) -> Step | None:
     if isinstance(field.field_type, StructType | ListType | MapType):
         target = to_arrow_type(field.field_type, path)
         if pa.types.is_null(kind):
-            return lambda array: pa.nulls(len(array), target)
+            return lambda array: null_column(len(array), target)
         raise InvalidSchemaError(
             f"Column '{path}' is {field.field_type} in the table and {kind} in the data"
         )

@@ -29,7 +29,7 @@ from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.target_rows import PLACE, empty_frame, rows_frame
+from iceberg_spark.spark.row_level.target_rows import PLACE, empty_frame, named, rows_frame
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.context import WriteContext
@@ -53,8 +53,9 @@ def delete_on_spark(
     condition = clock(context.schema.column_names)(
         text_of(delete_filter, "delete_filter", context.schema)
     )
-    check_condition(empty_frame(context.schema, spark), condition, "delete_filter")
-    row_filter, exact = usable_filter(verb, condition)
+    empty = named(empty_frame(context.schema, spark), verb.names.target)
+    check_condition(empty, condition, "delete_filter")
+    row_filter, exact = usable_filter(verb, condition, verb.names.target)
     if target is None:
         target = target_files(verb.metadata, verb.io, row_filter, verb.target_options, prove=exact)
     whole = dropped(target, verb.io)
@@ -123,7 +124,8 @@ def _kept(
         return ()
     plan = all_rows(only_files(target.plan, paths))
     carried = lineage_names(context)
-    rows = rows_frame(verb.metadata, plan, spark, metadata_columns=carried)
+    every = rows_frame(verb.metadata, plan, spark, metadata_columns=carried)
+    rows = named(every, verb.names.target)
     stays = rows.where(~sf.coalesce(sf.expr(condition), sf.lit(False)))
     return write_rewritten(verb, context, plan, [stays])
 
@@ -140,4 +142,4 @@ def matching(
     rows = rows_frame(
         verb.metadata, target.plan, spark, columns=columns, metadata_columns=metadata_columns
     )
-    return rows.where(sf.expr(condition)).select(*metadata_columns)
+    return named(rows, verb.names.target).where(sf.expr(condition)).select(*metadata_columns)

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructField, StructType
 from iceberg_spark.row_level.merge_clause import Does, Kind
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.row_level.merge_clauses import Clause, Clauses
 from iceberg_spark.spark.row_level.own_names import CLAUSE
 from iceberg_spark.spark.row_level.target_rows import row_type
@@ -40,7 +41,7 @@ def made_rows(
         return met.select(*carried)
     every = row_type(clauses.schema)
     keeps = old or any(clause.keeps_columns for clause in makers)
-    given = _given(met, carried, makers, clauses.sources, keeps=keeps)
+    given = _given(met, carried, makers, clauses, keeps=keeps)
     defaults = {
         field.name: write_default_text(field)
         for field in clauses.schema.fields
@@ -133,7 +134,7 @@ def _given(
     met: DataFrame,
     carried: Sequence[str],
     makers: Sequence[Clause],
-    sources: Mapping[str, str],
+    clauses: Clauses,
     *,
     keeps: bool,
 ) -> _Given:
@@ -144,21 +145,22 @@ def _given(
         for name in sorted(clause.values.columns)
     ]
     values = [
-        sf.when(sf.col(CLAUSE) == clause.number, clause.values.value(name, "t"))
+        sf.when(sf.col(CLAUSE) == clause.number, clause.values.value(name, clauses.names.target))
         for clause, name in assigned
         if clause.values is not None
     ]
     takes_all = any(clause.values is None for clause in makers)
-    stars = [*(["t.*"] if keeps else []), *(["s.*"] if takes_all else [])]
+    own, given = (f"{quoted(str(name))}.*" for name in (clauses.names.target, clauses.names.source))
+    stars = [*([own] if keeps else []), *([given] if takes_all else [])]
     rows = met.select(*carried, *values, *stars)
     first = len(carried)
     at = {(clause.number, name): first + place for place, (clause, name) in enumerate(assigned)}
     first += len(assigned)
-    target = met.select("t.*").columns if keeps else []
+    target = met.select(own).columns if keeps else []
     old = {name: first + place for place, name in enumerate(target)}
     first += len(target)
     found = {name: first + place for place, name in enumerate(rows.columns[first:])}
-    source = {name: found[given] for name, given in sources.items()} if takes_all else {}
+    source = {name: found[given] for name, given in clauses.sources.items()} if takes_all else {}
     return _Given(rows, carried, at, source, old)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
@@ -25,7 +25,7 @@ from iceberg_spark.row_level.conditions import (
     usable_filter,
 )
 from iceberg_spark.row_level.merge_clause import Kind, MergeClause
-from iceberg_spark.row_level.row_level_change import RowVerb
+from iceberg_spark.row_level.row_level_change import MERGE_NAMES, RowVerb
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
@@ -39,7 +39,7 @@ from iceberg_spark.spark.row_level.own_names import (
     SOURCE_ROW,
     check_names,
 )
-from iceberg_spark.spark.row_level.target_rows import PLACE, column, empty_frame, rows_frame
+from iceberg_spark.spark.row_level.target_rows import PLACE, column, empty_frame, named, rows_frame
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
 
@@ -67,26 +67,30 @@ class Merging:
         """Of these the one that rows with new values keep."""
         return self.lineage[:1]
 
+    def source_row(self) -> Column:
+        """Return the number of the source's row."""
+        return column(SOURCE_ROW, self.clauses.names.source)
+
     def target(
         self, plan: ScanPlan, columns: Sequence[str] | None, places: Sequence[str]
     ) -> DataFrame:
-        """Return rows of the target, alias `t`."""
+        """Return rows of the target by its name."""
         made = rows_frame(
             self.verb.metadata, plan, self.spark, columns=columns, metadata_columns=places
         )
-        return made.alias("t")
+        return named(made, self.clauses.names.target)
 
     def keys(self) -> DataFrame:
-        """Return the columns of the source that ON may use, and the rows' numbers, alias `s`."""
+        """Return the columns of the source that ON may use, and the rows' numbers, by its name."""
         names = names_in(self.source.rows.columns, [self.on])
-        wanted = [column(name, "s") for name in names]
-        keys = self.source.rows.select(*wanted, sf.col(f"s.{SOURCE_ROW}"))
+        wanted = [column(name, self.clauses.names.source) for name in names]
+        keys = self.source.rows.select(*wanted, self.source_row())
         if (
             self.source.count * ROW_LEVEL.key_bytes * (1 + len(names)) // 2
             <= ROW_LEVEL.broadcast_bytes
         ):
             keys = sf.broadcast(keys)
-        return keys.alias("s")
+        return named(keys, self.clauses.names.source)
 
     def met(self, places: Sequence[str], *, values: bool) -> DataFrame:
         """Return the target rows that a source row matches, with the clause they met.
@@ -120,7 +124,7 @@ class Merging:
         if not self.clauses.of(Kind.NOT_MATCHED):
             return []
         numbers = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW))
-        same = sf.col(f"s.{SOURCE_ROW}") == sf.col(MATCHED_ROW)
+        same = self.source_row() == sf.col(MATCHED_ROW)
         alone = self.source.rows.join(numbers, same, "left_anti")
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
         return [made_rows(self.clauses, met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
@@ -131,7 +135,7 @@ class Merging:
         `matched` has both; a source row comes once for each target row, or once.
         """
         met = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW), *self.row_id)
-        return rows.join(met, sf.col(f"s.{SOURCE_ROW}") == sf.col(MATCHED_ROW), "left")
+        return rows.join(met, self.source_row() == sf.col(MATCHED_ROW), "left")
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Keep what a frame gives for several passes, in Spark's storage memory and on disk."""
@@ -156,6 +160,7 @@ def prepared(
     frame = as_frame(source, spark)
     check_names("The table", context.schema.column_names)
     check_names("The source", frame.columns, (*PLACE, *lineage_names(context)))
+    names = verb.names if verb.names.target is not None else MERGE_NAMES
     stamped = clock((*context.schema.column_names, *frame.columns))
     condition = stamped(text_of(on, "on"))
     clauses = matched_clauses(
@@ -164,9 +169,10 @@ def prepared(
         frame.columns,
         case_sensitive=verb.case_sensitive,
         rewrite=stamped,
+        names=names,
     )
-    target = empty_frame(context.schema, spark).alias("t")
-    alone = frame.alias("s")
+    target = named(empty_frame(context.schema, spark), names.target)
+    alone = named(frame, names.source)
     pairs = target.crossJoin(alone)
     check_condition(pairs, condition, "on")
     sides = {Kind.MATCHED: pairs, Kind.NOT_MATCHED: alone, Kind.BY_SOURCE: target}
@@ -187,7 +193,8 @@ def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> U
     The conjuncts of ON about the target only and the ranges of the source's keys; by-source
     clauses reach what their own conditions say.
     """
-    found, _ = conjuncts(on, "t", verb.dialect)
+    name = clauses.names.target
+    found, _ = conjuncts(on, name, verb.dialect)
     parts = [part for part in found if binds(verb, part)]
     if source.ranges is not None and binds(verb, source.ranges):
         parts.append(source.ranges)
@@ -195,7 +202,7 @@ def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> U
     reached = [matched]
     for clause in clauses.of(Kind.BY_SOURCE):
         condition = clause.condition
-        reached.append(None if condition is None else usable_filter(verb, condition, "t")[0])
+        reached.append(None if condition is None else usable_filter(verb, condition, name)[0])
     if any(part is None for part in reached):
         return None
     known = [part for part in reached if part is not None]

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
+from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE
 from iceberg_spark.spark.row_level.position_deletes import DELETE, KEEP, UPDATE
@@ -40,11 +41,15 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """All clauses of a MERGE into a table of `schema`; `sources` are the source's column names."""
+    """All clauses of a MERGE into a table of `schema`; `sources` are the source's column names.
+
+    `names` is what their texts call the target and the source.
+    """
 
     schema: Schema
     every: tuple[Clause, ...]
     sources: Mapping[str, str]
+    names: Names = MERGE_NAMES
 
     def of(self, *kinds: Kind) -> tuple[Clause, ...]:
         """Return the clauses of these kinds in order."""
@@ -107,6 +112,7 @@ def matched_clauses(
     *,
     case_sensitive: bool,
     rewrite: Callable[[str], str],
+    names: Names = MERGE_NAMES,
 ) -> Clauses:
     """Match clauses to the columns of table and source; `rewrite` is applied to their texts.
 
@@ -134,7 +140,7 @@ def matched_clauses(
             values = values.rewritten(rewrite)
         condition = None if clause.condition is None else rewrite(clause.condition)
         made.append(Clause(number, clause.kind, clause.does, condition, values))
-    return Clauses(schema, tuple(made), sources)
+    return Clauses(schema, tuple(made), sources, names)
 
 
 def _by_name(

@@ -45,7 +45,11 @@ def merge_on_spark(
     its column can't hold, and for what `prepared` finds.
     """
     frame, on, clauses = prepared(verb, context, source, on, given, spark)
-    with spark_errors("The merge"), read_once(frame, on, context.schema, verb.dialect) as rows:
+    given_names = clauses.names
+    with (
+        spark_errors("The merge"),
+        read_once(frame, on, context.schema, verb.dialect, given_names) as rows,
+    ):
         row_filter = target_filter(verb, on, clauses, rows)
         target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
         work = Merging(verb, context, on, clauses, rows, target.plan, spark)
@@ -183,7 +187,7 @@ def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
     """Return all rows of rewritten files as the clauses leave them."""
     clauses, on = work.clauses, sf.expr(work.on)
     if clauses.of(Kind.MATCHED):
-        found = sf.col(f"s.{SOURCE_ROW}").isNotNull()
+        found = work.source_row().isNotNull()
         number = sf.when(found, clauses.number(Kind.MATCHED))
         joined = target.join(work.source.rows, on, "left")
         met = [joined.withColumn(CLAUSE, number.otherwise(clauses.number(Kind.BY_SOURCE)))]

@@ -29,6 +29,7 @@ from iceberg_spark.expr.nodes import (
     Reference,
     Unbound,
 )
+from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.row_level.own_names import MERGE_RUN, SOURCE_ROW
 from iceberg_spark.spec.schema import Schema
@@ -50,7 +51,7 @@ MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | Data
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of a merge's source, kept by Spark (memory, then local disk), alias `s`.
+    """The rows of a merge's source, kept by Spark (memory, then local disk), by its name.
 
     Rows are numbered in `SOURCE_ROW`. `ranges` holds the predicate that every target row which
     can match has to pass, None where the keys don't say.
@@ -78,7 +79,11 @@ def as_frame(source: MergeSource, spark: SparkSession) -> DataFrame:
 
 @contextmanager
 def read_once(
-    source: DataFrame, on: str, schema: Schema, dialect: Dialect = SPARK
+    source: DataFrame,
+    on: str,
+    schema: Schema,
+    dialect: Dialect = SPARK,
+    names: Names = MERGE_NAMES,
 ) -> Iterator[Source]:
     """Keep the source's rows while the block runs, so that each pass sees the same ones.
 
@@ -92,7 +97,8 @@ def read_once(
     )
     kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(MERGE_RUN)
     try:
-        yield _measured(kept.alias("s"), equalities(on, "t", "s", dialect), schema)
+        target, given = str(names.target), str(names.source)
+        yield _measured(kept.alias(given), equalities(on, target, given, dialect), schema)
     finally:
         numbered.unpersist()
 

@@ -39,6 +39,11 @@ def rows_frame(
     return plan_frame(replace(plan, context=replace(plan.context, read_schema=read)), spark)
 
 
+def named(frame: DataFrame, name: str | None) -> DataFrame:
+    """Return a frame by the name that conditions call it, if they do."""
+    return frame if name is None else frame.alias(name)
+
+
 def row_type(schema: Schema) -> StructType:
     """Return the type of a frame of the table's rows, nullable: writers look at the values."""
     return nullable(to_spark(schema))
@@ -46,7 +51,7 @@ def row_type(schema: Schema) -> StructType:
 
 def column(name: str, alias: str | None = None) -> Column:
     """Return a top-level column, whatever its name."""
-    return sf.col(quoted(name) if alias is None else f"{alias}.{quoted(name)}")
+    return sf.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
 
 
 def empty_frame(schema: Schema, spark: SparkSession) -> DataFrame:

@@ -35,6 +35,9 @@ from iceberg_spark.spark.row_level.target_rows import (
     row_type,
     rows_frame,
 )
+from iceberg_spark.spark.row_level.target_rows import (
+    named as called,
+)
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
@@ -57,12 +60,12 @@ def update_on_spark(
     values = assignments(context.schema, updates, "set", case_sensitive=verb.case_sensitive)
     values = values.rewritten(stamped)
     condition = stamped(text_of(where, "where", context.schema))
-    empty = empty_frame(context.schema, spark)
+    empty = called(empty_frame(context.schema, spark), verb.names.target)
     check_condition(empty, condition, "where")
     work = _Update(verb, context, values, condition, spark)
     with spark_errors(f"set {dict(updates)}"):
         work.changed(empty).schema  # noqa: B018 (Spark looks the values up)
-        row_filter, _ = usable_filter(verb, condition)
+        row_filter, _ = usable_filter(verb, condition, verb.names.target)
         target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
         if not len(target.plan):
             return PlannedChange(RowChange(), row_filter)
@@ -86,12 +89,14 @@ class _Update:
         return lineage_names(self.context)
 
     def rows(self, plan: ScanPlan) -> DataFrame:
-        """Return whole rows of a plan."""
-        return rows_frame(self.verb.metadata, plan, self.spark, metadata_columns=self.lineage)
+        """Return whole rows of a plan, by the name that expressions call the table."""
+        made = rows_frame(self.verb.metadata, plan, self.spark, metadata_columns=self.lineage)
+        return called(made, self.verb.names.target)
 
     def changed(self, rows: DataFrame) -> DataFrame:
         """Return rows with the new values, of the table's types."""
-        made = {name: self.values.value(name) for name in self.values.columns}
+        target = self.verb.names.target
+        made = {name: self.values.value(name, target) for name in self.values.columns}
         if self.lineage:  # the number of the last update is that of the commit
             made[LAST_UPDATED_SEQUENCE_NUMBER.name] = sf.lit(None).cast("bigint")
         return rows.withColumns(made).to(row_type(keeping_lineage(self.context).schema))
@@ -138,7 +143,8 @@ class _Update:
         assigned = [name for name in names if name in self.values.columns]
         matches = sf.expr(self.condition)
         # Values are worked out for matching rows only: elsewhere they might overflow.
-        values = [sf.when(matches, self.values.value(name)) for name in assigned]
+        target = self.verb.names.target
+        values = [sf.when(matches, self.values.value(name, target)) for name in assigned]
         new = {name: f"new {name}" for name in assigned}
         of_table = [plain(place) for place in range(len(names))]
         hit = rows.select("*", matches, *values)

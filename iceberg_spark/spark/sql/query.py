@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -114,6 +114,8 @@ class SparksTable:
         return ".".join(quoted(part) for part in self.reference.parts)
 
 
+Args: TypeAlias = Mapping[str, Any] | Sequence[Any] | None
+"""The values of a statement's parameters, by name or by place."""
 Part: TypeAlias = QueriedTable | QueriedView | SparksTable
 
 
@@ -138,8 +140,8 @@ class Query:
                     continue
         return tuple(found)
 
-    def frame(self, spark: SparkSession, args: Mapping[str, Any] | None = None) -> DataFrame:
-        """Return the query's frame. `args` are the values of its parameters (`:name`)."""
+    def frame(self, spark: SparkSession, args: Args = None) -> DataFrame:
+        """Return the query's frame. `args` are the values of its parameters (`:name` or `?`)."""
         frames = {
             f"table_{number}": part.frame(spark)
             for number, part in enumerate(self.parts)
@@ -158,7 +160,8 @@ class Query:
                 pieces.append(f"{{table_{number}}}{plain(name)}")
                 at = one.end
         pieces.append(plain(self.text[at:]))
-        return spark.sql("".join(pieces), args=dict(args) if args else None, **frames)
+        given = dict(args) if isinstance(args, Mapping) else list(args or ())
+        return spark.sql("".join(pieces), args=given or None, **frames)
 
 
 def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -> Query:

@@ -66,7 +66,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
         raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
     except RecursionError as cause:
         raise InvalidInputError("The query is nested too deeply") from cause
-    if not isinstance(tree, exp.Query):
+    if not isinstance(tree, exp.Query | exp.Values):
         raise InvalidInputError(
             f"Only queries can be run here, not {type(tree).__name__.upper()}: use the table API, "
             "such as t.append, t.delete or t.merge"

@@ -17,7 +17,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spec.snapshot import SnapshotRef, SnapshotRefType
 from iceberg_spark.spec.updates import SetSnapshotRef
-from tests.unit.api.tables import data_files, files_below, ids, make, rows
+from tests.unit.api.tables import data_files, files_below, ids, make, new_location, rows
 
 
 class Branch:
@@ -71,6 +71,16 @@ def test_columns_are_matched_by_name_and_missing_optional_ones_are_null():
     table.append(rows(id=[2]))
     found = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
     assert found == [{"id": 1, "k": "a"}, {"id": 2, "k": None}]
+
+
+def test_a_missing_struct_with_required_fields_is_null():
+    """Parquet refuses nulls in required fields, even of a struct that is null itself."""
+    table = ice.create_table(
+        new_location(),
+        "id bigint, p struct<x: double NOT NULL, q: struct<y: string NOT NULL, z: int> NOT NULL>",
+    )
+    table.append(rows(id=[1]))
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "p": None}]
 
 
 def test_values_are_widened_and_never_narrowed():

@@ -279,7 +279,13 @@ def test_connections_to_databases_beyond_the_bound_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed: list[bool] = []
-    monkeypatch.setattr(sqlalchemy.Engine, "dispose", lambda _, close: closed.append(close))
+    dispose = sqlalchemy.Engine.dispose  # really: others' engines are among those that go
+
+    def noted(engine: sqlalchemy.Engine, close: bool) -> None:
+        closed.append(close)
+        dispose(engine, close)
+
+    monkeypatch.setattr(sqlalchemy.Engine, "dispose", noted)
     urls = [sqlalchemy.make_url(f"sqlite:///{tmp_path}/{number}.db") for number in range(9)]
     first = engine_of(urls[0])
     assert engine_of(urls[0]) is first

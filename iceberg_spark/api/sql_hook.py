@@ -1,0 +1,54 @@
+"""`spark.sql` and `spark.table` of an enabled session: what is about tables of ours is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.sql import sql
+from iceberg_spark.spark.session.session_catalogs import is_ours
+from iceberg_spark.spark.sql.mentions import mentions_ours
+
+Method: TypeAlias = Callable[..., DataFrame]
+
+_inside: ContextVar[bool] = ContextVar("iceberg_spark_inside_sql", default=False)
+"""Whether a statement is being carried out: what it asks of Spark itself is Spark's."""
+
+
+def hooked_sql(own: Method) -> Method:
+    """Return `SparkSession.sql` that asks us first; `own` is PySpark's."""
+
+    def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
+        if _inside.get() or kwargs or not isinstance(sqlQuery, str):
+            return own(self, sqlQuery, args, **kwargs)
+        with _ours():
+            if mentions_ours(self, sqlQuery):
+                return sql(self, sqlQuery, args)
+        return own(self, sqlQuery, args)
+
+    return run
+
+
+def hooked_table(own: Method) -> Method:
+    """Return `SparkSession.table` that reads tables of ours as `spark.read.table` does."""
+
+    def table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
+        catalog, _, rest = tableName.partition(".")
+        if not _inside.get() and "." in rest and is_ours(self, catalog):
+            return self.read.table(tableName)
+        return own(self, tableName)
+
+    return table
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    token = _inside.set(True)
+    try:
+        yield
+    finally:
+        _inside.reset(token)

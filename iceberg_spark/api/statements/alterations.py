@@ -1,0 +1,82 @@
+"""ALTER TABLE: what a statement says as calls of the table's builders; one commit."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.column_changes import change_columns
+from iceberg_spark.api.statements.reference_changes import change_reference
+from iceberg_spark.api.statements.target import Name, new_target, target
+from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.statements.alter_table import (
+    AddPartitionField,
+    AlterTable,
+    Change,
+    DropPartitionField,
+    RenameTable,
+    ReplacePartitionField,
+    SetProperties,
+    UnsetProperties,
+    WriteOrder,
+)
+from iceberg_spark.spark.sql.statements.references import RefChange
+from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
+
+
+def alter_table(spark: SparkSession, statement: AlterTable) -> DataFrame:
+    """Change a table's definition. Raises NoSuchTableError, InvalidSchemaError."""
+    match statement.changes:
+        case (RenameTable(name),):
+            _rename(spark, statement.table, name)
+        case (RefChange() as reference,):
+            change_reference(target(spark, statement.table).whole_table(), reference)
+        case changes:
+            table = target(spark, statement.table).whole_table()
+            with table.transaction() as tx:
+                change_columns(spark, tx, table.schema(), changes)
+                for change in changes:
+                    _apply(tx, change)
+    return nothing(spark)
+
+
+def _rename(spark: SparkSession, old: Name, new: Name) -> None:
+    """Rename within a catalog; the new name may leave the catalog out, as Spark allows."""
+    place = new_target(spark, old)
+    full = new if new[0] == old[0] else (old[0], *new)
+    if len(full) == 2:
+        full = (*old[:-1], new[-1])
+    listed = place.catalog.namespaces
+    if listed is None:
+        raise InvalidInputError(f"Tables of '{old[0]}' can't be renamed")
+    listed.rename_table(place.identifier, new_target(spark, full).identifier)
+
+
+def _apply(tx: TableTransaction, change: Change) -> None:
+    """Add what is about no column."""
+    match change:
+        case AddPartitionField(text):
+            tx.update_spec(case_sensitive=False).add_field(text).commit()
+        case DropPartitionField(text):
+            tx.update_spec(case_sensitive=False).remove_field(text).commit()
+        case ReplacePartitionField(old, new):
+            tx.update_spec(case_sensitive=False).remove_field(old).add_field(new).commit()
+        case WriteOrder():
+            _write_order(tx, change)
+        case SetProperties(properties):
+            tx.set_properties(properties)
+        case UnsetProperties(keys):
+            tx.set_properties({}, keys)
+        case _:
+            return
+
+
+def _write_order(tx: TableTransaction, order: WriteOrder) -> None:
+    """Set order and distribution as Java does (SetWriteDistributionAndOrderingExec)."""
+    update = tx.update_sort_order(case_sensitive=False)
+    for field in order.sort_by:
+        update.add_field(field)
+    update.commit()
+    if order.distribution is not None:
+        tx.set_properties({WRITE_DISTRIBUTION_MODE: order.distribution})

@@ -1,0 +1,97 @@
+"""ALTER TABLE's changes of columns, as one change of the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.api.statements.answers import values_of
+from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.api.update_schema import UpdateSchema
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.statements.alter_table import (
+    AddColumns,
+    AlterColumn,
+    Change,
+    DropColumns,
+    IdentifierFields,
+    RenameColumn,
+)
+from iceberg_spark.spark.sql.statements.columns import Column, Place
+from iceberg_spark.spec.schema import Schema
+
+Path: TypeAlias = tuple[str, ...]
+ColumnChange: TypeAlias = AddColumns | DropColumns | RenameColumn | AlterColumn | IdentifierFields
+
+
+def change_columns(
+    spark: SparkSession, tx: TableTransaction, schema: Schema, changes: Sequence[Change]
+) -> None:
+    """Add the changes that are about columns of `schema`. Raises InvalidSchemaError."""
+    of_columns = [change for change in changes if isinstance(change, ColumnChange)]
+    if not of_columns:
+        return
+    update = tx.update_schema(case_sensitive=False)
+    for change in of_columns:
+        match change:
+            case AddColumns(columns):
+                for column in columns:
+                    _add(spark, update, column)
+            case DropColumns():
+                _drop(update, schema, change)
+            case RenameColumn(path, name):
+                update.rename_column(path, name)
+            case AlterColumn():
+                _alter(spark, update, change)
+            case IdentifierFields():
+                _identify(update, schema, change)
+    update.commit()
+
+
+def _drop(update: UpdateSchema, schema: Schema, change: DropColumns) -> None:
+    for path in change.paths:
+        if change.if_exists and schema.find_id(".".join(path), case_sensitive=False) is None:
+            continue
+        update.delete_column(path)
+
+
+def _add(spark: SparkSession, update: UpdateSchema, column: Column) -> None:
+    default = None if column.default is None else values_of(spark, [column.default])[0]
+    update.add_column(
+        column.path, column.type, column.comment, column.required, default_value=default
+    )
+    _move(update, column.path, column.place)
+
+
+def _alter(spark: SparkSession, update: UpdateSchema, change: AlterColumn) -> None:
+    if change.type is not None or change.comment is not None or change.required is not None:
+        update.update_column(change.path, change.type, change.comment, change.required)
+    if change.default is not None:
+        value = values_of(spark, [change.default])[0] if change.default else None
+        update.set_default_value(change.path, value)
+    _move(update, change.path, change.place)
+
+
+def _move(update: UpdateSchema, path: Path, place: Place | None) -> None:
+    if place is None:
+        return
+    if place.after is None:
+        update.move_first(path)
+    else:
+        update.move_after(path, (*path[:-1], place.after))
+
+
+def _identify(update: UpdateSchema, schema: Schema, change: IdentifierFields) -> None:
+    named = [".".join(path) for path in change.paths]
+    if change.set:
+        update.set_identifier_fields(*named)
+        return
+    there = [str(schema.find_column_name(each)) for each in schema.identifier_field_ids]
+    for name in named:
+        if name not in there:
+            raise InvalidInputError(
+                f"'{name}' is no identifier field; those are: {', '.join(there) or 'none'}"
+            )
+    update.set_identifier_fields(*(name for name in there if name not in named))

@@ -1,0 +1,153 @@
+"""CREATE, REPLACE and DROP of tables; with AS SELECT rows and definition land in one commit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.new_table import create
+from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.target import Target, new_target, properties_at
+from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.commit import commit, removed_unless_committed, stage
+from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.replace_table import ReplaceTable
+from iceberg_spark.engines.write_rows import write_rows
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+)
+from iceberg_spark.expr.schema_ddl import schema_from_ddl
+from iceberg_spark.maintenance.drop import drop_table
+from iceberg_spark.save.commit_save import commit_save
+from iceberg_spark.save.plan_save import plan_save
+from iceberg_spark.save.save_plan import TablePlace
+from iceberg_spark.save.write_options import WriteOptions
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.sql.statements.columns import Column
+from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.sort import UNSORTED
+from iceberg_spark.spec.transform_text import parse_partition_spec
+from iceberg_spark.write.align_batches import AlignOptions
+from iceberg_spark.write.new_write import write_context
+
+_COMMENT = "comment"
+
+
+def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame | None) -> DataFrame:
+    """Make a table, or make it anew; `query` has its rows.
+
+    Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError.
+    """
+    place = new_target(spark, statement.table)
+    exists = place.catalog.table_exists(place.identifier)
+    if exists and statement.if_not_exists:
+        return nothing(spark)
+    if exists and not statement.replaces:
+        raise TableAlreadyExistsError(
+            f"Table {'.'.join(statement.table)} exists already: say IF NOT EXISTS, or CREATE OR "
+            "REPLACE TABLE"
+        )
+    if not exists and not statement.creates:
+        raise NoSuchTableError(
+            f"There is no table {'.'.join(statement.table)} to replace: say CREATE OR REPLACE TABLE"
+        )
+    if exists:
+        _replace(place, statement, query)
+    elif query is not None:
+        _create_as(spark, statement, query)
+    else:
+        create(
+            place.catalog,
+            place.identifier,
+            schema_of(statement.columns),
+            statement.partition_by,
+            (),
+            _properties(statement),
+            location=statement.location,
+        )
+    return nothing(spark)
+
+
+def drop(spark: SparkSession, statement: DropTable) -> DataFrame:
+    """Drop a table. Raises NoSuchTableError unless IF EXISTS is said."""
+    place = new_target(spark, statement.table)
+    try:
+        drop_table(place.catalog, place.identifier, purge=statement.purge)
+    except NoSuchTableError:
+        if not statement.if_exists:
+            raise
+    return nothing(spark)
+
+
+def schema_of(columns: tuple[Column, ...]) -> Schema:
+    """Return the schema of columns as defined, ids provisional. Raises InvalidSchemaError."""
+    for column in columns:
+        if len(column.path) > 1 or column.place is not None:
+            raise InvalidInputError(
+                f"Column '{'.'.join(column.path)}': a new table's columns are names, in order"
+            )
+        if column.default is not None:
+            raise UnsupportedError(
+                f"Column '{column.path[0]}': make the table, then ALTER TABLE ... ALTER COLUMN "
+                f"{column.path[0]} SET DEFAULT ..."
+            )
+    typed = schema_from_ddl(", ".join(f"{quoted(one.path[0])} {one.type}" for one in columns))
+    fields = [
+        replace(field, required=field.required or column.required, doc=column.comment or field.doc)
+        for field, column in zip(typed.fields, columns, strict=True)
+    ]
+    return Schema(*fields)
+
+
+def _create_as(spark: SparkSession, statement: CreateTable, query: DataFrame) -> None:
+    if statement.location is not None:
+        raise UnsupportedError("CREATE TABLE ... LOCATION ... AS SELECT: leave LOCATION out")
+    options = WriteOptions(
+        ".".join(statement.table),
+        partition_by=statement.partition_by,
+        table_properties=_properties(statement),
+        storage=properties_at(spark, ".".join(statement.table)),
+    )
+    plan = plan_save(options, _columns_of(query), overwrite=False)
+    files = write_rows(query, plan.context, plan.context.io, plan.align)
+    commit_save(TablePlace(options.path, options.storage), plan, files)
+
+
+def _replace(place: Target, statement: CreateTable, query: DataFrame | None) -> None:
+    catalog = place.catalog
+    base = catalog.load(place.identifier)
+    if statement.location not in (None, base.metadata.location):
+        raise UnsupportedError(
+            f"The table stays at {base.metadata.location} when it is replaced: leave LOCATION out"
+        )
+    schema = schema_of(statement.columns) if query is None else _columns_of(query)
+    spec = parse_partition_spec(statement.partition_by, schema, case_sensitive=False)
+    properties = created_with(catalog.properties, _properties(statement))
+    action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties)
+    if query is None:
+        commit(catalog, place.identifier, action, base)
+        return
+    context = write_context(stage(base.metadata, base.io, [action]), io=base.io)
+    files = write_rows(query, context, base.io, AlignOptions(case_sensitive=False))
+    with removed_unless_committed(base.io, [file.file_path for file in files]) as handover:
+        actions: list[Action] = [action, OverwriteFiles(files, replaces_table=True)]
+        commit(catalog, place.identifier, actions, base, handover=handover)
+
+
+def _columns_of(query: DataFrame) -> Schema:
+    """Return the columns of a query, all optional as Spark makes them for AS SELECT."""
+    given = from_spark(query.schema)
+    return Schema(*(replace(field, required=False) for field in given.fields))
+
+
+def _properties(statement: CreateTable) -> dict[str, str]:
+    if statement.comment is None:
+        return statement.properties
+    return {**statement.properties, _COMMENT: statement.comment}

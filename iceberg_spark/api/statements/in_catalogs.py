@@ -1,0 +1,109 @@
+"""Namespaces: made, dropped, altered, listed, described."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.catalog import TableCatalog
+from iceberg_spark.api.statements.answers import nothing, rows_of
+from iceberg_spark.api.statements.target import catalog_named
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
+from iceberg_spark.spark.sql.statements.listings import (
+    DescribeNamespace,
+    ShowNamespaces,
+    ShowTables,
+)
+from iceberg_spark.spark.sql.statements.namespaces import (
+    AlterNamespace,
+    CreateNamespace,
+    DropNamespace,
+)
+
+_SHOWN_APART = ("comment", "location", "owner")
+
+
+def create_namespace(spark: SparkSession, statement: CreateNamespace) -> DataFrame:
+    """Make a namespace. Raises NamespaceAlreadyExistsError."""
+    catalog, namespace = _place(spark, statement.name)
+    make = catalog.create_namespace
+    if statement.if_not_exists:
+        make = catalog.create_namespace_if_not_exists
+    make(namespace, statement.properties)
+    return nothing(spark)
+
+
+def drop_namespace(spark: SparkSession, statement: DropNamespace) -> DataFrame:
+    """Drop a namespace, with CASCADE the tables in it too (their files stay, as in Spark).
+
+    Raises NoSuchNamespaceError, NamespaceNotEmptyError.
+    """
+    catalog, namespace = _place(spark, statement.name)
+    try:
+        if statement.cascade:
+            _drop_what_is_in(catalog, namespace)
+        catalog.drop_namespace(namespace)
+    except NoSuchNamespaceError:
+        if not statement.if_exists:
+            raise
+    return nothing(spark)
+
+
+def _drop_what_is_in(catalog: TableCatalog, namespace: tuple[str, ...]) -> None:
+    for inner in catalog.list_namespaces(namespace):
+        _drop_what_is_in(catalog, inner)
+        catalog.drop_namespace(inner)
+    for table in catalog.list_tables(namespace):
+        catalog.drop_table(table)
+
+
+def alter_namespace(spark: SparkSession, statement: AlterNamespace) -> DataFrame:
+    """Change a namespace's properties. Raises NoSuchNamespaceError."""
+    catalog, namespace = _place(spark, statement.name)
+    catalog.update_namespace_properties(namespace, statement.removals, statement.updates)
+    return nothing(spark)
+
+
+def show_tables(spark: SparkSession, statement: ShowTables) -> DataFrame:
+    """List the tables of a namespace: namespace, tableName, isTemporary."""
+    catalog, namespace = _place(spark, statement.namespace)
+    names = [table[-1] for table in catalog.list_tables(namespace)]
+    rows = [(".".join(namespace), name, False) for name in _matching(names, statement.pattern)]
+    return rows_of(spark, "namespace string, tableName string, isTemporary boolean", rows)
+
+
+def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame:
+    """List the namespaces right below a catalog or namespace."""
+    catalog = catalog_named(spark, statement.parent[0])
+    found = [".".join(each) for each in catalog.list_namespaces(statement.parent[1:])]
+    return rows_of(
+        spark, "namespace string", [(name,) for name in _matching(found, statement.pattern)]
+    )
+
+
+def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> DataFrame:
+    """Show a namespace's properties, as Spark does: info_name, info_value."""
+    catalog, namespace = _place(spark, statement.name)
+    properties = catalog.load_namespace_properties(namespace)
+    rows = [("Catalog Name", catalog.name), ("Namespace Name", ".".join(namespace))]
+    rows += [(name.capitalize(), properties[name]) for name in _SHOWN_APART if name in properties]
+    if statement.extended:
+        others = sorted((k, v) for k, v in properties.items() if k not in _SHOWN_APART)
+        rows.append(("Properties", f"({', '.join(f'({k},{v})' for k, v in others)})"))
+    return rows_of(spark, "info_name string, info_value string", rows)
+
+
+def _place(spark: SparkSession, name: tuple[str, ...]) -> tuple[TableCatalog, tuple[str, ...]]:
+    if len(name) < 2:
+        raise InvalidInputError(f"'{'.'.join(name)}' is a catalog: name one of its namespaces")
+    return catalog_named(spark, name[0]), name[1:]
+
+
+def _matching(names: list[str], pattern: str | None) -> list[str]:
+    """Return the names that Spark's pattern matches: `*` is anything, `|` stands between two."""
+    if pattern is None:
+        return sorted(names)
+    parts = [re.escape(part.strip()).replace(r"\*", ".*") for part in pattern.split("|")]
+    wanted = re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE)
+    return sorted(name for name in names if wanted.fullmatch(name))

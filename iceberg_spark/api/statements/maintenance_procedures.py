@@ -1,0 +1,203 @@
+"""Procedures that keep a table small and quick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from iceberg_spark.api.maintenance import Maintenance
+from iceberg_spark.api.statements.procedure import Called, Procedure, Rows
+
+_ORPHANS = ("equal_schemes", "equal_authorities")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The columns that a procedure's result is shown by: attributes of it, and their types."""
+
+    columns: tuple[tuple[str, str], ...]
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def ddl(self) -> str:
+        return ", ".join(f"{name} {kind}" for name, kind in self.columns)
+
+    def row(self, result: object) -> tuple[Any, ...]:
+        names = self.attributes or tuple(name for name, _ in self.columns)
+        return tuple(getattr(result, name) for name in names)
+
+
+def _columns(**kinds: str) -> tuple[tuple[str, str], ...]:
+    return tuple(kinds.items())
+
+
+_EXPIRED = _Shown(
+    _columns(
+        deleted_data_files_count="bigint",
+        deleted_position_delete_files_count="bigint",
+        deleted_equality_delete_files_count="bigint",
+        deleted_manifest_files_count="bigint",
+        deleted_manifest_lists_count="bigint",
+        deleted_statistics_files_count="bigint",
+    )
+)
+_DATA = _Shown(
+    _columns(
+        rewritten_data_files_count="int",
+        added_data_files_count="int",
+        rewritten_bytes_count="bigint",
+        failed_data_files_count="int",
+        removed_delete_files_count="int",
+    )
+)
+_MANIFESTS = _Shown(_columns(rewritten_manifests_count="int", added_manifests_count="int"))
+_DELETES = _Shown(
+    _columns(
+        rewritten_delete_files_count="int",
+        added_delete_files_count="int",
+        rewritten_bytes_count="bigint",
+        added_bytes_count="bigint",
+    ),
+    ("removed_delete_files", "added_delete_files", "rewritten_bytes_count", "added_bytes_count"),
+)
+_CONVERTED = _Shown(
+    _columns(
+        removed_delete_files="bigint",
+        added_delete_files="bigint",
+        added_position_deletes="bigint",
+    )
+)
+_TABLE_STATS = _Shown(_columns(statistics_file="string"))
+_PARTITION_STATS = _Shown(_columns(partition_statistics_file="string"))
+_PATHS = _Shown(
+    _columns(
+        latest_version="string",
+        file_list_location="string",
+        rewritten_manifest_file_paths_count="int",
+        rewritten_delete_file_paths_count="int",
+    )
+)
+_PLANNED = _Shown(
+    _columns(action="string", reason="string", bytes="bigint", requests="bigint"),
+)
+
+
+def _of(called: Called) -> Maintenance:
+    return called.table().maintenance
+
+
+def _expire(called: Called) -> Rows:
+    given = called.given(
+        "older_than", "retain_last", "max_concurrent_deletes", "stream_results", "snapshot_ids",
+        "clean_expired_metadata",
+    )  # fmt: skip
+    return [_EXPIRED.row(_of(called).expire_snapshots(**given, spark=called.spark))]
+
+
+def _orphans(called: Called) -> Rows:
+    given = called.given(
+        "older_than", "location", "dry_run", "max_concurrent_deletes", "file_list_view",
+        "prefix_mismatch_mode",
+    )  # fmt: skip
+    given |= {name: called.texts(name) for name in _ORPHANS if called.given(name)}
+    result = _of(called).remove_orphan_files(**given, spark=called.spark)
+    return [(location,) for location in result.orphan_file_locations]
+
+
+def _rewrite_data(called: Called) -> Rows:
+    given = called.given("strategy", "sort_order", "where", "branch")
+    options = called.texts("options")
+    result = _of(called).rewrite_data_files(**given, options=options, spark=called.spark)
+    return [_DATA.row(result)]
+
+
+def _rewrite_manifests(called: Called) -> Rows:
+    given = called.given("use_caching", "spec_id", "sort_by")
+    return [_MANIFESTS.row(_of(called).rewrite_manifests(**given))]
+
+
+def _rewrite_deletes(called: Called) -> Rows:
+    result = _of(called).rewrite_position_delete_files(
+        called.texts("options"), **called.given("where"), spark=called.spark
+    )
+    return [_DELETES.row(result)]
+
+
+def _convert(called: Called) -> Rows:
+    given = called.given("branch")
+    return [_CONVERTED.row(_of(called).convert_equality_deletes(**given, spark=called.spark))]
+
+
+def _table_stats(called: Called) -> Rows:
+    given = called.given("snapshot_id", "columns")
+    return [_TABLE_STATS.row(_of(called).compute_table_stats(**given, spark=called.spark))]
+
+
+def _partition_stats(called: Called) -> Rows:
+    return [
+        _PARTITION_STATS.row(_of(called).compute_partition_stats(**called.given("snapshot_id")))
+    ]
+
+
+def _table_path(called: Called) -> Rows:
+    given = called.given(
+        "source_prefix", "target_prefix", "start_version", "end_version", "staging_location",
+        "create_file_list",
+    )  # fmt: skip
+    return [_PATHS.row(_of(called).rewrite_table_path(**given))]
+
+
+def _plan(called: Called) -> Rows:
+    return [_PLANNED.row(item) for item in _of(called).plan()]
+
+
+MAINTENANCE: dict[str, Procedure] = {
+    "expire_snapshots": Procedure(
+        (
+            "table", "older_than", "retain_last", "max_concurrent_deletes", "stream_results",
+            "snapshot_ids", "clean_expired_metadata",
+        ),
+        1,
+        _EXPIRED.ddl,
+        _expire,
+    ),
+    "remove_orphan_files": Procedure(
+        (
+            "table", "older_than", "location", "dry_run", "max_concurrent_deletes",
+            "file_list_view", "equal_schemes", "equal_authorities", "prefix_mismatch_mode",
+            "prefix_listing", "stream_results",
+        ),
+        1,
+        "orphan_file_location string",
+        _orphans,
+    ),
+    "rewrite_data_files": Procedure(
+        ("table", "strategy", "sort_order", "options", "where", "branch"),
+        1,
+        _DATA.ddl,
+        _rewrite_data,
+    ),
+    "rewrite_manifests": Procedure(
+        ("table", "use_caching", "spec_id", "sort_by"), 1, _MANIFESTS.ddl, _rewrite_manifests
+    ),
+    "rewrite_position_delete_files": Procedure(
+        ("table", "options", "where"), 1, _DELETES.ddl, _rewrite_deletes
+    ),
+    "convert_equality_deletes": Procedure(("table", "branch"), 1, _CONVERTED.ddl, _convert),
+    "compute_table_stats": Procedure(
+        ("table", "snapshot_id", "columns"), 1, _TABLE_STATS.ddl, _table_stats
+    ),
+    "compute_partition_stats": Procedure(
+        ("table", "snapshot_id"), 1, _PARTITION_STATS.ddl, _partition_stats
+    ),
+    "rewrite_table_path": Procedure(
+        (
+            "table", "source_prefix", "target_prefix", "start_version", "end_version",
+            "staging_location", "create_file_list",
+        ),
+        3,
+        _PATHS.ddl,
+        _table_path,
+    ),
+    "maintenance_plan": Procedure(("table",), 1, _PLANNED.ddl, _plan),
+}  # fmt: skip

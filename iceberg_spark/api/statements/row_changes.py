@@ -1,0 +1,248 @@
+"""INSERT, DELETE, UPDATE, MERGE and TRUNCATE by the table's verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from iceberg_spark.api.merge import MergeBuilder
+from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.landing import Landing, landing
+from iceberg_spark.api.table import Table
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.row_level.conditions import names_in
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.row_level.target_rows import row_type
+from iceberg_spark.spark.sql.inner_tables import with_inner_tables
+from iceberg_spark.spark.sql.query import Args, plan_query
+from iceberg_spark.spark.sql.statements.rows import (
+    Delete,
+    Insert,
+    Merge,
+    Truncate,
+    Update,
+    WhenClause,
+)
+from iceberg_spark.spec.transforms import IdentityTransform
+
+_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def truncate(spark: SparkSession, statement: Truncate) -> DataFrame:
+    """Take all rows out of a table."""
+    goes = landing(spark, statement.table)
+    goes.table.delete("true", branch=goes.branch, snapshot_properties=goes.properties)
+    return nothing(spark)
+
+
+def insert(spark: SparkSession, statement: Insert, args: Args) -> DataFrame:
+    """Put a query's rows into a table, by position or by name.
+
+    Raises InvalidSchemaError where the columns don't fit.
+    """
+    goes = landing(spark, statement.table)
+    table = goes.table
+    rows = plan_query(spark, statement.query).frame(spark, args)
+    if statement.schema_evolution:
+        table.update_schema(case_sensitive=False).union_by_name(from_spark(rows.schema)).commit()
+        table.refresh()
+    matched = _matched(table, statement, rows)
+    if statement.overwrites:
+        _overwrite(spark, goes, statement, matched)
+    else:
+        table.append(
+            matched,
+            branch=goes.branch,
+            snapshot_properties=goes.properties,
+            case_sensitive=False,
+        )
+    return nothing(spark)
+
+
+def _overwrite(spark: SparkSession, goes: Landing, statement: Insert, rows: DataFrame) -> None:
+    """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
+    table, given = goes.table, (goes.branch, goes.properties)
+    where = statement.replace_where
+    if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
+        table.dynamic_partition_overwrite(
+            rows, branch=given[0], snapshot_properties=given[1], case_sensitive=False
+        )
+        return
+    if where is None:
+        fixed = [(name, text) for name, text in statement.partition if text is not None]
+        where = " AND ".join(f"{quoted(name)} <=> {text}" for name, text in fixed) or "true"
+    table.overwrite(
+        rows, where, branch=given[0], snapshot_properties=given[1], case_sensitive=False
+    )
+
+
+def _matched(table: Table, statement: Insert, rows: DataFrame) -> DataFrame:
+    """Return the rows under the names of the table's columns."""
+    fixed = _partition_values(table, statement)
+    if statement.by_name:
+        for name, text in fixed.items():
+            rows = rows.withColumn(name, sf.expr(text))
+        return _stored(table, rows)
+    names = list(statement.columns) or [
+        field.name for field in table.schema().fields if field.name not in fixed
+    ]
+    if len(names) != len(rows.columns):
+        raise InvalidSchemaError(
+            f"The query has {len(rows.columns)} columns ({', '.join(rows.columns)}), and "
+            f"{len(names)} are needed: {', '.join(names)}"
+        )
+    made = rows.toDF(*names)
+    if fixed:
+        made = made.withColumns({name: sf.expr(text) for name, text in fixed.items()})
+    return _stored(table, made)
+
+
+def _stored(table: Table, rows: DataFrame) -> DataFrame:
+    """Return rows cast to the table's types as Spark's ANSI store assignment does."""
+    kinds = {field.name.lower(): field for field in row_type(table.schema()).fields}
+    unknown = [name for name in rows.columns if name.lower() not in kinds]
+    if unknown:
+        raise InvalidSchemaError(
+            f"The table has no column '{unknown[0]}'; it has: "
+            f"{', '.join(table.schema().column_names)}"
+        )
+    return rows.to(StructType([kinds[name.lower()] for name in rows.columns]))
+
+
+def _partition_values(table: Table, statement: Insert) -> dict[str, str]:
+    """Return the values of PARTITION (...), by the table's own names of the columns."""
+    spelled = {field.name.lower(): field.name for field in table.schema().fields}
+    parts = {
+        table.schema().find_column_name(part.source_id)
+        for part in table.spec().fields
+        if isinstance(part.transform, IdentityTransform)
+    }
+    found = {}
+    for name, text in statement.partition:
+        column = spelled.get(name.lower())
+        if column is None or column not in parts:
+            raise InvalidInputError(
+                f"PARTITION ({name}): the table is partitioned by {table.spec()}; only columns "
+                "that it is partitioned by as they are can be named"
+            )
+        if text is not None:
+            found[column] = text
+    return found
+
+
+def delete(spark: SparkSession, statement: Delete) -> DataFrame:
+    """Delete the rows for which the condition is true."""
+    goes = landing(spark, statement.table)
+    with with_inner_tables(spark, [statement.condition]) as (condition,):
+        alias = _alias(statement.table, statement.alias, [condition])
+        goes.table.delete(
+            condition,
+            branch=goes.branch,
+            snapshot_properties=goes.properties,
+            case_sensitive=False,
+            alias=alias,
+        )
+    return nothing(spark)
+
+
+def update(spark: SparkSession, statement: Update) -> DataFrame:
+    """Set columns of the rows for which the condition is true."""
+    goes = landing(spark, statement.table)
+    given = [statement.condition, *(text for _, text in statement.values)]
+    with with_inner_tables(spark, given) as (condition, *values):
+        name = statement.alias or statement.table[-1]
+        columns = [_column(path, name) for path, _ in statement.values]
+        goes.table.update(
+            dict(_once(columns, values)),
+            condition,
+            branch=goes.branch,
+            snapshot_properties=goes.properties,
+            case_sensitive=False,
+            alias=_alias(statement.table, statement.alias, [condition, *values]),
+        )
+    return nothing(spark)
+
+
+def merge(spark: SparkSession, statement: Merge, args: Args) -> DataFrame:
+    """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
+    goes = landing(spark, statement.table)
+    table = goes.table
+    everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
+    source = plan_query(spark, everything).frame(spark, args)
+    if statement.schema_evolution:
+        table.update_schema(case_sensitive=False).union_by_name(from_spark(source.schema)).commit()
+        table.refresh()
+    texts = [statement.on]
+    for clause in statement.clauses:
+        texts += [clause.condition or "true", *clause.values]
+    with with_inner_tables(spark, texts) as (on, *given):
+        name = statement.alias or statement.table[-1]
+        builder = table.merge(
+            source,
+            on,
+            branch=goes.branch,
+            snapshot_properties=goes.properties,
+            case_sensitive=False,
+            aliases=(name, statement.source_alias),
+        )
+        left = iter(given)
+        for clause in statement.clauses:
+            said = next(left)
+            condition = None if clause.condition is None else said
+            values = [next(left) for _ in clause.values]
+            builder = _with_clause(builder, clause, condition, values, name)
+        builder.execute()
+    return nothing(spark)
+
+
+def _with_clause(
+    builder: MergeBuilder,
+    clause: WhenClause,
+    condition: str | None,
+    values: Sequence[str],
+    name: str,
+) -> MergeBuilder:
+    given: dict[str, str] = {}
+    if clause.columns is not None:
+        given = dict(_once([_column(path, name) for path in clause.columns], values))
+    match clause.kind, clause.does, clause.columns:
+        case "matched", "delete", _:
+            return builder.when_matched_delete(condition)
+        case "matched", _, None:
+            return builder.when_matched_update_all(condition)
+        case "matched", _, _:
+            return builder.when_matched_update(given, condition)
+        case "not_matched", _, None:
+            return builder.when_not_matched_insert_all(condition)
+        case "not_matched", _, _:
+            return builder.when_not_matched_insert(given, condition)
+        case _, "delete", _:
+            return builder.when_not_matched_by_source_delete(condition)
+        case _, _, None:
+            raise InvalidInputError("WHEN NOT MATCHED BY SOURCE has no source for UPDATE SET *")
+        case _:
+            return builder.when_not_matched_by_source_update(given, condition)
+
+
+def _alias(table: Sequence[str], alias: str | None, texts: Sequence[str]) -> str | None:
+    """Return what expressions call the table; None where they don't, so that they prune more."""
+    name = alias or table[-1]
+    return name if names_in([f"{name}.", f"{name}`."], texts) else None
+
+
+def _column(path: tuple[str, ...], table: str) -> str:
+    """Return an assigned column without the table's name before it."""
+    is_qualified = len(path) > 1 and path[0].lower() == table.lower()
+    return ".".join(path[1:] if is_qualified else path)
+
+
+def _once(columns: Sequence[str], values: Sequence[str]) -> list[tuple[str, str]]:
+    """Pair columns with values. Raises InvalidSchemaError for a column that is there twice."""
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise InvalidSchemaError(f"Column '{twice}' gets a value twice")
+    return list(zip(columns, values, strict=True))

@@ -1,0 +1,153 @@
+"""A statement carried out: tables of ours by us, all else by Spark."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.statements import (
+    alterations,
+    definitions,
+    in_catalogs,
+    procedures,
+    row_changes,
+    shown_tables,
+)
+from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.sql.query import Args, plan_query
+from iceberg_spark.spark.sql.statements.alter_table import AlterTable
+from iceberg_spark.spark.sql.statements.call import Call
+from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spark.sql.statements.listings import (
+    CommentOn,
+    DescribeNamespace,
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowNamespaces,
+    ShowPartitions,
+    ShowProperties,
+    ShowTables,
+    Use,
+)
+from iceberg_spark.spark.sql.statements.namespaces import (
+    AlterNamespace,
+    CreateNamespace,
+    DropNamespace,
+)
+from iceberg_spark.spark.sql.statements.read import Command, Other, Query, Statement
+from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
+
+
+def run_statement(
+    spark: SparkSession, statement: Statement, text: str, args: Args = None
+) -> DataFrame:
+    """Carry a statement out and return its rows; a query's are lazy.
+
+    `text` is how it was written, for Spark where it is about no table of ours.
+    """
+    match statement:
+        case Query(query):
+            return plan_query(spark, query).frame(spark, args)
+        case Other():
+            return _by_spark(spark, text, args)
+        case command if not names_ours(spark, named_by(command)):
+            return _by_spark(spark, text, args)
+        case command:
+            return _run(spark, command, args)
+
+
+def named_by(command: Command) -> tuple[str, ...]:
+    """Return the table, namespace or catalog that a command is about."""
+    match command:
+        case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
+            return command.name
+        case CommentOn() | Use():
+            return command.name
+        case ShowTables(namespace):
+            return namespace
+        case ShowNamespaces(parent):
+            return parent
+        case Call(procedure):
+            return procedure
+        case _:
+            return command.table
+
+
+def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:
+    return spark.sql(text, args=args or None)  # type: ignore[arg-type]
+
+
+def _run(spark: SparkSession, command: Command, args: Args) -> DataFrame:
+    match command:
+        case CreateTable(query=query):
+            rows = None if query is None else plan_query(spark, query).frame(spark, args)
+            return definitions.create_table(spark, command, rows)
+        case Insert():
+            return row_changes.insert(spark, command, args)
+        case Merge():
+            return row_changes.merge(spark, command, args)
+        case _ if args:
+            raise UnsupportedError(
+                "Parameters (args=) are for queries, INSERT, MERGE's source and AS SELECT: write "
+                "the values into the statement"
+            )
+        case _:
+            made = _change(spark, command) or _listing(spark, command)
+            return made or _of_namespace(spark, command)
+
+
+def _change(spark: SparkSession, command: Command) -> DataFrame | None:
+    match command:
+        case Delete():
+            return row_changes.delete(spark, command)
+        case Update():
+            return row_changes.update(spark, command)
+        case Truncate():
+            return row_changes.truncate(spark, command)
+        case DropTable():
+            return definitions.drop(spark, command)
+        case AlterTable():
+            return alterations.alter_table(spark, command)
+        case Call():
+            return procedures.call(spark, command)
+        case _:
+            return None
+
+
+def _listing(spark: SparkSession, command: Command) -> DataFrame | None:
+    match command:
+        case ShowTables():
+            return in_catalogs.show_tables(spark, command)
+        case ShowNamespaces():
+            return in_catalogs.show_namespaces(spark, command)
+        case DescribeNamespace():
+            return in_catalogs.describe_namespace(spark, command)
+        case DescribeTable():
+            return shown_tables.describe_table(spark, command)
+        case ShowCreateTable():
+            return shown_tables.show_create_table(spark, command)
+        case ShowProperties():
+            return shown_tables.show_properties(spark, command)
+        case ShowColumns():
+            return shown_tables.show_columns(spark, command)
+        case ShowPartitions():
+            return shown_tables.show_partitions(spark, command)
+        case _:
+            return None
+
+
+def _of_namespace(spark: SparkSession, command: Command) -> DataFrame:
+    match command:
+        case CreateNamespace():
+            return in_catalogs.create_namespace(spark, command)
+        case DropNamespace():
+            return in_catalogs.drop_namespace(spark, command)
+        case AlterNamespace():
+            return in_catalogs.alter_namespace(spark, command)
+        case CommentOn():
+            return shown_tables.comment_on(spark, command)
+        case _:
+            raise UnsupportedError(
+                f"USE {'.'.join(named_by(command))}: name tables with their catalog, as in cat.db.t"
+            )

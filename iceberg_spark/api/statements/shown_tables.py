@@ -1,0 +1,210 @@
+"""SHOW and DESCRIBE of a table, and COMMENT ON."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from iceberg_spark.api.statements.answers import nothing, rows_of
+from iceberg_spark.api.statements.target import catalog_named, target
+from iceberg_spark.api.table import Table
+from iceberg_spark.errors import InvalidSchemaError, UnsupportedError
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.sql.statements.listings import (
+    CommentOn,
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowPartitions,
+    ShowProperties,
+)
+from iceberg_spark.spec.partition import PartitionField
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.transforms import (
+    BucketTransform,
+    IdentityTransform,
+    TruncateTransform,
+    VoidTransform,
+)
+
+_COMMENT = "comment"
+_FORMAT = "write.format.default"
+_RESERVED = ("format", "format-version", "current-snapshot-id")
+
+
+Row = tuple[str, str, str | None]
+
+
+def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
+    """Show columns and partitioning: col_name, data_type, comment (Spark: DescribeTableExec)."""
+    table = target(spark, statement.table).whole_table()
+    rows: list[Row] = [
+        (field.name, field.dataType.simpleString(), field.metadata.get(_COMMENT))
+        for field in to_spark(table.schema()).fields
+    ]
+    if statement.column is not None:
+        return _described_column(spark, rows, ".".join(statement.column))
+    parts = _live(table)
+    if parts:
+        rows += _partitioning(table.schema(), parts, {row[0]: row for row in rows})
+    if statement.extended:
+        rows += _details(table, ".".join(statement.table))
+    return rows_of(spark, "col_name string, data_type string, comment string", rows)
+
+
+def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFrame:
+    """Show the statement that makes such a table: createtab_stmt."""
+    table = target(spark, statement.table).whole_table()
+    lines = [f"CREATE TABLE {'.'.join(statement.table)} ("]
+    lines.append(",\n".join(f"  {one}" for one in _definitions(table.schema())) + ")")
+    lines.append("USING iceberg")
+    parts = [_term(table.schema(), part) for part in _live(table)]
+    if parts:
+        lines.append(f"PARTITIONED BY ({', '.join(parts)})")
+    properties = dict(_properties(table))
+    comment = properties.pop(_COMMENT, None)
+    if comment is not None:
+        lines.append(f"COMMENT {_text(comment)}")
+    lines.append(f"LOCATION {_text(table.location())}")
+    shown = [f"  {_text(key)} = {_text(value)}" for key, value in sorted(properties.items())]
+    lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
+    return rows_of(spark, "createtab_stmt string", [("\n".join(lines) + "\n",)])
+
+
+def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame:
+    """Show a table's properties, or one of them: key, value."""
+    table = target(spark, statement.table).whole_table()
+    found = dict(_properties(table))
+    if statement.key is None:
+        return rows_of(spark, "key string, value string", sorted(found.items()))
+    lacks = f"Table {'.'.join(statement.table)} does not have property: {statement.key}"
+    row = (statement.key, found.get(statement.key, lacks))
+    return rows_of(spark, "key string, value string", [row])
+
+
+def show_columns(spark: SparkSession, statement: ShowColumns) -> DataFrame:
+    """Show the names of a table's columns: col_name."""
+    table = target(spark, statement.table).whole_table()
+    return rows_of(spark, "col_name string", [(field.name,) for field in table.schema().fields])
+
+
+def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
+    """Refuse, as Spark does for Iceberg; the metadata table says more."""
+    del spark
+    name = ".".join(statement.table)
+    raise UnsupportedError(f"SHOW PARTITIONS: ask the metadata table {name}.partitions with SELECT")
+
+
+def comment_on(spark: SparkSession, statement: CommentOn) -> DataFrame:
+    """Set or take away the comment of a table or namespace."""
+    updates = {} if statement.comment is None else {_COMMENT: statement.comment}
+    gone = (_COMMENT,) if statement.comment is None else ()
+    if statement.kind == "table":
+        table = target(spark, statement.name).whole_table()
+        table.update_properties().set(updates).remove(*gone).commit()
+    else:
+        catalog = catalog_named(spark, statement.name[0])
+        catalog.update_namespace_properties(statement.name[1:], gone, updates)
+    return nothing(spark)
+
+
+def _described_column(spark: SparkSession, rows: list[Row], name: str) -> DataFrame:
+    for row in rows:
+        if row[0].lower() == name.lower():
+            shown = [("col_name", row[0]), ("data_type", row[1]), ("comment", row[2] or "NULL")]
+            return rows_of(spark, "info_name string, info_value string", shown)
+    raise InvalidSchemaError(f"There is no column '{name}'; the table has {[r[0] for r in rows]}")
+
+
+def _live(table: Table) -> list[PartitionField]:
+    return [part for part in table.spec().fields if not isinstance(part.transform, VoidTransform)]
+
+
+def _partitioning(schema: Schema, parts: list[PartitionField], known: dict[str, Row]) -> list[Row]:
+    if all(isinstance(part.transform, IdentityTransform) for part in parts):
+        names = [str(schema.find_column_name(part.source_id)) for part in parts]
+        if all(name in known for name in names):
+            return [
+                ("# Partition Information", "", ""),
+                ("# col_name", "data_type", "comment"),
+                *(known[name] for name in names),
+            ]
+    terms = [(f"Part {at}", _term(schema, part), "") for at, part in enumerate(parts)]
+    return [("", "", ""), ("# Partitioning", "", ""), *terms]
+
+
+def _details(table: Table, name: str) -> list[Row]:
+    properties = ",".join(f"{key}={value}" for key, value in sorted(_properties(table)))
+    return [
+        ("", "", ""),
+        ("# Detailed Table Information", "", ""),
+        ("Name", name, ""),
+        ("Type", "MANAGED", ""),
+        ("Location", table.location(), ""),
+        ("Provider", "iceberg", ""),
+        ("Table Properties", f"[{properties}]", ""),
+    ]
+
+
+def _properties(table: Table) -> list[tuple[str, str]]:
+    """Return a table's properties as Java's SparkTable shows them, its own ones among them."""
+    head = table.current_snapshot()
+    file_format = table.properties.get(_FORMAT, "parquet")
+    return [
+        *((key, value) for key, value in table.properties.items() if key not in _RESERVED),
+        ("format", f"iceberg/{file_format}"),
+        ("format-version", str(table.metadata.format_version)),
+        ("current-snapshot-id", "none" if head is None else str(head.snapshot_id)),
+    ]
+
+
+def _definitions(schema: Schema) -> list[str]:
+    lines = []
+    for column, field in zip(schema.fields, to_spark(schema).fields, strict=True):
+        line = f"{_name(column.name)} {_kind(field.dataType)}"
+        line += " NOT NULL" if column.required else ""
+        lines.append(line + (f" COMMENT {_text(column.doc)}" if column.doc else ""))
+    return lines
+
+
+def _kind(kind: DataType) -> str:
+    """Return a type as Spark writes it in SQL."""
+    match kind:
+        case StructType(fields=fields):
+            return f"STRUCT<{', '.join(map(_inner, fields))}>"
+        case ArrayType(elementType=element):
+            return f"ARRAY<{_kind(element)}>"
+        case MapType(keyType=key, valueType=value):
+            return f"MAP<{_kind(key)}, {_kind(value)}>"
+        case _:
+            return kind.simpleString().upper()
+
+
+def _inner(field: StructField) -> str:
+    required = "" if field.nullable else " NOT NULL"
+    comment = field.metadata.get(_COMMENT)
+    said = "" if comment is None else f" COMMENT {_text(comment)}"
+    return f"{_name(field.name)}: {_kind(field.dataType)}{required}{said}"
+
+
+def _term(schema: Schema, part: PartitionField) -> str:
+    column = ".".join(_name(one) for one in str(schema.find_column_name(part.source_id)).split("."))
+    match part.transform:
+        case IdentityTransform():
+            return column
+        case BucketTransform(num_buckets=buckets):
+            return f"bucket({buckets}, {column})"
+        case TruncateTransform(width=width):
+            return f"truncate({width}, {column})"
+        case transform:
+            return f"{transform}s({column})"
+
+
+def _name(name: str) -> str:
+    return name if name.isidentifier() else quoted(name)
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,102 @@
+"""Procedures about snapshots: rollback, cherry-pick, publish, fast-forward, ancestors."""
+
+from __future__ import annotations
+
+from iceberg_spark.api.statements.procedure import Called, Procedure, Rows
+from iceberg_spark.api.table import Table
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spec.snapshot import MAIN_BRANCH
+
+_MOVED = "previous_snapshot_id bigint, current_snapshot_id bigint"
+_PICKED = "source_snapshot_id bigint, current_snapshot_id bigint"
+_WAP_ID = "wap.id"
+
+
+def _head(table: Table) -> int | None:
+    found = table.current_snapshot()
+    return None if found is None else found.snapshot_id
+
+
+def _rollback(called: Called) -> Rows:
+    table = called.table()
+    before = _head(table)
+    table.manage_snapshots().rollback_to_snapshot(called.values["snapshot_id"]).commit()
+    return [(before, _head(table))]
+
+
+def _rollback_to_timestamp(called: Called) -> Rows:
+    table = called.table()
+    before = _head(table)
+    table.manage_snapshots().rollback_to_timestamp(called.values["timestamp"]).commit()
+    return [(before, _head(table))]
+
+
+def _set_current(called: Called) -> Rows:
+    table = called.table()
+    before = _head(table)
+    given = called.given("snapshot_id", "ref")
+    if len(given) != 1:
+        raise InvalidInputError("set_current_snapshot needs either snapshot_id or ref")
+    builder = table.manage_snapshots()
+    builder.set_current_snapshot(given.get("snapshot_id"), given.get("ref")).commit()
+    return [(before, _head(table))]
+
+
+def _cherrypick(called: Called) -> Rows:
+    table = called.table()
+    snapshot_id = called.values["snapshot_id"]
+    table.manage_snapshots().cherrypick(snapshot_id).commit()
+    return [(snapshot_id, _head(table))]
+
+
+def _publish(called: Called) -> Rows:
+    table = called.table()
+    wanted = called.values["wap_id"]
+    staged = [one for one in table.snapshots() if one.summary.get(_WAP_ID) == wanted]
+    if not staged:
+        raise InvalidInputError(f"No snapshot was staged with {_WAP_ID} '{wanted}'")
+    table.manage_snapshots().cherrypick(staged[-1].snapshot_id).commit()
+    return [(staged[-1].snapshot_id, _head(table))]
+
+
+def _fast_forward(called: Called) -> Rows:
+    table = called.table()
+    branch = called.values["branch"]
+    before = table.refs().get(branch)
+    table.manage_snapshots().fast_forward(branch, called.values["to"]).commit()
+    after = table.refs()[branch].snapshot_id
+    return [(branch, None if before is None else before.snapshot_id, after)]
+
+
+def _ancestors(called: Called) -> Rows:
+    metadata = called.table().metadata
+    at = called.values.get("snapshot_id")
+    if at is None:
+        head = metadata.branch_head(MAIN_BRANCH)
+        at = None if head is None else head.snapshot_id
+    elif at not in metadata.snapshots:
+        raise InvalidInputError(f"The table has no snapshot {at}")
+    rows: Rows = []
+    while at is not None and at in metadata.snapshots:
+        one = metadata.snapshots[at]
+        rows.append((at, one.timestamp_ms))
+        at = one.parent_snapshot_id
+    return rows
+
+
+SNAPSHOTS: dict[str, Procedure] = {
+    "rollback_to_snapshot": Procedure(("table", "snapshot_id"), 2, _MOVED, _rollback),
+    "rollback_to_timestamp": Procedure(("table", "timestamp"), 2, _MOVED, _rollback_to_timestamp),
+    "set_current_snapshot": Procedure(("table", "snapshot_id", "ref"), 1, _MOVED, _set_current),
+    "cherrypick_snapshot": Procedure(("table", "snapshot_id"), 2, _PICKED, _cherrypick),
+    "publish_changes": Procedure(("table", "wap_id"), 2, _PICKED, _publish),
+    "fast_forward": Procedure(
+        ("table", "branch", "to"),
+        3,
+        "branch_updated string, previous_ref bigint, updated_ref bigint",
+        _fast_forward,
+    ),
+    "ancestors_of": Procedure(
+        ("table", "snapshot_id"), 1, "snapshot_id bigint, timestamp bigint", _ancestors
+    ),
+}

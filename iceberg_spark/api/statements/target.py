@@ -1,0 +1,105 @@
+"""What a name in a statement stands for: a table, a place for one, a namespace of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.api.catalog import TableCatalog
+from iceberg_spark.api.table import Table
+from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.registry import load_catalog, overlaid, resolve, with_settings
+from iceberg_spark.catalog.table_name import check_part
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    UnsupportedError,
+)
+from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+
+Name: TypeAlias = tuple[str, ...]
+_BRANCH = "branch_"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table, or the place for one; `branch` is that of a name like `cat.db.t.branch_audit`."""
+
+    catalog: Catalog
+    identifier: str
+    branch: str | None = None
+
+    def table(self) -> Table:
+        """Load the table. Raises NoSuchTableError."""
+        return Table(self.catalog, self.catalog.load(self.identifier))
+
+    def whole_table(self) -> Table:
+        """Load the table of a statement that is about all of it. Raises InvalidInputError."""
+        if self.branch is not None:
+            raise InvalidInputError(
+                f"The statement is about table {self.identifier}, not about its branch "
+                f"'{self.branch}': leave that out"
+            )
+        return self.table()
+
+
+def names_ours(spark: SparkSession, name: Name) -> bool:
+    """Return whether the name of a table or namespace is in a catalog of ours, or a location."""
+    if not name:
+        return False
+    if len(name) == 1 and "/" in name[0]:
+        return True
+    return is_ours(spark, name[0])
+
+
+def properties_at(spark: SparkSession, place: str) -> dict[str, str]:
+    """Return the properties that a session gives the catalog of a table."""
+    return with_settings(place, {}, partial(session_catalog, spark))
+
+
+def new_target(spark: SparkSession, name: Name) -> Target:
+    """Return the place that a name of ours stands for, whatever is there.
+
+    Raises InvalidInputError for a name without a table or with parts that no table can have.
+    """
+    if len(name) == 1 and "/" not in name[0]:
+        raise InvalidInputError(f"'{name[0]}' is a catalog: name one of its tables")
+    for part in name[1:]:
+        check_part(part)
+    place = ".".join(name)
+    return Target(*resolve(place, properties_at(spark, place)))
+
+
+def target(spark: SparkSession, name: Name) -> Target:
+    """Return the table that a name of ours stands for, maybe one of its branches.
+
+    Raises UnsupportedError for what can't be changed: tags, metadata tables.
+    """
+    found = new_target(spark, name)
+    if len(name) < 4 or _is_there(found):  # cat.db.t.branch_audit at least
+        return found
+    above = new_target(spark, name[:-1])
+    if not _is_there(above):
+        return found
+    if not name[-1].startswith(_BRANCH):
+        raise UnsupportedError(
+            f"{'.'.join(name)} can't be changed: only a table and its branches "
+            f"({'.'.join(name[:-1])}.branch_...) can"
+        )
+    return Target(above.catalog, above.identifier, name[-1].removeprefix(_BRANCH))
+
+
+def catalog_named(spark: SparkSession, name: str) -> TableCatalog:
+    """Return a catalog of ours, as the session describes it."""
+    settings = partial(session_catalog, spark)
+    return TableCatalog(load_catalog(name, **overlaid(name, {}, settings)))
+
+
+def _is_there(place: Target) -> bool:
+    try:
+        return place.catalog.table_exists(place.identifier)
+    except NoSuchNamespaceError:
+        return False

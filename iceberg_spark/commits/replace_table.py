@@ -1,0 +1,117 @@
+"""Make a table anew under its name, its history kept (Java: TableMetadata.buildReplacement)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.fresh_ids import assign_fresh_ids, reassign_order, reassign_spec
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionField, PartitionSpec
+from iceberg_spark.spec.properties import FORMAT_VERSION, check_known_values, int_property
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import MAIN_BRANCH
+from iceberg_spark.spec.sort import SortOrder
+from iceberg_spark.spec.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    RemoveSnapshotRef,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetProperties,
+    TableUpdate,
+    UpgradeFormatVersion,
+)
+
+
+class ReplaceTable:
+    """Give a table other columns, partitioning, order and properties, and no rows on main.
+
+    Columns of the same full name keep their ids, properties that are not given stay, and so do
+    snapshots, branches and tags. Another commit that changed the definition since `planned_on` is
+    a ValidationException; one that changed rows only is replaced, as Java does.
+    """
+
+    def __init__(
+        self,
+        planned_on: TableMetadata,
+        schema: Schema,
+        spec: PartitionSpec,
+        order: SortOrder,
+        properties: Mapping[str, str],
+    ) -> None:
+        self._schema = schema
+        self._spec = spec
+        self._order = order
+        self._properties = dict(properties)
+        self._planned = _definition(planned_on)
+        check_known_values(
+            {key: value for key, value in properties.items() if key != FORMAT_VERSION}
+        )
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
+        """Refuse a table whose columns or partitioning have changed since."""
+        if _definition(base) != self._planned:
+            raise ValidationException(
+                f"{base.location} got other columns or another partitioning by another commit "
+                "meanwhile: replace it anew"
+            )
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
+        """Return the updates that define the table anew."""
+        properties = dict(self._properties)
+        updates: list[TableUpdate] = []
+        if FORMAT_VERSION in properties:
+            version = int_property(properties, FORMAT_VERSION, base.format_version)
+            updates.append(UpgradeFormatVersion(version))
+            del properties[FORMAT_VERSION]
+        fresh = assign_fresh_ids(self._schema, last_column_id=base.last_column_id, base=base.schema)
+        spec = _with_known_ids(reassign_spec(self._spec, self._schema, fresh), base)
+        updates += [
+            AddSchema(fresh),
+            SetCurrentSchema(),
+            AddPartitionSpec(spec),
+            SetDefaultSpec(),
+            AddSortOrder(reassign_order(self._order, self._schema, fresh)),
+            SetDefaultSortOrder(),
+        ]
+        if MAIN_BRANCH in base.refs:
+            updates.append(RemoveSnapshotRef(MAIN_BRANCH))
+        if properties:
+            updates.append(SetProperties(properties))
+        return ActionCommit(tuple(updates))
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Nothing was written."""
+
+
+def _definition(metadata: TableMetadata) -> tuple[int, int, int, int]:
+    return (
+        metadata.current_schema_id,
+        metadata.last_column_id,
+        metadata.default_spec_id,
+        metadata.last_partition_id,
+    )
+
+
+def _with_known_ids(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
+    """Give fields the ids that equal ones of the table's specs have, others new ones."""
+    known = {
+        (part.source_ids, str(part.transform)): part.field_id
+        for each in base.partition_specs.values()
+        for part in each.fields
+    }
+    fields: list[PartitionField] = []
+    last = base.last_partition_id
+    for part in spec.fields:
+        field_id = known.get((part.source_ids, str(part.transform)))
+        if field_id is None:
+            last += 1
+            field_id = last
+        fields.append(replace(part, field_id=field_id))
+    return PartitionSpec(spec.spec_id, tuple(fields))

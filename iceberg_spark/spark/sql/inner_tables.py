@@ -1,0 +1,46 @@
+"""Tables of ours inside conditions and values: views stand in for them while a verb runs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.sql.mentions import mentions_ours
+from iceberg_spark.spark.sql.query import SparksTable, plan_query
+
+_BEFORE = "SELECT 1 WHERE "
+_SUBQUERIES = ("select", "from", "table")
+
+
+@contextmanager
+def with_inner_tables(spark: SparkSession, expressions: Sequence[str]) -> Iterator[list[str]]:
+    """Give expressions in which tables of ours, named by subqueries, are views of the session.
+
+    The views are of the versions that are newest now, and go with the block. Texts without
+    subqueries are given as they are.
+    """
+    with ExitStack() as views:
+        yield [_replaced(spark, text, views) for text in expressions]
+
+
+def _replaced(spark: SparkSession, text: str, views: ExitStack) -> str:
+    if not any(word in text.lower() for word in _SUBQUERIES) or not mentions_ours(spark, text):
+        return text
+    query = plan_query(spark, f"{_BEFORE}{text}")
+    pieces, at = [], len(_BEFORE)
+    for part in query.parts:
+        if isinstance(part, SparksTable):
+            continue
+        one = part.reference
+        view = f"iceberg_spark_{uuid.uuid4().hex}"
+        part.frame(spark).createOrReplaceTempView(view)
+        views.callback(spark.catalog.dropTempView, view)
+        pieces += [
+            query.text[at : one.start],
+            view if one.alias else f"{view} AS `{one.parts[-1]}`",
+        ]
+        at = one.end
+    return "".join([*pieces, query.text[at:]])

@@ -1,0 +1,276 @@
+"""ALTER TABLE: columns, partition fields, write order, identifier fields, properties, name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from iceberg_spark.spark.sql.statements.columns import Column, Place, read_column, read_columns
+from iceberg_spark.spark.sql.statements.cursor import Cursor
+from iceberg_spark.spark.sql.statements.properties import read_keys, read_properties
+from iceberg_spark.spark.sql.statements.references import RefChange, read_ref_change, sees_ref
+
+Path: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """Columns that a table gets."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumns:
+    """Columns that a table loses; with `if_exists` those that it has."""
+
+    paths: tuple[Path, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """A column and its new name."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumn:
+    """What is new of a column; None stays. `default` is an expression, "" takes it away."""
+
+    path: Path
+    type: str | None = None
+    required: bool | None = None
+    comment: str | None = None
+    default: str | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitionField:
+    """A partition field as `parse_partition_field` reads it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitionField:
+    """A partition field, by its name or its transform."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacePartitionField:
+    """A partition field and the one in its place."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOrder:
+    """In which order rows are written from now on, and where they go (None: as before)."""
+
+    sort_by: tuple[str, ...]
+    distribution: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierFields:
+    """Columns that identify a row from now on, or (`set` is false) no longer."""
+
+    paths: tuple[Path, ...]
+    set: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperties:
+    """Properties and their values."""
+
+    properties: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetProperties:
+    """Properties that go."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """Another name, of the same catalog."""
+
+    name: tuple[str, ...]
+
+
+Change: TypeAlias = (
+    AddColumns
+    | DropColumns
+    | RenameColumn
+    | AlterColumn
+    | AddPartitionField
+    | DropPartitionField
+    | ReplacePartitionField
+    | WriteOrder
+    | IdentifierFields
+    | SetProperties
+    | UnsetProperties
+    | RenameTable
+    | RefChange
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """A table and what changes; several changes are one commit."""
+
+    table: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+def read_alter_table(cursor: Cursor) -> AlterTable:
+    """Read a statement from ALTER on. Raises InvalidInputError."""
+    cursor.needs("ALTER", "TABLE")
+    table = cursor.name()
+    changes = _changes(cursor)
+    cursor.done()
+    return AlterTable(table, changes)
+
+
+def _changes(cursor: Cursor) -> tuple[Change, ...]:
+    if sees_ref(cursor):
+        return (read_ref_change(cursor),)
+    if cursor.takes_one_of("ALTER", "CHANGE") is not None:
+        return _altered(cursor)
+    return (_change(cursor),)
+
+
+def _change(cursor: Cursor) -> Change:
+    change = _of_partitioning(cursor) or _of_columns(cursor)
+    if change is not None:
+        return change
+    if cursor.takes("RENAME", "TO"):
+        return RenameTable(cursor.name())
+    if cursor.takes("SET", "TBLPROPERTIES"):
+        return SetProperties(read_properties(cursor))
+    if cursor.takes("UNSET", "TBLPROPERTIES"):
+        cursor.takes("IF", "EXISTS")
+        return UnsetProperties(read_keys(cursor))
+    if cursor.takes("WRITE"):
+        return _write_order(cursor)
+    raise cursor.error("a change of the table is needed (ADD, DROP, RENAME, ALTER, SET, WRITE)")
+
+
+def _of_partitioning(cursor: Cursor) -> Change | None:
+    if cursor.takes("ADD", "PARTITION", "FIELD"):
+        return AddPartitionField(cursor.rest())
+    if cursor.takes("DROP", "PARTITION", "FIELD"):
+        return DropPartitionField(cursor.rest())
+    if cursor.takes("REPLACE", "PARTITION", "FIELD"):
+        old = cursor.until(("WITH",))
+        cursor.needs("WITH")
+        return ReplacePartitionField(old, cursor.rest())
+    return None
+
+
+def _of_columns(cursor: Cursor) -> Change | None:
+    if cursor.takes("ADD"):
+        return _added(cursor)
+    if cursor.takes("DROP", "IDENTIFIER", "FIELDS"):
+        return IdentifierFields(cursor.names(), set=False)
+    if cursor.takes("SET", "IDENTIFIER", "FIELDS"):
+        return IdentifierFields(cursor.names(), set=True)
+    if cursor.takes("DROP"):
+        return _dropped(cursor)
+    if cursor.takes("RENAME", "COLUMN"):
+        path = cursor.name()
+        cursor.needs("TO")
+        return RenameColumn(path, cursor.identifier())
+    return None
+
+
+def _added(cursor: Cursor) -> AddColumns:
+    if cursor.takes_one_of("COLUMN", "COLUMNS") is None:
+        raise cursor.error("COLUMN, COLUMNS or PARTITION FIELD is needed")
+    if cursor.sees_open():
+        return AddColumns(read_columns(cursor.brackets()))
+    return AddColumns(read_columns(cursor))
+
+
+def _dropped(cursor: Cursor) -> DropColumns:
+    if cursor.takes_one_of("COLUMN", "COLUMNS") is None:
+        raise cursor.error("COLUMN, PARTITION FIELD, IDENTIFIER FIELDS, BRANCH or TAG is needed")
+    if_exists = cursor.takes("IF", "EXISTS")
+    paths = (cursor.brackets() if cursor.sees_open() else cursor).names()
+    return DropColumns(paths, if_exists)
+
+
+def _altered(cursor: Cursor) -> tuple[Change, ...]:
+    """Read the columns behind ALTER COLUMN; Spark takes several with commas between them."""
+    cursor.takes("COLUMN")
+    changes: list[Change] = []
+    while True:
+        changes += _alter_column(cursor)
+        if not cursor.takes(","):
+            return tuple(changes)
+
+
+def _alter_column(cursor: Cursor) -> list[Change]:
+    path = cursor.name()
+    if cursor.takes("SET", "NOT", "NULL"):
+        return [AlterColumn(path, required=True)]
+    if cursor.takes("DROP", "NOT", "NULL"):
+        return [AlterColumn(path, required=False)]
+    if cursor.takes("DROP", "DEFAULT"):
+        return [AlterColumn(path, default="")]
+    if cursor.takes("SET", "DEFAULT"):
+        return [AlterColumn(path, default=cursor.until((",",)))]
+    if cursor.takes("TYPE"):
+        return [AlterColumn(path, type=cursor.until((",",)))]
+    if cursor.takes("COMMENT"):
+        return [AlterColumn(path, comment=cursor.string())]
+    if cursor.sees("FIRST") or cursor.sees("AFTER"):
+        place = Place() if cursor.takes("FIRST") else Place(_after(cursor))
+        return [AlterColumn(path, place=place)]
+    return _hive_change(path, cursor)
+
+
+def _hive_change(path: Path, cursor: Cursor) -> list[Change]:
+    """Read Hive's `CHANGE COLUMN old new type ...`: name, type, comment and place at once."""
+    column = read_column(cursor)
+    changes: list[Change] = [
+        AlterColumn(path, type=column.type, comment=column.comment, place=column.place)
+    ]
+    if column.path[-1] != path[-1]:
+        changes.append(RenameColumn(path, column.path[-1]))
+    return changes
+
+
+def _after(cursor: Cursor) -> str:
+    cursor.needs("AFTER")
+    return cursor.identifier()
+
+
+def _write_order(cursor: Cursor) -> WriteOrder:
+    """Read what follows WRITE (Java: IcebergSqlExtensions.g4, writeSpec)."""
+    distribution: str | None = None
+    sort_by: tuple[str, ...] = ()
+    if cursor.takes("UNORDERED"):
+        return WriteOrder((), "none")
+    if cursor.takes("LOCALLY"):
+        cursor.needs("ORDERED", "BY")
+        return WriteOrder(tuple(item.needed() for item in cursor.items()), None)
+    if cursor.takes("DISTRIBUTED", "BY", "PARTITION"):
+        distribution, sort_by = "hash", ()
+    if cursor.takes("LOCALLY") and not cursor.sees("ORDERED"):
+        raise cursor.error("ORDERED BY is needed")
+    if cursor.takes("ORDERED", "BY"):
+        sort_by = tuple(item.needed() for item in cursor.items())
+        distribution = distribution or "range"
+    if distribution is None:
+        raise cursor.error("ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION is needed")
+    return WriteOrder(sort_by, distribution)

@@ -1,0 +1,68 @@
+"""Columns as statements define them: name, type, nullability, default, comment and place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.statements.cursor import Cursor
+
+_ENDS = (("NOT", "NULL"), ("COMMENT",), ("DEFAULT",), ("FIRST",), ("AFTER",))
+_OTHERS = (("GENERATED",), ("PRIMARY",), ("CHECK",), ("UNIQUE",), ("REFERENCES",), ("CONSTRAINT",))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a column goes: behind another one of the same struct, or first (`after` is None)."""
+
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as defined; `type` is DDL and `default` an expression, both as they were written.
+
+    `path` has more than one part for a field of a struct.
+    """
+
+    path: tuple[str, ...]
+    type: str
+    required: bool = False
+    default: str | None = None
+    comment: str | None = None
+    place: Place | None = None
+
+
+def read_columns(cursor: Cursor) -> tuple[Column, ...]:
+    """Read all that is left as columns. Raises InvalidInputError."""
+    return tuple(read_column(item) for item in cursor.items())
+
+
+def read_column(cursor: Cursor) -> Column:
+    """Read one column, which ends the text. Raises InvalidInputError naming what is unknown."""
+    path = cursor.name()
+    cursor.takes(":")
+    kind = cursor.until(*_ENDS, *_OTHERS)
+    required, default, comment, place = False, None, None, None
+    while not cursor.at_end:
+        if cursor.takes("NOT", "NULL"):
+            required = True
+        elif cursor.takes("COMMENT"):
+            comment = cursor.string()
+        elif cursor.takes("DEFAULT"):
+            default = cursor.until(*_ENDS, *_OTHERS)
+        elif cursor.sees("FIRST") or cursor.sees("AFTER"):
+            place = read_place(cursor)
+        else:
+            raise InvalidInputError(
+                f"Column '{'.'.join(path)}': '{cursor.rest()}' is nothing that an Iceberg table has"
+            )
+    return Column(path, kind, required, default, comment, place)
+
+
+def read_place(cursor: Cursor) -> Place:
+    """Read `FIRST` or `AFTER name`. Raises InvalidInputError."""
+    if cursor.takes("FIRST"):
+        return Place()
+    cursor.needs("AFTER")
+    return Place(cursor.identifier())

@@ -1,0 +1,155 @@
+"""CREATE TABLE, REPLACE TABLE and both with AS SELECT; DROP TABLE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.sql.statements.columns import Column, read_column, read_columns
+from iceberg_spark.spark.sql.statements.cursor import Cursor
+from iceberg_spark.spark.sql.statements.properties import read_properties
+
+_OURS = ("iceberg", "pyiceberg-lite")
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """A table to be made. `query` is the text behind AS, None without one.
+
+    `creates` is false for REPLACE TABLE, which needs one that is there; `replaces` is true for it
+    and for CREATE OR REPLACE.
+    """
+
+    table: tuple[str, ...]
+    columns: tuple[Column, ...] = ()
+    partition_by: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+    location: str | None = None
+    comment: str | None = None
+    using: str | None = None
+    query: str | None = None
+    creates: bool = True
+    replaces: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """A table to be dropped, with its files where `purge` says so."""
+
+    table: tuple[str, ...]
+    if_exists: bool = False
+    purge: bool = False
+
+
+def read_create_table(cursor: Cursor) -> CreateTable:
+    """Read a statement from CREATE or REPLACE on. Raises InvalidInputError."""
+    creates = cursor.takes("CREATE")
+    replaces = cursor.takes("OR", "REPLACE") if creates else cursor.takes("REPLACE")
+    cursor.needs("TABLE")
+    if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
+    table = cursor.name()
+    columns = read_columns(cursor.brackets()) if cursor.sees_open() else ()
+    clauses = _Clauses()
+    while not cursor.at_end and not _query_begins(cursor):
+        clauses.read(cursor)
+    cursor.takes("AS")
+    query = None if cursor.at_end else cursor.rest()
+    if if_not_exists and replaces:
+        raise InvalidInputError("OR REPLACE and IF NOT EXISTS don't go together")
+    if query is not None and (columns or clauses.columns):
+        raise InvalidInputError(
+            "CREATE TABLE ... AS SELECT takes its columns from the query: cast them there"
+        )
+    return CreateTable(
+        table,
+        (*columns, *clauses.columns),
+        tuple(clauses.partition_by),
+        clauses.properties,
+        clauses.location,
+        clauses.comment,
+        clauses.using,
+        query,
+        creates=creates,
+        replaces=replaces,
+        if_not_exists=if_not_exists,
+    )
+
+
+def read_drop_table(cursor: Cursor) -> DropTable:
+    """Read a statement from DROP on. Raises InvalidInputError."""
+    cursor.needs("DROP", "TABLE")
+    if_exists = cursor.takes("IF", "EXISTS")
+    table = cursor.name()
+    purge = cursor.takes("PURGE")
+    cursor.done()
+    return DropTable(table, if_exists, purge)
+
+
+def _query_begins(cursor: Cursor) -> bool:
+    return any(cursor.sees(word) for word in ("AS", "SELECT", "WITH", "VALUES", "TABLE", "FROM"))
+
+
+@dataclass(slots=True)
+class _Clauses:
+    """The clauses behind a table's columns, which come in any order, each once."""
+
+    columns: list[Column] = field(default_factory=list)
+    partition_by: list[str] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    location: str | None = None
+    comment: str | None = None
+    using: str | None = None
+    seen: set[str] = field(default_factory=set)
+
+    def read(self, cursor: Cursor) -> None:
+        if self._next(cursor, "USING"):
+            self.using = _format(cursor)
+        elif self._next(cursor, "PARTITIONED", "BY"):
+            for item in cursor.brackets().items():
+                self._partition(item)
+        elif self._next(cursor, "TBLPROPERTIES"):
+            self.properties.update(read_properties(cursor))
+        elif self._next(cursor, "LOCATION"):
+            self.location = cursor.string()
+        elif self._next(cursor, "COMMENT"):
+            self.comment = cursor.string()
+        else:
+            raise cursor.error(
+                "a clause of CREATE TABLE (USING, PARTITIONED BY, TBLPROPERTIES, LOCATION, "
+                "COMMENT, AS) is needed"
+            )
+
+    def _next(self, cursor: Cursor, *words: str) -> bool:
+        if not cursor.sees(*words):
+            return False
+        said = " ".join(words)
+        if said in self.seen:
+            raise cursor.error(f"{said} may be there once")
+        self.seen.add(said)
+        return cursor.takes(*words)
+
+    def _partition(self, item: Cursor) -> None:
+        """Take a transform, or a column with its type as in Hive, which the table then has too."""
+        probe = item.fresh()
+        name = probe.name()
+        if probe.at_end or probe.sees_open():
+            self.partition_by.append(item.needed())
+        else:
+            self.partition_by.append(".".join(quoted(part) for part in name))
+            self.columns.append(read_column(item))
+
+
+def _format(cursor: Cursor) -> str:
+    start = cursor.position
+    cursor.identifier()
+    while cursor.takes("-"):
+        cursor.identifier()
+    name = cursor.text[start : cursor.end].strip("`").lower()
+    if name not in _OURS:
+        raise InvalidInputError(
+            f"USING {name}: tables of this catalog are Iceberg's; the format of their data files "
+            "is the table property write.format.default"
+        )
+    return name

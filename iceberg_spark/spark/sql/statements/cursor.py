@@ -1,0 +1,330 @@
+"""A statement's text as tokens, read from left to right; expressions are taken as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.parse import Spark4, Spark4Names
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+_QUOTED = (TokenType.IDENTIFIER, TokenType.STRING)
+_LONGEST_SHOWN = 60
+
+
+_WORDS = {word: kind for word, kind in Spark4.Tokenizer.KEYWORDS.items() if " " not in word}
+
+
+class _Statements(Spark4):
+    """Spark's words one by one; no statement is swallowed as one opaque command."""
+
+    class Tokenizer(Spark4.Tokenizer):
+        """How statements are cut."""
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = _WORDS
+
+
+class _StatementsNames(Spark4Names):
+    """The same with names in double quotes."""
+
+    class Tokenizer(Spark4Names.Tokenizer):
+        """How statements are cut."""
+
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = _WORDS
+
+
+def tokens_of(text: str, dialect: Dialect = SPARK) -> list[Token]:
+    """Return a text's tokens without a semicolon at the end. Raises InvalidInputError.
+
+    Two statements in one text are an error, as in Spark.
+    """
+    grammar = _StatementsNames if dialect.quoted_names else _Statements
+    try:
+        found: list[Token] = grammar().tokenize(text)
+    except SqlglotError as cause:
+        reason = str(cause).splitlines()[0].rstrip(".")
+        raise InvalidInputError(f"The statement can't be read: {reason}") from cause
+    # `5L` comes as three tokens of one place, a cast to a long: the first stands for all.
+    found = [
+        token
+        for before, token in zip([None, *found], found, strict=False)
+        if before is None or token.start != before.start
+    ]
+    while found and found[-1].token_type is TokenType.SEMICOLON:
+        found.pop()
+    for token in found:
+        if token.token_type is TokenType.SEMICOLON:
+            raise InvalidInputError(
+                f"Line {token.line}, column {token.col}: one statement a call, and ';' ends one"
+            )
+    return found
+
+
+class Cursor:
+    """A place in a statement. Methods move on past what they return.
+
+    Raises InvalidInputError with line and column for what can't be read.
+    """
+
+    __slots__ = ("_at", "_tokens", "text")
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self.text = text
+        self._tokens = tokens
+        self._at = 0
+
+    def __repr__(self) -> str:
+        return f"Cursor before {self._next_shown()}"
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything is read."""
+        return self._at >= len(self._tokens)
+
+    @property
+    def position(self) -> int:
+        """Where the next token begins in the text; its length at the end."""
+        return len(self.text) if self.at_end else int(self._tokens[self._at].start)
+
+    @property
+    def end(self) -> int:
+        """Where the last token read ends in the text."""
+        return 0 if self._at == 0 else self._tokens[self._at - 1].end + 1
+
+    def sees(self, *words: str) -> bool:
+        """Return whether these words come next; nothing is read."""
+        return all(self._is_word(self._at + place, word) for place, word in enumerate(words))
+
+    def takes(self, *words: str) -> bool:
+        """Read these words if they come next."""
+        found = self.sees(*words)
+        if found:
+            self._at += len(words)
+        return found
+
+    def takes_one_of(self, *words: str) -> str | None:
+        """Read one of these words if it comes next, and return it."""
+        return next((word for word in words if self.takes(word)), None)
+
+    def needs(self, *words: str) -> None:
+        """Read these words. Raises InvalidInputError."""
+        for word in words:
+            if not self.takes(word):
+                raise self.error(f"{word} is needed")
+
+    def sees_string(self) -> bool:
+        """Return whether a text in quotes comes next."""
+        return self._is(self._at, TokenType.STRING)
+
+    def sees_open(self) -> bool:
+        """Return whether an opening bracket comes next."""
+        return self._is(self._at, TokenType.L_PAREN)
+
+    def string(self) -> str:
+        """Read a text in quotes. Raises InvalidInputError."""
+        if not self.sees_string():
+            raise self.error("a text in quotes is needed")
+        return self._taken().text
+
+    def whole(self) -> int:
+        """Read a whole number, with an `L` behind it or not. Raises InvalidInputError."""
+        negative = self.takes("-")
+        if self.at_end:
+            raise self.error("a whole number is needed")
+        start = self.position
+        text = self._joined_number()
+        digits = text.rstrip("lL")
+        if not digits.isdigit():
+            self._back_to(start)
+            raise self.error("a whole number is needed")
+        return -int(digits) if negative else int(digits)
+
+    def word(self) -> str:
+        """Read whatever comes next, as it is written."""
+        token = self._taken()
+        return self._text(token)
+
+    def identifier(self) -> str:
+        """Read one name, in backticks or not. Raises InvalidInputError."""
+        if self.at_end or not self._may_be_name(self._tokens[self._at]):
+            raise self.error("a name is needed")
+        token = self._taken()
+        if token.token_type is TokenType.IDENTIFIER:
+            return token.text
+        while self._goes_on():
+            self._taken()  # a name like 1a or a2024 may be cut into two
+        return self.text[token.start : self.end]
+
+    def name(self) -> tuple[str, ...]:
+        """Read a name of parts with dots between them. Raises InvalidInputError."""
+        parts = [self.identifier()]
+        while self.takes("."):
+            parts.append(self.identifier())
+        return tuple(parts)
+
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """Read names with commas between them. Raises InvalidInputError."""
+        found = [self.name()]
+        while self.takes(","):
+            found.append(self.name())
+        return tuple(found)
+
+    def brackets(self) -> Cursor:
+        """Read what stands in brackets, and return a cursor over it. Raises InvalidInputError."""
+        if not self.sees_open():
+            raise self.error("'(' is needed")
+        first = self._at + 1
+        self._at = self._past_brackets(self._at)
+        return self._over(first, self._at - 1)
+
+    def fresh(self) -> Cursor:
+        """Return another cursor at this place."""
+        return self._over(self._at, len(self._tokens))
+
+    def items(self) -> list[Cursor]:
+        """Read all that is left, cut at the commas that stand in no brackets."""
+        found = []
+        while not self.at_end:
+            found.append(self._piece(lambda cursor: cursor.sees(",")))
+            if self.takes(",") and self.at_end:
+                raise self.error("something is needed behind ','")
+        return found
+
+    def until(self, *stops: tuple[str, ...]) -> str:
+        """Read up to the first of these word sequences outside brackets; return the text.
+
+        Raises InvalidInputError where nothing stands before it.
+        """
+        return self._piece(lambda cursor: any(cursor.sees(*words) for words in stops)).needed()
+
+    def rest(self) -> str:
+        """Read all that is left; return its text. Raises InvalidInputError if there is nothing."""
+        return self.until()
+
+    def needed(self) -> str:
+        """Return the text of all that is left, which must be something; nothing is moved."""
+        if self.at_end:
+            raise self.error("something is needed")
+        return self.text[self.position : self._tokens[-1].end + 1]
+
+    def done(self) -> None:
+        """Check that all is read. Raises InvalidInputError naming what is left."""
+        if not self.at_end:
+            raise self.error("the statement should end")
+
+    def error(self, needed: str) -> InvalidInputError:
+        """Return an error at this place: what would be needed here, and what is there."""
+        if self.at_end:
+            shown = "after the end" if not self._tokens else "at the end"
+            return InvalidInputError(f"{needed} {shown} of {_shortened(self.text)}")
+        token = self._tokens[self._at]
+        where = f"Line {token.line}, column {token.col - (token.end - token.start)}"
+        return InvalidInputError(f"{where}: {needed}, not {self._next_shown()}")
+
+    def _piece(self, stops: Callable[[Cursor], bool]) -> Cursor:
+        first = self._at
+        while not self.at_end and not stops(self):
+            if self._tokens[self._at].token_type in _OPENING:
+                self._at = self._past_brackets(self._at)
+            elif self._is_word(self._at, "<") and self._behind_type():
+                self._at = self._past_angles(self._at)
+            elif self.sees("CASE") and not self._is(self._at - 1, TokenType.DOT):
+                self._at = self._past_case(self._at)
+            else:
+                self._at += 1
+        return self._over(first, self._at)
+
+    def _over(self, first: int, end: int) -> Cursor:
+        """Return a cursor over some of the tokens; its text ends with them."""
+        tokens = self._tokens[first:end]
+        text = self.text[: tokens[-1].end + 1] if tokens else self.text[: self.position]
+        return Cursor(text, tokens)
+
+    def _past_brackets(self, at: int) -> int:
+        depth = 0
+        for place in range(at, len(self._tokens)):
+            kind = self._tokens[place].token_type
+            depth += (kind in _OPENING) - (kind in _CLOSING)
+            if depth == 0:
+                return place + 1
+        raise self.error("a bracket is never closed; ')' is needed somewhere after this")
+
+    def _behind_type(self) -> bool:
+        return any(self._is_word(self._at - 1, word) for word in ("ARRAY", "MAP", "STRUCT"))
+
+    def _past_angles(self, at: int) -> int:
+        """Return where a type's angle bracket ends; the place behind it if it never does."""
+        depth = 0
+        for place in range(at, len(self._tokens)):
+            text = self._text(self._tokens[place])
+            depth += (text == "<") - (text.count(">") if set(text) == {">"} else 0)
+            if depth <= 0:
+                return place + 1
+        return at + 1
+
+    def _past_case(self, at: int) -> int:
+        """Return where a CASE that begins here ends; the place behind its word if it never does."""
+        depth = 0
+        for place in range(at, len(self._tokens)):
+            depth += self._is_word(place, "CASE") - self._is_word(place, "END")
+            if depth == 0:
+                return place + 1
+        return at + 1
+
+    def _is_word(self, at: int, word: str) -> bool:
+        if at >= len(self._tokens):
+            return False
+        token = self._tokens[at]
+        return token.token_type not in _QUOTED and token.text.upper() == word
+
+    def _is(self, at: int, kind: TokenType) -> bool:
+        return at < len(self._tokens) and self._tokens[at].token_type is kind
+
+    def _taken(self) -> Token:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _goes_on(self) -> bool:
+        """Return whether the next token is the rest of the word that the last one begins."""
+        if self._at >= len(self._tokens) or self._tokens[self._at].start != self.end:
+            return False
+        token = self._tokens[self._at]
+        return token.token_type not in _QUOTED and _is_bare(self._text(token))
+
+    def _joined_number(self) -> str:
+        first = self._taken()
+        while self._goes_on():
+            self._taken()
+        return self.text[first.start : self.end]
+
+    def _may_be_name(self, token: Token) -> bool:
+        if token.token_type is TokenType.IDENTIFIER:
+            return True
+        return token.token_type is not TokenType.STRING and _is_bare(self._text(token))
+
+    def _text(self, token: Token) -> str:
+        return self.text[token.start : token.end + 1]
+
+    def _back_to(self, position: int) -> None:
+        while self._at and self.position > position:
+            self._at -= 1
+
+    def _next_shown(self) -> str:
+        return "the end" if self.at_end else f"'{_shortened(self._text(self._tokens[self._at]))}'"
+
+
+def _is_bare(text: str) -> bool:
+    return bool(text) and all(char.isalnum() or char == "_" for char in text)
+
+
+def _shortened(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LONGEST_SHOWN else f"{flat[:_LONGEST_SHOWN]}..."

@@ -1,0 +1,192 @@
+"""SHOW, DESCRIBE, COMMENT ON and USE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from iceberg_spark.spark.sql.statements.cursor import Cursor
+from iceberg_spark.spark.sql.statements.namespaces import KINDS
+
+Name: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    """The tables of a namespace; `pattern` is Spark's (`*`, `|`)."""
+
+    namespace: Name
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowNamespaces:
+    """The namespaces of a catalog, or below a namespace."""
+
+    parent: Name
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreateTable:
+    """The statement that would make a table."""
+
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProperties:
+    """A table's properties, or one of them."""
+
+    table: Name
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns:
+    """The names of a table's columns."""
+
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPartitions:
+    """A table's partitions."""
+
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTable:
+    """A table's columns and partitioning; `extended` says more, `column` is one column."""
+
+    table: Name
+    extended: bool = False
+    column: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeNamespace:
+    """A namespace's properties."""
+
+    name: Name
+    extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOn:
+    """A comment of a table or namespace; None takes it away."""
+
+    kind: str
+    name: Name
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The catalog and namespace that names without them are of."""
+
+    name: Name
+
+
+Listing: TypeAlias = (
+    ShowTables
+    | ShowNamespaces
+    | ShowCreateTable
+    | ShowProperties
+    | ShowColumns
+    | ShowPartitions
+    | DescribeTable
+    | DescribeNamespace
+)
+
+
+def read_show(cursor: Cursor) -> Listing | None:
+    """Read a statement from SHOW on; None for what is Spark's alone (SHOW FUNCTIONS).
+
+    Raises InvalidInputError.
+    """
+    cursor.needs("SHOW")
+    if cursor.takes("TABLES"):
+        return ShowTables(_within(cursor), _pattern(cursor))
+    if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS") is not None:
+        return ShowNamespaces(_within(cursor), _pattern(cursor))
+    if cursor.takes("CREATE", "TABLE"):
+        table = cursor.name()
+        cursor.takes("AS", "SERDE")
+        return _ended(cursor, ShowCreateTable(table))
+    if cursor.takes("TBLPROPERTIES"):
+        return _ended(cursor, ShowProperties(cursor.name(), _key(cursor)))
+    if cursor.takes("PARTITIONS"):
+        return _ended(cursor, ShowPartitions(cursor.name()))
+    if cursor.takes("COLUMNS"):
+        _in(cursor)
+        table = cursor.name()
+        namespace = cursor.name() if _in(cursor) else ()
+        return _ended(cursor, ShowColumns((*namespace, *table)))
+    return None
+
+
+def read_describe(cursor: Cursor) -> Listing | None:
+    """Read a statement from DESCRIBE or DESC on; None for queries and functions."""
+    cursor.takes_one_of("DESCRIBE", "DESC")
+    if cursor.takes_one_of(*KINDS) is not None:
+        extended = cursor.takes("EXTENDED")
+        return _ended(cursor, DescribeNamespace(cursor.name(), extended))
+    words = ("FUNCTION", "QUERY", "SELECT", "WITH", "VALUES", "FROM")
+    if any(cursor.sees(word) for word in words) or cursor.sees_open():
+        return None
+    cursor.takes("TABLE")
+    extended = cursor.takes_one_of("EXTENDED", "FORMATTED") is not None
+    table = cursor.name()
+    column = None if cursor.at_end else cursor.name()
+    return _ended(cursor, DescribeTable(table, extended, column))
+
+
+def read_comment(cursor: Cursor) -> CommentOn:
+    """Read a statement from COMMENT on. Raises InvalidInputError."""
+    cursor.needs("COMMENT", "ON")
+    kind = cursor.takes_one_of("TABLE", *KINDS)
+    if kind is None:
+        raise cursor.error("TABLE or NAMESPACE is needed")
+    name = cursor.name()
+    cursor.needs("IS")
+    comment = None if cursor.takes("NULL") else cursor.string()
+    cursor.done()
+    return CommentOn("table" if kind == "TABLE" else "namespace", name, comment)
+
+
+def read_use(cursor: Cursor) -> Use:
+    """Read a statement from USE on. Raises InvalidInputError."""
+    cursor.needs("USE")
+    cursor.takes_one_of(*KINDS)
+    name = cursor.name()
+    cursor.done()
+    return Use(name)
+
+
+def _in(cursor: Cursor) -> bool:
+    return cursor.takes_one_of("IN", "FROM") is not None
+
+
+def _within(cursor: Cursor) -> Name:
+    return cursor.name() if _in(cursor) else ()
+
+
+def _pattern(cursor: Cursor) -> str | None:
+    cursor.takes("LIKE")
+    found = cursor.string() if cursor.sees_string() else None
+    cursor.done()
+    return found
+
+
+def _key(cursor: Cursor) -> str | None:
+    if not cursor.sees_open():
+        return None
+    inner = cursor.brackets()
+    return inner.string() if inner.sees_string() else inner.rest()
+
+
+def _ended(cursor: Cursor, made: Listing) -> Listing:
+    cursor.done()
+    return made

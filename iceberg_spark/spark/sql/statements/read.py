@@ -1,0 +1,150 @@
+"""A text of SQL as a statement that we know, or as a query, or as what is Spark's alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.spark.sql.statements.alter_table import AlterTable, read_alter_table
+from iceberg_spark.spark.sql.statements.call import Call, read_call
+from iceberg_spark.spark.sql.statements.create_table import (
+    CreateTable,
+    DropTable,
+    read_create_table,
+    read_drop_table,
+)
+from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
+from iceberg_spark.spark.sql.statements.listings import (
+    CommentOn,
+    Listing,
+    Use,
+    read_comment,
+    read_describe,
+    read_show,
+    read_use,
+)
+from iceberg_spark.spark.sql.statements.namespaces import (
+    AlterNamespace,
+    CreateNamespace,
+    DropNamespace,
+    read_alter_namespace,
+    read_create_namespace,
+    read_drop_namespace,
+    sees_namespace,
+)
+from iceberg_spark.spark.sql.statements.rows import (
+    Change,
+    read_delete,
+    read_insert,
+    read_merge,
+    read_truncate,
+    read_update,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query, as it was written, without a semicolon."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A statement that is about none of our tables; `words` are its first."""
+
+    text: str
+    words: str
+
+
+Command: TypeAlias = (
+    CreateTable
+    | DropTable
+    | AlterTable
+    | CreateNamespace
+    | DropNamespace
+    | AlterNamespace
+    | Listing
+    | CommentOn
+    | Use
+    | Change
+    | Call
+)
+Statement: TypeAlias = Command | Query | Other
+
+_QUERIES = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
+
+
+def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
+    """Return the statement of a text. Raises InvalidInputError with line and column."""
+    cursor = Cursor(text, tokens_of(text, dialect))
+    if cursor.at_end:
+        raise cursor.error("a statement is needed")
+    if any(cursor.sees(word) for word in _QUERIES):
+        return Query(cursor.rest())
+    if cursor.sees("WITH"):
+        return _behind_with(cursor)
+    return _definition(cursor) or _row_change(cursor) or _listing(cursor) or _other(cursor)
+
+
+def _definition(cursor: Cursor) -> Command | None:
+    for verb, read in (
+        ("CREATE", read_create_namespace),
+        ("DROP", read_drop_namespace),
+        ("ALTER", read_alter_namespace),
+    ):
+        if sees_namespace(cursor, verb):
+            return read(cursor)
+    if (
+        cursor.sees("CREATE", "TABLE")
+        or cursor.sees("CREATE", "OR", "REPLACE", "TABLE")
+        or cursor.sees("REPLACE", "TABLE")
+    ):
+        return read_create_table(cursor)
+    if cursor.sees("DROP", "TABLE"):
+        return read_drop_table(cursor)
+    if cursor.sees("ALTER", "TABLE"):
+        return read_alter_table(cursor)
+    return read_call(cursor) if cursor.sees("CALL") else None
+
+
+def _row_change(cursor: Cursor) -> Command | None:
+    if cursor.sees("INSERT"):
+        return read_insert(cursor)
+    if cursor.sees("DELETE", "FROM"):
+        return read_delete(cursor)
+    if cursor.sees("UPDATE"):
+        return read_update(cursor)
+    if cursor.sees("MERGE"):
+        return read_merge(cursor)
+    return read_truncate(cursor) if cursor.sees("TRUNCATE") else None
+
+
+def _listing(cursor: Cursor) -> Command | None:
+    if cursor.sees("SHOW"):
+        return read_show(cursor.fresh())
+    if cursor.sees("DESCRIBE") or cursor.sees("DESC"):
+        return read_describe(cursor.fresh())
+    if cursor.sees("COMMENT", "ON"):
+        return read_comment(cursor)
+    return read_use(cursor) if cursor.sees("USE") else None
+
+
+def _behind_with(cursor: Cursor) -> Statement:
+    """Tell the query from INSERT and MERGE with CTEs before them."""
+    probe = cursor.fresh()
+    with_clause = probe.until(("INSERT",), ("MERGE",))
+    if probe.sees("INSERT"):
+        return read_insert(probe, with_clause)
+    if probe.sees("MERGE"):
+        return read_merge(probe, with_clause)
+    return Query(cursor.rest())
+
+
+def _other(cursor: Cursor) -> Other:
+    probe = cursor.fresh()
+    words: list[str] = []
+    while len(words) < 2 and not probe.at_end and not probe.sees_string():
+        words.append(probe.word().upper())
+    return Other(cursor.rest(), " ".join(words))

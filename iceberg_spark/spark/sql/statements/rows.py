@@ -1,0 +1,251 @@
+"""INSERT, DELETE, UPDATE, MERGE and TRUNCATE; queries, conditions and values stay texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.statements.cursor import Cursor
+
+Name: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Rows of a query put into a table.
+
+    `overwrites` replaces partitions, or what `replace_where` says. `partition` has the columns of
+    PARTITION (...) with their values as written, None where the query gives the value.
+    """
+
+    table: Name
+    query: str
+    columns: tuple[str, ...] = ()
+    by_name: bool = False
+    overwrites: bool = False
+    replace_where: str | None = None
+    partition: tuple[tuple[str, str | None], ...] = ()
+    schema_evolution: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """All rows taken out of a table."""
+
+    table: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Rows taken out; `condition` "true" is all of them."""
+
+    table: Name
+    alias: str | None
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Columns of rows set to values."""
+
+    table: Name
+    alias: str | None
+    values: tuple[tuple[Name, str], ...]
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class WhenClause:
+    """A WHEN of a MERGE. `columns` None stands for `*`; `values` are as written."""
+
+    kind: Literal["matched", "not_matched", "by_source"]
+    does: Literal["update", "delete", "insert"]
+    condition: str | None = None
+    columns: tuple[Name, ...] | None = None
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A MERGE. `source` is what may stand behind FROM, with its alias; `with_clause` its CTEs."""
+
+    table: Name
+    alias: str | None
+    source: str
+    source_alias: str
+    on: str
+    clauses: tuple[WhenClause, ...]
+    schema_evolution: bool = False
+
+
+Change: TypeAlias = Insert | Truncate | Delete | Update | Merge
+
+
+def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
+    """Read a statement from INSERT on; `with_clause` stood before it. Raises InvalidInputError."""
+    cursor.needs("INSERT")
+    evolves = cursor.takes("WITH", "SCHEMA", "EVOLUTION")
+    overwrites = cursor.takes_one_of("INTO", "OVERWRITE") == "OVERWRITE"
+    cursor.takes("TABLE")
+    table = cursor.name()
+    partition = _partition(cursor) if cursor.takes("PARTITION") else ()
+    if cursor.takes("IF", "NOT", "EXISTS"):
+        raise InvalidInputError("INSERT OVERWRITE ... IF NOT EXISTS: tables of ours can't do that")
+    replace_where = None
+    if cursor.takes("REPLACE", "WHERE"):
+        replace_where, overwrites = cursor.until(*_QUERY_BEGINS), True
+    by_name = cursor.takes("BY", "NAME")
+    columns: tuple[str, ...] = ()
+    if cursor.sees_open() and not _is_query(cursor.fresh().brackets()):
+        columns = tuple(item.identifier() for item in cursor.brackets().items())
+    if cursor.takes("REPLACE", "WHERE"):
+        replace_where, overwrites = cursor.until(*_QUERY_BEGINS), True
+    if by_name and columns:
+        raise InvalidInputError("INSERT takes a list of columns or BY NAME, not both")
+    query = cursor.rest()
+    if with_clause:
+        query = f"{with_clause} {query}"
+    return Insert(
+        table,
+        query,
+        columns,
+        by_name,
+        overwrites,
+        replace_where,
+        partition,
+        evolves,
+    )
+
+
+def read_truncate(cursor: Cursor) -> Truncate:
+    """Read a statement from TRUNCATE on. Raises InvalidInputError."""
+    cursor.needs("TRUNCATE", "TABLE")
+    table = cursor.name()
+    cursor.done()
+    return Truncate(table)
+
+
+def read_delete(cursor: Cursor) -> Delete:
+    """Read a statement from DELETE on. Raises InvalidInputError."""
+    cursor.needs("DELETE", "FROM")
+    table = cursor.name()
+    alias = _alias(cursor, "WHERE")
+    condition = cursor.rest() if cursor.takes("WHERE") else "true"
+    cursor.done()
+    return Delete(table, alias, condition)
+
+
+def read_update(cursor: Cursor) -> Update:
+    """Read a statement from UPDATE on. Raises InvalidInputError."""
+    cursor.needs("UPDATE")
+    table = cursor.name()
+    alias = _alias(cursor, "SET")
+    cursor.needs("SET")
+    values = _assignments(cursor, ("WHERE",))
+    condition = cursor.rest() if cursor.takes("WHERE") else "true"
+    cursor.done()
+    return Update(table, alias, values, condition)
+
+
+def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
+    """Read a statement from MERGE on. Raises InvalidInputError."""
+    cursor.needs("MERGE")
+    evolves = cursor.takes("WITH", "SCHEMA", "EVOLUTION")
+    cursor.needs("INTO")
+    table = cursor.name()
+    alias = _alias(cursor, "USING")
+    cursor.needs("USING")
+    start = cursor.position
+    name: Name | None = None
+    if cursor.sees_open():
+        cursor.brackets()
+    else:
+        name = cursor.name()
+        if cursor.sees_open():  # a function that makes a table
+            cursor.brackets()
+    source = cursor.text[start : cursor.end]
+    source_alias = _alias(cursor, "ON")
+    if source_alias is None:
+        if name is None:
+            raise cursor.error("a name for the source (AS s) is needed")
+        source_alias = name[-1]
+    cursor.needs("ON")
+    on = cursor.until(("WHEN",))
+    clauses = []
+    while not cursor.at_end:
+        clauses.append(_when(cursor))
+    if not clauses:
+        raise cursor.error("WHEN [NOT] MATCHED ... THEN is needed")
+    if with_clause:
+        source = f"({with_clause} SELECT * FROM {source})"  # noqa: S608 (the user's own text)
+    return Merge(table, alias, source, source_alias, on, tuple(clauses), evolves)
+
+
+_QUERY_BEGINS = (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",), ("FROM",))
+_WHEN_ENDS = (("WHEN",),)
+
+
+def _is_query(cursor: Cursor) -> bool:
+    return cursor.sees_open() or any(cursor.sees(*words) for words in _QUERY_BEGINS)
+
+
+def _alias(cursor: Cursor, follows: str) -> str | None:
+    if cursor.takes("AS"):
+        return cursor.identifier()
+    return None if cursor.at_end or cursor.sees(follows) else cursor.identifier()
+
+
+def _partition(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
+    found = []
+    for item in cursor.brackets().items():
+        name = item.identifier()
+        found.append((name, item.rest() if item.takes("=") else None))
+        item.done()
+    return tuple(found)
+
+
+def _assignments(cursor: Cursor, *stops: tuple[str, ...]) -> tuple[tuple[Name, str], ...]:
+    found = []
+    while True:
+        name = cursor.name()
+        cursor.needs("=")
+        found.append((name, cursor.until((",",), *stops)))
+        if not cursor.takes(","):
+            return tuple(found)
+
+
+def _when(cursor: Cursor) -> WhenClause:
+    cursor.needs("WHEN")
+    negated = cursor.takes("NOT")
+    cursor.needs("MATCHED")
+    kind: Literal["matched", "not_matched", "by_source"] = "matched"
+    if negated:
+        kind = "by_source" if cursor.takes("BY", "SOURCE") else "not_matched"
+        cursor.takes("BY", "TARGET")
+    condition = cursor.until(("THEN",)) if cursor.takes("AND") else None
+    cursor.needs("THEN")
+    if kind == "not_matched":
+        return _insert_clause(cursor, condition)
+    if cursor.takes("DELETE"):
+        return WhenClause(kind, "delete", condition)
+    cursor.needs("UPDATE", "SET")
+    if cursor.takes("*"):
+        return WhenClause(kind, "update", condition)
+    values = _assignments(cursor, *_WHEN_ENDS)
+    names = tuple(name for name, _ in values)
+    return WhenClause(kind, "update", condition, names, tuple(text for _, text in values))
+
+
+def _insert_clause(cursor: Cursor, condition: str | None) -> WhenClause:
+    cursor.needs("INSERT")
+    if cursor.takes("*"):
+        return WhenClause("not_matched", "insert", condition)
+    inner = cursor.brackets()
+    names = inner.names()
+    inner.done()
+    cursor.needs("VALUES")
+    values = tuple(item.needed() for item in cursor.brackets().items())
+    if len(values) != len(names):
+        raise InvalidInputError(f"INSERT has {len(names)} columns and {len(values)} values")
+    return WhenClause("not_matched", "insert", condition, names, values)

@@ -1,0 +1,192 @@
+"""Statements of Iceberg's Spark documentation: ours on our table, Java's on its own, side by side.
+
+After each statement both tables have the same rows and, but for what Java sets unasked, the same
+definition; what SHOW, DESCRIBE and CALL give is equal, ids of snapshots apart.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+
+# `{c}` stands for the catalog.
+DEFINITIONS = [
+    """CREATE TABLE {c}.sqls.t (id bigint NOT NULL COMMENT 'unique id', data string,
+       category string, ts timestamp, point struct<x: double NOT NULL, y: double>,
+       tags map<string, int>, xs array<int>) USING iceberg
+       PARTITIONED BY (bucket(4, id), days(ts), category)
+       TBLPROPERTIES ('a.b' = 'c', d.e = 5) COMMENT 'it''s a table'""",
+    """INSERT INTO {c}.sqls.t VALUES
+       (1, 'a', 'x', TIMESTAMP '2024-01-01 10:00:00', named_struct('x', 1.0D, 'y', 2.0D),
+        map('k', 1), array(1, 2)),
+       (2, 'b', 'y', TIMESTAMP '2024-01-02 10:00:00', NULL, NULL, NULL)""",
+    "INSERT INTO {c}.sqls.t (category, id, data) SELECT 'x', 3L, 'c; -- no comment'",
+    "INSERT INTO {c}.sqls.t BY NAME SELECT 'd' AS data, 4 AS id, 'z' AS category",
+    "WITH q AS (SELECT 5 AS id) INSERT INTO {c}.sqls.t (id, category) SELECT id, 'x' FROM q",
+    "DESCRIBE TABLE {c}.sqls.t",
+    "SHOW COLUMNS IN {c}.sqls.t",
+    "SHOW TABLES IN {c}.sqls",
+    "SHOW TABLES IN {c}.sqls LIKE 'z*|t'",
+    "ALTER TABLE {c}.sqls.t ADD COLUMNS (n int COMMENT 'a number', m decimal(9, 2) AFTER data)",
+    "ALTER TABLE {c}.sqls.t ADD COLUMN point.z double FIRST",
+    "ALTER TABLE {c}.sqls.t ADD COLUMN first_one date FIRST",
+    "ALTER TABLE {c}.sqls.t RENAME COLUMN data TO payload",
+    "ALTER TABLE {c}.sqls.t ALTER COLUMN n TYPE bigint",
+    "ALTER TABLE {c}.sqls.t ALTER COLUMN n COMMENT 'larger'",
+    "ALTER TABLE {c}.sqls.t ALTER COLUMN n AFTER id",
+    "ALTER TABLE {c}.sqls.t ALTER COLUMN id DROP NOT NULL",
+    "ALTER TABLE {c}.sqls.t DROP COLUMN m",
+    "ALTER TABLE {c}.sqls.t DROP COLUMN point.y",
+    "ALTER TABLE {c}.sqls.t ADD PARTITION FIELD truncate(payload, 2)",
+    "ALTER TABLE {c}.sqls.t REPLACE PARTITION FIELD ts_day WITH months(ts) AS month",
+    "ALTER TABLE {c}.sqls.t DROP PARTITION FIELD bucket(4, id)",
+    "ALTER TABLE {c}.sqls.t WRITE ORDERED BY category ASC NULLS LAST, id DESC",
+    "ALTER TABLE {c}.sqls.t WRITE LOCALLY ORDERED BY bucket(8, id)",
+    "ALTER TABLE {c}.sqls.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY category, id",
+    "ALTER TABLE {c}.sqls.t WRITE DISTRIBUTED BY PARTITION",
+    "ALTER TABLE {c}.sqls.t WRITE UNORDERED",
+    "ALTER TABLE {c}.sqls.t SET TBLPROPERTIES ('x' = '1', 'y.z' = 'it''s; two')",
+    "ALTER TABLE {c}.sqls.t UNSET TBLPROPERTIES ('x', 'a.b')",
+    "COMMENT ON TABLE {c}.sqls.t IS 'another'",
+    "DESCRIBE TABLE {c}.sqls.t",
+]
+ROWS = [
+    "DELETE FROM {c}.sqls.t WHERE id = 1",
+    "DELETE FROM {c}.sqls.t AS x WHERE x.id IN (SELECT max(id) FROM {c}.sqls.t)",
+    "UPDATE {c}.sqls.t SET payload = concat(payload, '!'), point.x = 7 WHERE category = 'y'",
+    "UPDATE {c}.sqls.t u SET u.n = CASE WHEN u.id > 3 THEN 1 ELSE 2 END",
+    """MERGE INTO {c}.sqls.t target
+       USING (SELECT 2L AS id, 'm' AS p, 'up' AS op UNION ALL SELECT 20L, 'n', 'in'
+              UNION ALL SELECT 3L, 'gone', 'del') AS src
+       ON target.id = src.id AND CASE WHEN src.id > 0 THEN true END
+       WHEN MATCHED AND src.op = 'del' THEN DELETE
+       WHEN MATCHED THEN UPDATE SET target.payload = src.p
+       WHEN NOT MATCHED THEN INSERT (id, payload, category) VALUES (src.id, upper(src.p), 'w')
+       WHEN NOT MATCHED BY SOURCE AND target.category = 'q' THEN DELETE""",
+    """WITH s AS (SELECT * FROM {c}.sqls.t WHERE id = 20)
+       MERGE INTO {c}.sqls.t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 99""",
+    "INSERT OVERWRITE {c}.sqls.t PARTITION (category = 'w') (id, payload) SELECT 30, 'only'",
+    """INSERT INTO {c}.sqls.t REPLACE WHERE category = 'w'
+       SELECT NULL, 31L, 1L, 'rw', 'w', NULL, NULL, NULL, NULL""",
+]
+REFERENCES = [
+    "ALTER TABLE {c}.sqls.t CREATE BRANCH `audit`",
+    "ALTER TABLE {c}.sqls.t CREATE BRANCH IF NOT EXISTS audit RETAIN 1 DAYS",
+    "ALTER TABLE {c}.sqls.t CREATE TAG eoy RETAIN 365 DAYS",
+    """ALTER TABLE {c}.sqls.t CREATE OR REPLACE BRANCH kept RETAIN 7 DAYS
+       WITH SNAPSHOT RETENTION 2 SNAPSHOTS 3 DAYS""",
+    "INSERT INTO {c}.sqls.t.branch_audit (id, category) VALUES (77, 'branch')",
+    "DELETE FROM {c}.sqls.t.branch_audit WHERE id = 2",
+    "SELECT id FROM {c}.sqls.t VERSION AS OF 'audit' ORDER BY id",
+    "CALL {c}.system.fast_forward(table => 'sqls.t', branch => 'main', to => 'audit')",
+    "ALTER TABLE {c}.sqls.t REPLACE TAG eoy RETAIN 10 DAYS",
+    "ALTER TABLE {c}.sqls.t DROP BRANCH IF EXISTS nowhere",
+    "ALTER TABLE {c}.sqls.t DROP BRANCH kept",
+    "CALL {c}.system.rollback_to_timestamp('sqls.t', TIMESTAMP '2100-01-01 00:00:00')",
+    "CALL {c}.system.ancestors_of('sqls.t')",
+    "CALL {c}.system.expire_snapshots(table => 'sqls.t', retain_last => 100)",
+]
+MADE = [
+    """CREATE TABLE {c}.sqls.made USING iceberg PARTITIONED BY (category)
+       AS SELECT id, category FROM {c}.sqls.t""",
+    "CREATE TABLE IF NOT EXISTS {c}.sqls.made (other int) USING iceberg",
+    "REPLACE TABLE {c}.sqls.made USING iceberg AS SELECT id, 1 AS one FROM {c}.sqls.made",
+    """CREATE OR REPLACE TABLE {c}.sqls.made (id bigint, two string) USING iceberg
+       PARTITIONED BY (truncate(1, two))""",
+    "INSERT INTO {c}.sqls.made VALUES (1, 'x')",
+    "TRUNCATE TABLE {c}.sqls.made",
+]
+REFUSED = [
+    "CREATE TABLE {c}.sqls.t (id int) USING iceberg",
+    "ALTER TABLE {c}.sqls.t ADD COLUMN id int",
+    "ALTER TABLE {c}.sqls.t ALTER COLUMN n TYPE int",
+    "ALTER TABLE {c}.sqls.t DROP COLUMN nowhere",
+    "ALTER TABLE {c}.sqls.t DROP PARTITION FIELD nowhere",
+    "ALTER TABLE {c}.sqls.t CREATE TAG eoy",
+    "INSERT INTO {c}.sqls.t VALUES (1, 2)",
+    "INSERT INTO {c}.sqls.t (id, id) VALUES (1, 2)",
+    "INSERT INTO {c}.sqls.t (id) VALUES ('no number')",
+    "UPDATE {c}.sqls.t SET id = 1, id = 2",
+    "UPDATE {c}.sqls.t SET nowhere = 1",
+    "DELETE FROM {c}.sqls.t WHERE nowhere = 1",
+    "DELETE FROM {c}.sqls.nowhere",
+    "SELECT 1; SELECT 2",
+    "CALL {c}.system.rollback_to_snapshot('sqls.t')",
+    "CALL {c}.system.rollback_to_snapshot(table => 'sqls.t', snapshot_id => 1)",
+    "CALL {c}.system.nothing('sqls.t')",
+]
+UNASKED = ("owner", "write.parquet.compression-codec")
+
+
+@pytest.fixture(scope="module")
+def both(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    java.conf.set("spark.sql.catalog.o.type", "hadoop")
+    java.conf.set("spark.sql.catalog.o.warehouse", str(tmp_path_factory.mktemp("ours")))
+    java.sql("CREATE NAMESPACE j.sqls")
+    ice.sql(java, "CREATE NAMESPACE o.sqls")
+    yield java
+    java.conf.unset("spark.sql.catalog.o.type")
+    java.conf.unset("spark.sql.catalog.o.warehouse")
+
+
+def given(frame: Any, statement: str) -> tuple[Any, ...]:
+    """Return columns and rows; ids and times are made anew by each side."""
+    kinds = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+    rows = [tuple(row) for row in frame.collect()]
+    if statement.startswith("CALL"):
+        return kinds, len(rows), [[value is None for value in row] for row in rows]
+    return kinds, rows
+
+
+def definition(place: str) -> dict[str, Any]:
+    table = ice.load_table(place)
+    metadata = table.metadata
+    return {
+        "schema": [str(field) for field in metadata.schema.fields],
+        "docs": [field.doc for field in metadata.schema.fields],
+        "spec": [(part.name, str(part.transform), part.field_id) for part in metadata.spec.fields],
+        "order": str(metadata.sort_order.fields),
+        "properties": {k: v for k, v in table.properties.items() if k not in UNASKED},
+        "refs": {name: (ref.is_branch, ref.max_ref_age_ms, ref.max_snapshot_age_ms,
+                        ref.min_snapshots_to_keep) for name, ref in table.refs().items()},
+        "operations": [one.operation for one in table.snapshots()],
+    }  # fmt: skip
+
+
+def content(place: str) -> list[str]:
+    return sorted(str(row) for row in ice.load_table(place).scan().to_arrow().to_pylist())
+
+
+def place(spark: SparkSession, catalog: str, table: str) -> str:
+    return str(Path(spark.conf.get(f"spark.sql.catalog.{catalog}.warehouse")) / "sqls" / table)
+
+
+@pytest.mark.timeout(600)
+def test_a_statement_does_what_javas_does_and_a_refused_one_nothing(both: SparkSession) -> None:
+    for statement in DEFINITIONS + ROWS + REFERENCES + MADE:
+        table = "made" if "sqls.made" in statement else "t"
+        theirs = given(both.sql(statement.format(c="j")), statement)
+        ours = given(ice.sql(both, statement.format(c="o")), statement)
+        assert ours == theirs, statement
+        mine, java = place(both, "o", table), place(both, "j", table)
+        assert definition(mine) == definition(java), statement
+        assert content(mine) == content(java), statement
+    for statement in REFUSED:
+        before = ice.load_table(place(both, "o", "t")).metadata_location
+        assert refused(lambda text: both.sql(text).collect(), statement.format(c="j")), statement
+        assert refused(lambda text: ice.sql(both, text).collect(), statement.format(c="o")), (
+            statement
+        )
+        assert ice.load_table(place(both, "o", "t")).metadata_location == before, statement
+
+
+def refused(run: Callable[[str], object], text: str) -> bool:
+    try:
+        run(text)
+    except Exception:  # noqa: BLE001 (Java's are of many kinds)
+        return True
+    return False

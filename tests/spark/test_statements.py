@@ -1,0 +1,185 @@
+"""Statements over tables of ours: `ice.sql`, and `spark.sql` of an enabled session."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A catalog `st` in a database and `fs` in folders, with a namespace `d` each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYICEBERG_CATALOG__ST__URI", f"sqlite:///{tmp_path}/st.db")
+        patch.setenv("PYICEBERG_CATALOG__ST__WAREHOUSE", str(tmp_path / "st"))
+        patch.setenv("PYICEBERG_CATALOG__FS__TYPE", "filesystem")
+        patch.setenv("PYICEBERG_CATALOG__FS__WAREHOUSE", str(tmp_path / "fs"))
+        ice.load_catalog("st").create_namespace("d")
+        yield tmp_path
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in frame.collect()]
+
+
+def test_a_tables_life_in_statements(any_spark: Any, home: Path) -> None:
+    def run(text: str) -> list[tuple[Any, ...]]:
+        return rows(ice.sql(any_spark, text))
+
+    assert run("CREATE TABLE st.d.t (id bigint NOT NULL, `a b` string) PARTITIONED BY (id)") == []
+    run("INSERT INTO st.d.t VALUES (1, 'x'), (2, 'y'), (3, NULL)")
+    run("UPDATE st.d.t AS u SET u.`a b` = concat(u.`a b`, '!') WHERE u.id IN (SELECT 2)")
+    run("DELETE FROM st.d.t WHERE EXISTS (SELECT 1 FROM st.d.t x WHERE x.id = t.id + 2)")
+    run(
+        """MERGE INTO st.d.t USING (SELECT 2 AS id, 'm' AS v UNION ALL SELECT 9, 'n') AS src
+           ON t.id = src.id WHEN MATCHED THEN UPDATE SET `a b` = src.v
+           WHEN NOT MATCHED THEN INSERT (id, `a b`) VALUES (src.id, src.v)"""
+    )
+    assert run("SELECT * FROM st.d.t ORDER BY id") == [(2, "m"), (3, None), (9, "n")]
+    run("CREATE TABLE st.d.copy AS SELECT `a b`, count(*) AS n FROM st.d.t GROUP BY 1")
+    assert run("SHOW TABLES IN st.d") == [("d", "copy", False), ("d", "t", False)]
+    run("ALTER TABLE st.d.copy RENAME TO st.d.renamed")
+    run("DROP TABLE st.d.renamed PURGE")
+    assert [row[0] for row in run("DESCRIBE st.d.t")][:2] == ["id", "a b"]
+
+
+def test_a_location_is_named_in_backticks(spark: Any, tmp_path: Path) -> None:
+    place = f"`{tmp_path}/t`"
+    ice.sql(spark, f"CREATE TABLE {place} (id int, s string)")
+    ice.sql(spark, f"INSERT INTO {place} (s) VALUES ('{{braces}}')")
+    ice.sql(spark, f"ALTER TABLE {place} ADD COLUMN n int FIRST")
+    assert rows(ice.sql(spark, f"SELECT * FROM {place}")) == [(None, None, "{braces}")]
+    ice.sql(spark, f"DROP TABLE {place}")
+    with pytest.raises(NoSuchTableError):
+        ice.load_table(str(tmp_path / "t"))
+
+
+def test_null_is_no_match_of_not_in(spark: Any, home: Path) -> None:
+    """As SQL says: `NOT IN` with a NULL inside is never true, so nothing is deleted."""
+    ice.sql(spark, "CREATE TABLE st.d.n (id int)")
+    ice.sql(spark, "INSERT INTO st.d.n VALUES (1), (2), (NULL)")
+    ice.sql(spark, "DELETE FROM st.d.n WHERE id NOT IN (SELECT id FROM st.d.n WHERE id IS NULL)")
+    assert ice.load_table("st.d.n").scan().count() == 3
+    ice.sql(spark, "DELETE FROM st.d.n WHERE NOT (id IN (SELECT 1))")
+    found = rows(ice.sql(spark, "SELECT * FROM st.d.n ORDER BY id"))
+    assert found == [(None,), (1,)]
+
+
+def test_a_reader_of_a_branch_name_changes_the_branch(spark: Any, home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.b AS SELECT 1 AS id")
+    ice.sql(spark, "ALTER TABLE st.d.b CREATE BRANCH audit")
+    ice.sql(spark, "INSERT INTO st.d.b.branch_audit VALUES (2)")
+    ice.sql(spark, "DELETE FROM st.d.b.branch_audit WHERE id = 1")
+    assert rows(ice.sql(spark, "SELECT * FROM st.d.b.branch_audit")) == [(2,)]
+    assert rows(ice.sql(spark, "SELECT * FROM st.d.b")) == [(1,)]
+    with pytest.raises(UnsupportedError, match="only a table and its branches"):
+        ice.sql(spark, "DELETE FROM st.d.b.snapshots")
+
+
+def test_a_replaced_table_keeps_its_history(spark: Any, home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.r AS SELECT 1 AS id, 'x' AS s")
+    before = ice.load_table("st.d.r")
+    ice.sql(spark, "CREATE OR REPLACE TABLE st.d.r AS SELECT id + 1 AS id FROM st.d.r")
+    after = ice.load_table("st.d.r")
+    assert after.metadata.table_uuid == before.metadata.table_uuid
+    assert after.schema().find_id("id") == before.schema().find_id("id")
+    assert len(after.snapshots()) == 2
+    snapshot = before.current_snapshot().snapshot_id
+    assert rows(ice.sql(spark, f"SELECT * FROM st.d.r VERSION AS OF {snapshot}")) == [(1, "x")]
+    assert rows(ice.sql(spark, "SELECT * FROM st.d.r")) == [(2,)]
+
+
+def test_what_fails_leaves_no_table_and_no_file(spark: Any, home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id")
+    files = sorted(home.rglob("*.parquet"))
+    version = ice.load_table("st.d.t").metadata_location
+    for text, error in {
+        "CREATE TABLE st.d.t (id int)": TableAlreadyExistsError,
+        "CREATE TABLE st.d.u AS SELECT raise_error('no') AS id": Exception,
+        "REPLACE TABLE st.d.u AS SELECT 1 AS id": NoSuchTableError,
+        "CREATE OR REPLACE TABLE st.d.t AS SELECT raise_error('no') AS id": Exception,
+        "CREATE TABLE fs.d.t (id int) LOCATION '/elsewhere'": UnsupportedError,
+        "INSERT INTO st.d.t VALUES ('no number')": Exception,
+        "CALL st.system.nothing('d.t')": InvalidInputError,
+        "CALL st.system.rollback_to_snapshot('d.t', 5)": ice.errors.IcebergError,
+    }.items():
+        with pytest.raises(error):
+            ice.sql(spark, text)
+    assert not ice.load_catalog("st").table_exists("d.u")
+    assert sorted(home.rglob("*.parquet")) == files
+    assert ice.load_table("st.d.t").metadata_location == version
+
+
+def test_a_session_writes_to_its_wap_branch_or_stages(spark: Any, home: Path) -> None:
+    """Where the table has `write.wap.enabled`, and only there."""
+    ice.sql(
+        spark, "CREATE TABLE st.d.w TBLPROPERTIES ('write.wap.enabled' = 'true') AS SELECT 1 AS id"
+    )
+    ice.sql(spark, "CREATE TABLE st.d.plain AS SELECT 1 AS id")
+    spark.conf.set("spark.wap.branch", "audit")
+    try:
+        ice.sql(spark, "INSERT INTO st.d.w VALUES (2)")
+        ice.sql(spark, "INSERT INTO st.d.plain VALUES (2)")
+    finally:
+        spark.conf.unset("spark.wap.branch")
+    spark.conf.set("spark.wap.id", "load-7")
+    try:
+        ice.sql(spark, "INSERT INTO st.d.w VALUES (3)")
+    finally:
+        spark.conf.unset("spark.wap.id")
+    ids = "SELECT id FROM {} ORDER BY id"
+    assert rows(ice.sql(spark, ids.format("st.d.w"))) == [(1,)]
+    assert rows(ice.sql(spark, ids.format("st.d.w.branch_audit"))) == [(1,), (2,)]
+    assert rows(ice.sql(spark, ids.format("st.d.plain"))) == [(1,), (2,)]
+    ice.sql(spark, "CALL st.system.publish_changes('d.w', 'load-7')")
+    assert rows(ice.sql(spark, ids.format("st.d.w"))) == [(1,), (3,)]
+
+
+def test_procedures_do_what_the_maintenance_methods_do(spark: Any, home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.m (id bigint, p string) PARTITIONED BY (p)")
+    for number in range(3):
+        ice.sql(spark, f"INSERT INTO st.d.m VALUES ({number}, 'a'), ({number + 10}, 'b')")
+
+    def call(text: str) -> Any:
+        return ice.sql(spark, f"CALL st.system.{text}").collect()[0]
+
+    done = call("rewrite_data_files(table => 'd.m', options => map('min-input-files', '2'))")
+    assert (done.rewritten_data_files_count, done.added_data_files_count) == (6, 2)
+    assert call("rewrite_manifests('d.m')").rewritten_manifests_count >= 1
+    assert call("rewrite_position_delete_files('st.d.m')").rewritten_delete_files_count == 0
+    assert call("compute_table_stats(table => 'd.m', columns => array('id'))").statistics_file
+    assert call("compute_partition_stats('d.m')").partition_statistics_file
+    soon = "TIMESTAMP '2100-01-01 00:00:00'"
+    assert call(f"expire_snapshots('d.m', {soon}, 1)").deleted_data_files_count == 6
+    assert ice.sql(spark, "CALL st.system.remove_orphan_files('d.m')").collect() == []
+    assert ice.load_table("st.d.m").scan().count() == 6
+
+
+def test_an_enabled_sessions_sql_takes_statements_about_our_tables(
+    any_spark: Any, home: Path
+) -> None:
+    ice.enable(any_spark)
+    try:
+        run = any_spark.sql
+        run("CREATE TABLE st.d.e (id int, day date) PARTITIONED BY (day)")
+        run("INSERT INTO st.d.e SELECT id, date'2024-01-01' FROM range(3)")
+        assert rows(run("SELECT count(*) FROM st.d.e WHERE id < :n", args={"n": 2})) == [(2,)]
+        assert rows(run("SELECT {a} + 1 AS b FROM VALUES (1)", a=41)) == [(42,)]
+        run("CREATE OR REPLACE TEMP VIEW mine AS SELECT 5 AS five")
+        assert rows(run("SELECT five FROM mine")) == [(5,)]
+        assert rows(run("SELECT five + id FROM mine, st.d.e WHERE id = 1")) == [(6,)]
+        assert rows(any_spark.table("st.d.e").where("id = 2").select("id")) == [(2,)]
+        assert rows(any_spark.read.table("st.d.e.snapshots").select("operation")) == [("append",)]
+    finally:
+        ice.disable(any_spark)
+    with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND|REQUIRES_SINGLE_PART|catalog"):
+        any_spark.sql("SELECT * FROM st.d.e").collect()

@@ -1,0 +1,320 @@
+"""Statements are read as values; what the user wrote as an expression stays as it was written."""
+
+from typing import Any
+
+import pytest
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.statements.alter_table import (
+    AddColumns,
+    AddPartitionField,
+    AlterColumn,
+    AlterTable,
+    DropColumns,
+    DropPartitionField,
+    IdentifierFields,
+    RenameColumn,
+    RenameTable,
+    ReplacePartitionField,
+    SetProperties,
+    UnsetProperties,
+    WriteOrder,
+)
+from iceberg_spark.spark.sql.statements.call import Call
+from iceberg_spark.spark.sql.statements.columns import Column, Place
+from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spark.sql.statements.listings import (
+    CommentOn,
+    DescribeNamespace,
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowNamespaces,
+    ShowProperties,
+    ShowTables,
+    Use,
+)
+from iceberg_spark.spark.sql.statements.namespaces import (
+    AlterNamespace,
+    CreateNamespace,
+    DropNamespace,
+)
+from iceberg_spark.spark.sql.statements.read import Other, Query, read_statement
+from iceberg_spark.spark.sql.statements.references import RefChange
+from iceberg_spark.spark.sql.statements.rows import (
+    Delete,
+    Insert,
+    Merge,
+    Truncate,
+    Update,
+    WhenClause,
+)
+
+T = ("c", "d", "t")
+DAY = 86_400_000
+
+
+def changes(text: str) -> tuple[Any, ...]:
+    statement = read_statement(f"ALTER TABLE c.d.t {text}")
+    assert isinstance(statement, AlterTable)
+    assert statement.table == T
+    return statement.changes
+
+
+def test_a_table_is_created_with_all_its_clauses_in_any_order() -> None:
+    found = read_statement(
+        """create table if not exists c.`d`.t (  -- a comment
+             id bigint NOT NULL COMMENT 'x;y', s struct<a: int, b: map<string, array<int>>>,
+             p decimal(10, 2) DEFAULT CASE WHEN true THEN 1 END)
+           LOCATION '/x' /* another */ PARTITIONED BY (days(ts), bucket(16, `a b`), region string)
+           COMMENT 'it''s' TBLPROPERTIES ('a.b' = 'c', d.e-f = 5, g true) USING iceberg;"""
+    )
+    assert found == CreateTable(
+        T,
+        (
+            Column(("id",), "bigint", required=True, comment="x;y"),
+            Column(("s",), "struct<a: int, b: map<string, array<int>>>"),
+            Column(("p",), "decimal(10, 2)", default="CASE WHEN true THEN 1 END"),
+            Column(("region",), "string"),
+        ),
+        ("days(ts)", "bucket(16, `a b`)", "`region`"),
+        {"a.b": "c", "d.e-f": "5", "g": "true"},
+        "/x",
+        "it's",
+        "iceberg",
+        if_not_exists=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "creates", "replaces"),
+    [
+        ("CREATE TABLE c.d.t AS SELECT 1 AS a", True, False),
+        ("CREATE OR REPLACE TABLE c.d.t AS (SELECT 1 AS a)", True, True),
+        ("REPLACE TABLE c.d.t USING iceberg AS WITH x AS (SELECT 1 AS a) FROM x", False, True),
+    ],
+)
+def test_a_table_is_created_as_a_query_says(text: str, creates: bool, replaces: bool) -> None:
+    found = read_statement(text)
+    assert isinstance(found, CreateTable)
+    assert (found.table, found.creates, found.replaces) == (T, creates, replaces)
+    assert found.query == text.split(" AS ", 1)[1]
+
+
+def test_a_table_is_dropped() -> None:
+    assert read_statement("DROP TABLE IF EXISTS c.d.t PURGE") == DropTable(T, True, True)
+    assert read_statement("DROP TABLE `/data/t`") == DropTable(("/data/t",))
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        (
+            "ADD COLUMN a map<string, int> FIRST",
+            AddColumns((Column(("a",), "map<string, int>", place=Place()),)),
+        ),
+        (
+            "ADD COLUMNS (a int COMMENT 'x' AFTER b, p.z double)",
+            AddColumns(
+                (
+                    Column(("a",), "int", comment="x", place=Place("b")),
+                    Column(("p", "z"), "double"),
+                )
+            ),
+        ),
+        ("DROP COLUMNS (a, b.c)", DropColumns((("a",), ("b", "c")))),
+        ("DROP COLUMN IF EXISTS a", DropColumns((("a",),), if_exists=True)),
+        ("RENAME COLUMN a.`b c` TO d", RenameColumn(("a", "b c"), "d")),
+        ("ALTER COLUMN a TYPE decimal(9, 2)", AlterColumn(("a",), type="decimal(9, 2)")),
+        ("ALTER COLUMN a DROP NOT NULL", AlterColumn(("a",), required=False)),
+        ("ALTER COLUMN a SET NOT NULL", AlterColumn(("a",), required=True)),
+        ("ALTER COLUMN a SET DEFAULT f(1, 2)", AlterColumn(("a",), default="f(1, 2)")),
+        ("ALTER COLUMN a DROP DEFAULT", AlterColumn(("a",), default="")),
+        ("ALTER a AFTER b", AlterColumn(("a",), place=Place("b"))),
+        ("ADD PARTITION FIELD bucket(16, id) AS x", AddPartitionField("bucket(16, id) AS x")),
+        ("DROP PARTITION FIELD truncate(4, s)", DropPartitionField("truncate(4, s)")),
+        (
+            "REPLACE PARTITION FIELD ts_day WITH hours(ts) AS h",
+            ReplacePartitionField("ts_day", "hours(ts) AS h"),
+        ),
+        (
+            "WRITE ORDERED BY a DESC NULLS LAST, bucket(4, b)",
+            WriteOrder(("a DESC NULLS LAST", "bucket(4, b)"), "range"),
+        ),
+        ("WRITE LOCALLY ORDERED BY a", WriteOrder(("a",), None)),
+        ("WRITE DISTRIBUTED BY PARTITION", WriteOrder((), "hash")),
+        ("WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a", WriteOrder(("a",), "hash")),
+        ("WRITE UNORDERED", WriteOrder((), "none")),
+        ("SET IDENTIFIER FIELDS a, b.c", IdentifierFields((("a",), ("b", "c")), set=True)),
+        ("DROP IDENTIFIER FIELDS a", IdentifierFields((("a",),), set=False)),
+        ("SET TBLPROPERTIES ('a' = 'b')", SetProperties({"a": "b"})),
+        ("UNSET TBLPROPERTIES IF EXISTS ('a', b.c)", UnsetProperties(("a", "b.c"))),
+        ("RENAME TO c.d.u", RenameTable(("c", "d", "u"))),
+        ("CREATE BRANCH `a-b`", RefChange("branch", "a-b", creates=True)),
+        ("DROP TAG IF EXISTS x", RefChange("tag", "x", drops=True, if_exists=True)),
+        (
+            """CREATE OR REPLACE BRANCH x AS OF VERSION 12L RETAIN 3 HOURS
+               WITH SNAPSHOT RETENTION 2 SNAPSHOTS 5 DAYS""",
+            RefChange("branch", "x", creates=True, replaces=True, snapshot_id=12,
+                      max_ref_age_ms=10_800_000, min_snapshots_to_keep=2,
+                      max_snapshot_age_ms=5 * DAY),
+        ),
+        ("REPLACE TAG x RETAIN 1 DAYS", RefChange("tag", "x", replaces=True, max_ref_age_ms=DAY)),
+    ],
+)  # fmt: skip
+def test_a_table_is_altered(text: str, change: object) -> None:
+    assert changes(text) == (change,)
+
+
+def test_several_columns_are_altered_at_once() -> None:
+    assert changes("ALTER COLUMN a TYPE bigint, b COMMENT 'x, y', c FIRST") == (
+        AlterColumn(("a",), type="bigint"),
+        AlterColumn(("b",), comment="x, y"),
+        AlterColumn(("c",), place=Place()),
+    )
+
+
+def test_hives_change_column_is_a_change_and_a_rename() -> None:
+    assert changes("CHANGE COLUMN a b bigint COMMENT 'x' AFTER c") == (
+        AlterColumn(("a",), type="bigint", comment="x", place=Place("c")),
+        RenameColumn(("a",), "b"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("INSERT INTO c.d.t VALUES (1, ';')", Insert(T, "VALUES (1, ';')")),
+        ("INSERT INTO TABLE c.d.t (a, `b c`) SELECT 1, 2", Insert(T, "SELECT 1, 2", ("a", "b c"))),
+        ("INSERT INTO c.d.t (SELECT 1)", Insert(T, "(SELECT 1)")),
+        ("INSERT INTO c.d.t BY NAME TABLE x", Insert(T, "TABLE x", by_name=True)),
+        (
+            "INSERT OVERWRITE c.d.t PARTITION (p = 'a', q) SELECT 1",
+            Insert(T, "SELECT 1", overwrites=True, partition=(("p", "'a'"), ("q", None))),
+        ),
+        (
+            "INSERT INTO c.d.t REPLACE WHERE (a = 1) AND b IN (2, 3) SELECT 1",
+            Insert(T, "SELECT 1", overwrites=True, replace_where="(a = 1) AND b IN (2, 3)"),
+        ),
+        (
+            "WITH x AS (SELECT 1), y AS (SELECT 2) INSERT INTO c.d.t SELECT * FROM x, y",
+            Insert(T, "WITH x AS (SELECT 1), y AS (SELECT 2) SELECT * FROM x, y"),
+        ),
+        ("TRUNCATE TABLE c.d.t", Truncate(T)),
+        ("DELETE FROM c.d.t", Delete(T, None, "true")),
+        (
+            "DELETE FROM c.d.t AS x WHERE x.s = 'a;' -- it''s\n AND y = 5L",
+            Delete(T, "x", "x.s = 'a;' -- it''s\n AND y = 5L"),
+        ),
+        (
+            "UPDATE c.d.t x SET a = CASE WHEN b THEN 1 END, x.c.d = f(1, 2) WHERE to_date(e) = 1",
+            Update(
+                T,
+                "x",
+                ((("a",), "CASE WHEN b THEN 1 END"), (("x", "c", "d"), "f(1, 2)")),
+                "to_date(e) = 1",
+            ),
+        ),
+    ],
+)
+def test_rows_are_changed(text: str, statement: object) -> None:
+    assert read_statement(text) == statement
+
+
+def test_a_merge_has_all_kinds_of_clauses() -> None:
+    found = read_statement(
+        """WITH s AS (SELECT 1) MERGE WITH SCHEMA EVOLUTION INTO c.d.t AS x USING s
+           ON x.id = s.id AND CASE WHEN s.a THEN 1 ELSE 2 END = 1
+           WHEN MATCHED AND s.op = 'D' THEN DELETE
+           WHEN MATCHED THEN UPDATE SET x.a = CASE WHEN s.b THEN 1 END, b = 2
+           WHEN NOT MATCHED BY TARGET AND s.c THEN INSERT (id, `a b`) VALUES (s.id, f(1, 2))
+           WHEN NOT MATCHED THEN INSERT *
+           WHEN NOT MATCHED BY SOURCE AND x.old THEN DELETE
+           WHEN NOT MATCHED BY SOURCE THEN UPDATE SET old = true"""
+    )
+    assert found == Merge(
+        T,
+        "x",
+        "(WITH s AS (SELECT 1) SELECT * FROM s)",
+        "s",
+        "x.id = s.id AND CASE WHEN s.a THEN 1 ELSE 2 END = 1",
+        (
+            WhenClause("matched", "delete", "s.op = 'D'"),
+            WhenClause(
+                "matched", "update", None, (("x", "a"), ("b",)), ("CASE WHEN s.b THEN 1 END", "2")
+            ),
+            WhenClause("not_matched", "insert", "s.c", (("id",), ("a b",)), ("s.id", "f(1, 2)")),
+            WhenClause("not_matched", "insert"),
+            WhenClause("by_source", "delete", "x.old"),
+            WhenClause("by_source", "update", None, (("old",),), ("true",)),
+        ),
+        schema_evolution=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("CREATE DATABASE IF NOT EXISTS c.n COMMENT 'x' LOCATION '/l' WITH DBPROPERTIES (a='b')",
+         CreateNamespace(("c", "n"), {"comment": "x", "location": "/l", "a": "b"}, True)),
+        ("DROP SCHEMA c.n CASCADE", DropNamespace(("c", "n"), cascade=True)),
+        ("ALTER NAMESPACE c.n SET PROPERTIES ('a' = 'b')", AlterNamespace(("c", "n"), {"a": "b"})),
+        ("ALTER SCHEMA c.n UNSET PROPERTIES ('a')", AlterNamespace(("c", "n"), removals=("a",))),
+        ("SHOW TABLES FROM c.n LIKE 'a*'", ShowTables(("c", "n"), "a*")),
+        ("SHOW TABLES", ShowTables(())),
+        ("SHOW DATABASES IN c", ShowNamespaces(("c",))),
+        ("SHOW CREATE TABLE c.d.t", ShowCreateTable(T)),
+        ("SHOW TBLPROPERTIES c.d.t ('a.b')", ShowProperties(T, "a.b")),
+        ("SHOW COLUMNS IN t FROM c.d", ShowColumns(T)),
+        ("DESC EXTENDED c.d.t", DescribeTable(T, extended=True)),
+        ("DESCRIBE TABLE c.d.t a.b", DescribeTable(T, column=("a", "b"))),
+        ("DESCRIBE NAMESPACE EXTENDED c.n", DescribeNamespace(("c", "n"), extended=True)),
+        ("COMMENT ON TABLE c.d.t IS NULL", CommentOn("table", T, None)),
+        ("USE NAMESPACE c.d", Use(("c", "d"))),
+        ("CALL c.system.p('d.t', 5L, x => map('a', 1), `y` => CASE WHEN a THEN 1 END)",
+         Call(("c", "system", "p"), ("'d.t'", "5L"),
+              (("x", "map('a', 1)"), ("y", "CASE WHEN a THEN 1 END")))),
+        ("(SELECT 1)", Query("(SELECT 1)")),
+        ("WITH a AS (SELECT 1) SELECT * FROM a;", Query("WITH a AS (SELECT 1) SELECT * FROM a")),
+        ("EXPLAIN SELECT 1", Other("EXPLAIN SELECT 1", "EXPLAIN SELECT")),
+        ("SHOW FUNCTIONS", Other("SHOW FUNCTIONS", "SHOW FUNCTIONS")),
+        ("DESCRIBE FUNCTION abs", Other("DESCRIBE FUNCTION abs", "DESCRIBE FUNCTION")),
+    ],
+)  # fmt: skip
+def test_other_statements_are_read(text: str, statement: object) -> None:
+    assert read_statement(text) == statement
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a statement is needed"),
+        ("SELECT 1; SELECT 2", "Line 1, column 9: one statement"),
+        ("ALTER TABLE c.d.t\n  FROB x", "Line 2, column 3: a change of the table is needed"),
+        ("CREATE TABLE c.d.t (id int) CLUSTERED BY (id)", "column 29: a clause of CREATE TABLE"),
+        ("CREATE TABLE c.d.t (id int) USING parquet", "write.format.default"),
+        ("CREATE TABLE c.d.t (id int) COMMENT 'a' COMMENT 'b'", "COMMENT may be there once"),
+        ("CREATE TABLE c.d.t (id int", "a bracket is never closed"),
+        ("CREATE TABLE c.d.t (id int,)", "something is needed behind ','"),
+        ("CREATE TABLE c.d.t (id int) AS SELECT 1", "takes its columns from the query"),
+        ("CREATE OR REPLACE TABLE IF NOT EXISTS c.d.t (id int)", "don't go together"),
+        ("CREATE TABLE c.d.t (id int PRIMARY KEY)", "nothing that an Iceberg table has"),
+        ("ALTER TABLE c.d.t CREATE TAG x RETAIN 5 WEEKS", "DAYS, HOURS, MINUTES is needed"),
+        ("ALTER TABLE c.d.t CREATE TAG x AS OF VERSION 'a'", "a whole number is needed"),
+        ("ALTER TABLE c.d.t SET TBLPROPERTIES ('a' = 'b', 'a' = 'c')", "is there twice"),
+        ("INSERT INTO c.d.t", "something is needed"),
+        ("INSERT INTO c.d.t BY NAME (a) SELECT 1", "not both"),
+        ("DELETE FROM c.d.t WHERE", "something is needed"),
+        ("UPDATE c.d.t SET a", "= is needed"),
+        ("MERGE INTO t USING (SELECT 1) ON a WHEN MATCHED THEN DELETE", "a name for the source"),
+        ("MERGE INTO c.d.t USING s ON true", "something is needed|WHEN"),
+        ("MERGE INTO t USING s ON a WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)", "2 columns"),
+        ("CALL c.system.p(a => 1, 2)", "with its name is needed"),
+        ("CALL c.system.p(a => 1, a => 2)", "there twice"),
+        ("DROP TABLE c.d.t now", "the statement should end, not 'now'"),
+        ("SELECT 'open", "can't be read"),
+    ],
+)  # fmt: skip
+def test_a_fault_has_a_line_and_says_what_is_needed(text: str, said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said.replace("(", r"\(").replace("'", ".")):
+        read_statement(text)
