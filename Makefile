@@ -72,7 +72,7 @@ attack: setup ## Try many more hostile settings and sequences of verbs than the 
 	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py tests/spark/test_hostile_writes.py -q
 	@$(WITH_SPARK) VERB_EXAMPLES=$${VERB_EXAMPLES:-10} $(PY) -m pytest tests/oracle/test_verb_sequences.py -q
 
-bench: setup ## Measure against Java Iceberg and plain Parquet; writes benchmarks/results.md
+bench: setup ## Measure against Java Iceberg, PyIceberg and plain Parquet; writes benchmarks/results.md
 	@$(WITH_SPARK) $(PY) -m benchmarks.run
 
 notebook: setup ## Run the notebooks anew and keep their output

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from benchmarks.care import measure_manifests, measure_orphans, measure_statistics
+from benchmarks.catalogs import measure_catalogs, measure_s3_scans
 from benchmarks.changes import measure_changes
 from benchmarks.compaction import measure_compaction
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
@@ -156,6 +157,15 @@ def _care(spark: SparkSession, folder: Path, size: Size) -> Found:
     )
 
 
+def _catalogs(spark: SparkSession, folder: Path, size: Size) -> Found:
+    facts: dict[str, str] = {}
+    return Found(measure_catalogs(spark, folder, size.few_rounds, facts), facts)
+
+
+def _s3_scans(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (none)
+    return Found(measure_s3_scans(folder, size.rounds))
+
+
 def _stress(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (its own)
     return Found({}, measure_stress(folder, size.stress_seconds))
 
@@ -176,5 +186,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "metadata": _metadata,
     "evolution": _evolution,
     "care": _care,
+    "catalogs": _catalogs,
+    "s3-scans": _s3_scans,
     "stress": _stress,
 }

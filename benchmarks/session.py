@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 JAVA_RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.54.1.0"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -15,7 +16,7 @@ def session(warehouse: Path) -> SparkSession:
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("benchmarks")
-        .config("spark.jars.packages", JAVA_RUNTIME)
+        .config("spark.jars.packages", f"{JAVA_RUNTIME},{SQLITE_DRIVER}")
         .config("spark.sql.extensions", EXTENSIONS)
         .config("spark.sql.catalog.java", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.java.type", "hadoop")
