@@ -292,3 +292,12 @@ def test_vectors_go_with_their_files() -> None:
     table.delete("id in (3, 33)")
     assert table.maintenance.rewrite_data_files().removed_delete_files_count == 2
     assert summary(table)["total-delete-files"] == "0"
+
+
+@pytest.mark.parametrize("kind", ["orc", "avro"])
+def test_tables_of_version_1_and_of_other_formats_are_compacted(kind: str) -> None:
+    table = small_files(6, **{"format_version": "1", "write.format.default": kind})
+    before = live(table)
+    assert table.maintenance.rewrite_data_files().added_data_files_count == 1
+    assert live(table) == before
+    assert [task.file_format.lower() for task in tasks(table)] == [kind]
