@@ -166,3 +166,36 @@ def test_the_orphans_of_a_table_are_those_that_java_finds(java: SparkSession) ->
     plain = {row.orphan_file_location.removeprefix("file:") for row in javas}
     assert {one.removeprefix("file:") for one in ours.orphan_file_locations} == plain
     assert len(plain) == 3
+
+
+def test_java_reads_a_table_after_all_our_care_and_its_copy_elsewhere(java: SparkSession) -> None:
+    name, copy = "cared", "cared_copy"
+    create(java, name, rows.DDL, "bucket(4, id), flag", format__version="2")
+    for turn in range(3):
+        append(java, name, 10 * turn, 10 * turn + 12)
+        java.sql(f"DELETE FROM {identifier(name)} WHERE id % 9 = {turn}")
+    delete_equal(java, name, "SELECT 7L AS id, 'a' AS s", ["id"])
+    where = location(java, name)
+    expected = read(java, where).sort_by("id").to_pylist()
+    care = ice.load_table(where).maintenance
+    care.rewrite_position_delete_files({"rewrite-all": True})
+    care.convert_equality_deletes()
+    care.remove_dangling_deletes()
+    care.rewrite_manifests()
+    care.expire_snapshots(older_than=1 << 60, clean_expired_metadata=True)
+    care.compute_table_stats()
+    care.compute_partition_stats()
+    java.sql(f"REFRESH TABLE {identifier(name)}")
+    assert str(read(java, where).sort_by("id").to_pylist()) == str(expected)
+
+    target = location(java, copy)
+    result = care.rewrite_table_path(where, target)
+    io = ice.load_table(where).io
+    for line in io.read_bytes(result.file_list_location).decode().splitlines():
+        source, _, to = line.partition(",")
+        io.replace(to, io.read_bytes(source))
+    Path(where).rename(f"{where}-away")
+    try:
+        assert str(read(java, target).sort_by("id").to_pylist()) == str(expected)
+    finally:
+        Path(f"{where}-away").rename(where)
