@@ -55,6 +55,8 @@ def test_values_are_text():
 def test_metadata_columns_have_reserved_ids():
     columns = metadata_columns(struct())
     assert tuple(columns) == METADATA_COLUMN_NAMES
-    assert [one.field_id for one in columns.values()] == list(
-        range(2_147_483_646, 2_147_483_641, -1)
-    )
+    lineage = [2_147_483_540, 2_147_483_539]
+    assert [one.field_id for one in columns.values()] == [
+        *range(2_147_483_646, 2_147_483_641, -1),
+        *lineage,
+    ]
