@@ -26,6 +26,8 @@ NEEDED: Mapping[str, str] = {
     "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
     "spark.sql.parquet.recordLevelFilter.enabled": "false",
     "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
+    "spark.sql.parquet.ignoreVariantAnnotation": "false",
+    "spark.sql.variant.allowReadingShredded": "true",
     V1_SOURCES: "avro,csv,json,kafka,orc,parquet,text",
     "spark.sql.parser.quotedRegexColumnNames": "false",
 }
