@@ -28,6 +28,12 @@ def made(folder: Path, spark: Any, mode: str = "copy-on-write", **given: Any) ->
     return table
 
 
+def deletes_as(granularity: str) -> dict[str, str]:
+    """Properties of a table with delete files of a granularity, or with deletion vectors."""
+    is_vectors = granularity == "vectors"
+    return {"format-version": "3"} if is_vectors else {"write.delete.granularity": granularity}
+
+
 def rows_of(table: Table) -> list[tuple[Any, ...]]:
     found = table.refresh().scan().to_arrow()
     return sorted(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
@@ -43,12 +49,17 @@ def files(folder: Path) -> set[Path]:
 
 @pytest.mark.parametrize(
     ("mode", "granularity"),
-    [("copy-on-write", "file"), ("merge-on-read", "file"), ("merge-on-read", "partition")],
+    [
+        ("copy-on-write", "file"),
+        ("merge-on-read", "file"),
+        ("merge-on-read", "partition"),
+        ("merge-on-read", "vectors"),
+    ],
 )
 def test_rows_of_any_deterministic_expression_go(
     spark: Any, tmp_path: Path, mode: str, granularity: str
 ) -> None:
-    given = {"write.delete.granularity": granularity}
+    given = deletes_as(granularity)
     table = made(tmp_path, spark, mode, partition_by=["k"], properties=given)
     assert table.delete("pow(id, 2) % 5 = 1 and length(k) = 1").deleted == 3  # 1, 4, 6
     counts = table.delete("id + v > 88 or k in (concat('', '2'))")

@@ -12,7 +12,7 @@ from iceberg_spark import Table
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.spark.row_level import position_deletes
 from tests.limits import set_limits
-from tests.spark.test_delete_update import ROW, both_modes, files, made, rows_of
+from tests.spark.test_delete_update import ROW, both_modes, deletes_as, files, made, rows_of
 
 SOURCE = pa.table(
     {
@@ -170,12 +170,12 @@ def test_kinds_that_only_delete_go_with_kinds_that_update(
     assert [row[:2] for row in rows_of(table)] == [(4, 0), (5, 0), (7, 0), (8, 0), (9, 0)]
 
 
-@pytest.mark.parametrize("granularity", ["file", "partition"])
+@pytest.mark.parametrize("granularity", ["file", "partition", "vectors"])
 def test_deletes_of_large_tables_are_written_by_tasks(
     any_spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, granularity: str
 ) -> None:
     set_limits(monkeypatch, position_deletes, "ROW_LEVEL", driver_rows=0)
-    given = {"write.delete.granularity": granularity}
+    given = deletes_as(granularity)
     table = made(tmp_path, any_spark, "merge-on-read", partition_by=["k"], properties=given)
     assert table.delete("pow(id, 1) in (1, 2)").deleted == 2
     merge = table.merge(SOURCE, "t.id = s.id")
