@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.run import run_statement
-from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
+from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import (
     Args,
     MetadataRows,
@@ -45,7 +46,12 @@ def sql(spark: SparkSession, query: str, args: Args = None) -> DataFrame:
     """
     _check(spark, query)
     check_worker_python(spark)
-    statement = read_statement(query, session_dialect(spark))
+    try:
+        statement = read_statement(query, session_dialect(spark))
+    except InvalidInputError:
+        if mentions_ours(spark, query):
+            raise
+        return spark.sql(query, args=args or None)  # type: ignore[arg-type]
     return run_statement(spark, statement, query, args)
 
 

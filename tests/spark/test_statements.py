@@ -56,7 +56,7 @@ def test_a_location_is_named_in_backticks(spark: Any, tmp_path: Path) -> None:
     place = f"`{tmp_path}/t`"
     ice.sql(spark, f"CREATE TABLE {place} (id int, s string)")
     ice.sql(spark, f"INSERT INTO {place} (s) VALUES ('{{braces}}')")
-    ice.sql(spark, f"ALTER TABLE {place} ADD COLUMN n int FIRST")
+    ice.sql(spark, f"ALTER TABLE `pyiceberg-lite`.{place} ADD COLUMN n int FIRST")
     assert rows(ice.sql(spark, f"SELECT * FROM {place}")) == [(None, None, "{braces}")]
     ice.sql(spark, f"DROP TABLE {place}")
     with pytest.raises(NoSuchTableError):
@@ -119,6 +119,38 @@ def test_what_fails_leaves_no_table_and_no_file(spark: Any, home: Path) -> None:
     assert ice.load_table("st.d.t").metadata_location == version
 
 
+def test_a_database_of_sparks_may_be_called_as_a_catalog_is(spark: Any, home: Path) -> None:
+    """Names with fewer parts than a table of ours has are Spark's."""
+    ice.sql(spark, "CREATE DATABASE st")
+    try:
+        ice.sql(spark, "CREATE TABLE st.plain USING parquet AS SELECT 1 AS id")
+        assert rows(ice.sql(spark, "SELECT st.plain.id FROM st.plain")) == [(1,)]
+        assert rows(ice.sql(spark, "SHOW TABLES IN st LIKE 'pl*'")) == [("st", "plain", False)]
+        ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 7 AS id")
+        ice.sql(spark, "INSERT INTO st.plain SELECT id FROM st.d.t")
+        bucketed = "CREATE TABLE st.other USING parquet CLUSTERED BY (id) INTO 2 BUCKETS"
+        ice.sql(spark, f"{bucketed} AS SELECT 1 AS id")
+        ice.sql(spark, "CREATE TABLE st.mine USING parquet AS SELECT id + 1 AS id FROM st.d.t x")
+        assert rows(ice.sql(spark, "SELECT * FROM st.plain ORDER BY 1")) == [(1,), (7,)]
+        assert rows(ice.sql(spark, "SELECT * FROM st.mine")) == [(8,)]
+        assert not [one for one in spark.catalog.listTables() if one.isTemporary]
+        ice.sql(spark, "DROP TABLE st.plain")
+        with pytest.raises(InvalidInputError, match=r"write\.format\.default"):
+            ice.sql(spark, "CREATE TABLE st.d.u (id int) USING parquet")
+    finally:
+        spark.sql("DROP DATABASE st CASCADE")
+
+
+def test_an_unknown_statement_about_a_table_of_ours_is_refused_by_name(
+    spark: Any, home: Path
+) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t (id int)")
+    with pytest.raises(UnsupportedError, match="CACHE TABLE is no statement"):
+        ice.sql(spark, "CACHE TABLE st.d.t")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        ice.sql(spark, "CACHE TABLE nowhere")
+
+
 def test_a_session_writes_to_its_wap_branch_or_stages(spark: Any, home: Path) -> None:
     """Where the table has `write.wap.enabled`, and only there."""
     ice.sql(
@@ -179,6 +211,7 @@ def test_an_enabled_sessions_sql_takes_statements_about_our_tables(
         assert rows(run("SELECT five + id FROM mine, st.d.e WHERE id = 1")) == [(6,)]
         assert rows(any_spark.table("st.d.e").where("id = 2").select("id")) == [(2,)]
         assert rows(any_spark.read.table("st.d.e.snapshots").select("operation")) == [("append",)]
+        run("DROP VIEW mine")
     finally:
         ice.disable(any_spark)
     with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND|REQUIRES_SINGLE_PART|catalog"):

@@ -38,6 +38,7 @@ from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.new_write import write_context
 
 _COMMENT = "comment"
+_FORMATS = (None, "iceberg", "pyiceberg-lite")
 
 
 def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame | None) -> DataFrame:
@@ -45,6 +46,11 @@ def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame |
 
     Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError.
     """
+    if statement.using not in _FORMATS:
+        raise InvalidInputError(
+            f"USING {statement.using}: tables of this catalog are Iceberg's; the format of their "
+            "data files is the table property write.format.default"
+        )
     place = new_target(spark, statement.table)
     exists = place.catalog.table_exists(place.identifier)
     if exists and statement.if_not_exists:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements import (
@@ -14,6 +15,8 @@ from iceberg_spark.api.statements import (
 )
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.sql.inner_tables import with_inner_query
+from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import Args, plan_query
 from iceberg_spark.spark.sql.statements.alter_table import AlterTable
 from iceberg_spark.spark.sql.statements.call import Call
@@ -49,10 +52,10 @@ def run_statement(
     match statement:
         case Query(query):
             return plan_query(spark, query).frame(spark, args)
-        case Other():
-            return _by_spark(spark, text, args)
-        case command if not names_ours(spark, named_by(command)):
-            return _by_spark(spark, text, args)
+        case Other(_, words):
+            return _other(spark, words, text, args)
+        case command if not names_ours(spark, named_by(command), parts_needed(command)):
+            return _into_sparks(spark, command, text, args)
         case command:
             return _run(spark, command, args)
 
@@ -72,6 +75,42 @@ def named_by(command: Command) -> tuple[str, ...]:
             return procedure
         case _:
             return command.table
+
+
+def parts_needed(command: Command) -> int:
+    """Return how many parts the name of a command has at least where it is about ours."""
+    match command:
+        case ShowNamespaces():
+            return 1
+        case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
+            return 2
+        case ShowTables() | Use() | CommentOn(kind="namespace"):
+            return 2
+        case _:
+            return 3
+
+
+def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
+    """Have Spark carry out a command; tables of ours in its query are views meanwhile."""
+    query = command.query if isinstance(command, CreateTable | Insert) else None
+    if query is None or query not in text or not mentions_ours(spark, query):
+        return _by_spark(spark, text, args)
+    head = text[: text.rindex(query)]
+    with with_inner_query(spark, query) as replaced:
+        return _by_spark(spark, f"{head}{replaced}", args)
+
+
+def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
+    """Have Spark carry out what we don't know; where it can't for a table of ours, say so."""
+    try:
+        return _by_spark(spark, text, args)
+    except AnalysisException as error:
+        if not mentions_ours(spark, text):
+            raise
+        raise UnsupportedError(
+            f"{words} is no statement for tables of this library; for a query's rows under a name "
+            "say ice.sql(spark, query).createOrReplaceTempView(name)"
+        ) from error
 
 
 def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:

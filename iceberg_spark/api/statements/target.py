@@ -13,11 +13,8 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.registry import load_catalog, overlaid, resolve, with_settings
 from iceberg_spark.catalog.table_name import check_part
-from iceberg_spark.errors import (
-    InvalidInputError,
-    NoSuchNamespaceError,
-    UnsupportedError,
-)
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
+from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 
 Name: TypeAlias = tuple[str, ...]
@@ -46,13 +43,20 @@ class Target:
         return self.table()
 
 
-def names_ours(spark: SparkSession, name: Name) -> bool:
-    """Return whether the name of a table or namespace is in a catalog of ours, or a location."""
-    if not name:
-        return False
-    if len(name) == 1 and "/" in name[0]:
+def names_ours(spark: SparkSession, name: Name, least: int) -> bool:
+    """Return whether a name is a location, or is in a catalog of ours and has `least` parts.
+
+    What has fewer may be a database of Spark's that is called as a catalog of ours is.
+    """
+    if is_location(name):
         return True
-    return is_ours(spark, name[0])
+    return len(name) >= least and is_ours(spark, name[0])
+
+
+def is_location(name: Name) -> bool:
+    """Return whether a name is a path in backticks, alone or behind the format's name."""
+    *before, last = name or ("",)
+    return "/" in last and [part.lower() for part in before] in ([], [FORMAT_NAME])
 
 
 def properties_at(spark: SparkSession, place: str) -> dict[str, str]:
@@ -63,13 +67,14 @@ def properties_at(spark: SparkSession, place: str) -> dict[str, str]:
 def new_target(spark: SparkSession, name: Name) -> Target:
     """Return the place that a name of ours stands for, whatever is there.
 
-    Raises InvalidInputError for a name without a table or with parts that no table can have.
+    Raises InvalidInputError for a name with parts that no table can have.
     """
-    if len(name) == 1 and "/" not in name[0]:
-        raise InvalidInputError(f"'{name[0]}' is a catalog: name one of its tables")
-    for part in name[1:]:
-        check_part(part)
-    place = ".".join(name)
+    if is_location(name):
+        place = name[-1]
+    else:
+        for part in name[1:]:
+            check_part(part)
+        place = ".".join(name)
     return Target(*resolve(place, properties_at(spark, place)))
 
 

@@ -23,14 +23,21 @@ def with_inner_tables(spark: SparkSession, expressions: Sequence[str]) -> Iterat
     subqueries are given as they are.
     """
     with ExitStack() as views:
-        yield [_replaced(spark, text, views) for text in expressions]
+        yield [_replaced(spark, text, views, _BEFORE) for text in expressions]
 
 
-def _replaced(spark: SparkSession, text: str, views: ExitStack) -> str:
+@contextmanager
+def with_inner_query(spark: SparkSession, query: str) -> Iterator[str]:
+    """Give a query whose tables of ours are views of the session while the block runs."""
+    with ExitStack() as views:
+        yield _replaced(spark, query, views, "")
+
+
+def _replaced(spark: SparkSession, text: str, views: ExitStack, before: str) -> str:
     if not any(word in text.lower() for word in _SUBQUERIES) or not mentions_ours(spark, text):
         return text
-    query = plan_query(spark, f"{_BEFORE}{text}")
-    pieces, at = [], len(_BEFORE)
+    query = plan_query(spark, f"{before}{text}")
+    pieces, at = [], len(before)
     for part in query.parts:
         if isinstance(part, SparksTable):
             continue

@@ -13,13 +13,14 @@ from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 
-_BEFORE_CATALOGS = ("IN", "FROM", "USE", "CATALOG")
+_BEFORE_CATALOGS = ("IN", "FROM", "USE", "NAMESPACE", "DATABASE", "SCHEMA", "EXISTS")
 
 
 def mentions_ours(spark: SparkSession, text: str) -> bool:
-    """Return whether a text names one of our catalogs, or a location in backticks.
+    """Return whether a text has a name in one of our catalogs, or a location in backticks.
 
-    One or two round trips for each name that has a dot behind it.
+    A table's name has three parts at least; two may be one of Spark's. One or two round trips for
+    each first part.
     """
     try:
         tokens = tokens_of(text, session_dialect(spark))
@@ -36,13 +37,15 @@ def _is_place(token: Token) -> bool:
 
 
 def _names(text: str, tokens: list[Token]) -> Iterator[str]:
-    """Yield the first parts of names, and what stands where a catalog may."""
-    before: Token | None = None
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        has_dot = after is not None and after.token_type is TokenType.DOT
-        is_inner = before is not None and before.token_type is TokenType.DOT
-        follows = before is not None and before.text.upper() in _BEFORE_CATALOGS
-        if not is_inner and token.token_type is not TokenType.STRING and (has_dot or follows):
+    """Yield the first parts of names with two dots, and what stands where a catalog may."""
+    for place, token in enumerate(tokens):
+        is_inner = place > 0 and _is_dot(tokens, place - 1)
+        has_dots = _is_dot(tokens, place + 1) and _is_dot(tokens, place + 3)
+        follows = place > 0 and tokens[place - 1].text.upper() in _BEFORE_CATALOGS
+        if not is_inner and token.token_type is not TokenType.STRING and (has_dots or follows):
             is_quoted = token.token_type is TokenType.IDENTIFIER
             yield token.text if is_quoted else text[token.start : token.end + 1]
-        before = token
+
+
+def _is_dot(tokens: list[Token], place: int) -> bool:
+    return place < len(tokens) and tokens[place].token_type is TokenType.DOT

@@ -10,8 +10,6 @@ from iceberg_spark.spark.sql.statements.columns import Column, read_column, read
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.properties import read_properties
 
-_OURS = ("iceberg", "pyiceberg-lite")
-
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
@@ -146,10 +144,4 @@ def _format(cursor: Cursor) -> str:
     cursor.identifier()
     while cursor.takes("-"):
         cursor.identifier()
-    name = cursor.text[start : cursor.end].strip("`").lower()
-    if name not in _OURS:
-        raise InvalidInputError(
-            f"USING {name}: tables of this catalog are Iceberg's; the format of their data files "
-            "is the table property write.format.default"
-        )
-    return name
+    return cursor.text[start : cursor.end].strip("`").lower()

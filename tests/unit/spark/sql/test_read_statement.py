@@ -292,7 +292,6 @@ def test_other_statements_are_read(text: str, statement: object) -> None:
         ("SELECT 1; SELECT 2", "Line 1, column 9: one statement"),
         ("ALTER TABLE c.d.t\n  FROB x", "Line 2, column 3: a change of the table is needed"),
         ("CREATE TABLE c.d.t (id int) CLUSTERED BY (id)", "column 29: a clause of CREATE TABLE"),
-        ("CREATE TABLE c.d.t (id int) USING parquet", "write.format.default"),
         ("CREATE TABLE c.d.t (id int) COMMENT 'a' COMMENT 'b'", "COMMENT may be there once"),
         ("CREATE TABLE c.d.t (id int", "a bracket is never closed"),
         ("CREATE TABLE c.d.t (id int,)", "something is needed behind ','"),
