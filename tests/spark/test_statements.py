@@ -190,6 +190,17 @@ def test_procedures_do_what_the_maintenance_methods_do(spark: Any, home: Path) -
     assert call("rewrite_position_delete_files('st.d.m')").rewritten_delete_files_count == 0
     assert call("compute_table_stats(table => 'd.m', columns => array('id'))").statistics_file
     assert call("compute_partition_stats('d.m')").partition_statistics_file
+    home_of = home / "parquet"
+    spark.range(3).selectExpr("id", "'a' AS p").write.parquet(str(home_of / "one"))
+    spark.range(2).selectExpr("id", "'a' AS p").write.parquet(str(home_of / "two"))
+    assert call(f"snapshot('parquet.`{home_of}/one`', 'd.taken')").imported_files_count >= 1
+    assert call(f"add_files('d.taken', '`parquet`.`{home_of}/two`')").added_files_count >= 1
+    assert ice.load_table("st.d.taken").scan().count() == 5
+    assert call(f"migrate('{home_of}/two')").migrated_files_count >= 1
+    spark.range(2).selectExpr("id", "'up' AS p").createOrReplaceTempView("changed")
+    done = call("upsert('d.taken', 'changed', array('id'))")
+    assert (done.added_records, done.added_equality_deletes) == (2, 2)
+    spark.catalog.dropTempView("changed")
     soon = "TIMESTAMP '2100-01-01 00:00:00'"
     assert call(f"expire_snapshots('d.m', {soon}, 1)").deleted_data_files_count == 6
     assert ice.sql(spark, "CALL st.system.remove_orphan_files('d.m')").collect() == []
