@@ -223,6 +223,11 @@ def test_an_enabled_sessions_sql_takes_statements_about_our_tables(
         assert rows(any_spark.table("st.d.e").where("id = 2").select("id")) == [(2,)]
         assert rows(any_spark.read.table("st.d.e.snapshots").select("operation")) == [("append",)]
         run("DROP VIEW mine")
+        run("CREATE TEMPORARY VIEW ours AS SELECT id FROM st.d.e WHERE id < 2")
+        run("INSERT INTO st.d.e VALUES (0, NULL)")
+        assert rows(run("SELECT count(*) FROM ours")) == [(2,)]
+        run("DROP VIEW ours")
+        assert "id" in rows(run("EXPLAIN EXTENDED SELECT id FROM st.d.e"))[0][0]
     finally:
         ice.disable(any_spark)
     with pytest.raises(Exception, match=r"TABLE_OR_VIEW_NOT_FOUND|REQUIRES_SINGLE_PART|catalog"):

@@ -13,6 +13,7 @@ from iceberg_spark.api.statements import (
     row_changes,
     shown_tables,
 )
+from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.spark.sql.inner_tables import with_inner_query
@@ -38,7 +39,14 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     CreateNamespace,
     DropNamespace,
 )
-from iceberg_spark.spark.sql.statements.read import Command, Other, Query, Statement
+from iceberg_spark.spark.sql.statements.read import (
+    Command,
+    Explain,
+    Other,
+    Query,
+    Statement,
+    TemporaryView,
+)
 from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
 
 
@@ -52,6 +60,14 @@ def run_statement(
     match statement:
         case Query(query):
             return plan_query(spark, query).frame(spark, args)
+        case Explain(_, query) | TemporaryView(_, query) if not mentions_ours(spark, query):
+            return _by_spark(spark, text, args)
+        case Explain(head, query):
+            return plan_query(spark, query).frame(spark, args, head)
+        case TemporaryView(name, query, replaces):
+            rows = plan_query(spark, query).frame(spark, args)
+            (rows.createOrReplaceTempView if replaces else rows.createTempView)(name)
+            return nothing(spark)
         case Other(_, words):
             return _other(spark, words, text, args)
         case command if not names_ours(spark, named_by(command), parts_needed(command)):

@@ -140,15 +140,18 @@ class Query:
                     continue
         return tuple(found)
 
-    def frame(self, spark: SparkSession, args: Args = None) -> DataFrame:
-        """Return the query's frame. `args` are the values of its parameters (`:name` or `?`)."""
+    def frame(self, spark: SparkSession, args: Args = None, before: str = "") -> DataFrame:
+        """Return the query's frame. `args` are the values of its parameters (`:name` or `?`).
+
+        `before` stands before it, like EXPLAIN.
+        """
         frames = {
             f"table_{number}": part.frame(spark)
             for number, part in enumerate(self.parts)
             if not isinstance(part, SparksTable)
         }
         plain = _escaped if frames else str
-        pieces, at = [], 0
+        pieces, at = [before], 0
         for number, part in enumerate(self.parts):
             one = part.reference
             pieces.append(plain(self.text[at : one.start]))

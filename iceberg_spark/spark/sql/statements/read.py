@@ -51,6 +51,23 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class Explain:
+    """A query to be explained; `head` is EXPLAIN with what says how."""
+
+    head: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class TemporaryView:
+    """A view of the session, of a query's rows as they are now."""
+
+    name: str
+    query: str
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A statement that is about none of our tables; `words` are its first."""
 
@@ -71,7 +88,7 @@ Command: TypeAlias = (
     | Change
     | Call
 )
-Statement: TypeAlias = Command | Query | Other
+Statement: TypeAlias = Command | Query | Explain | TemporaryView | Other
 
 _QUERIES = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
@@ -85,6 +102,9 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
         return Query(cursor.rest())
     if cursor.sees("WITH"):
         return _behind_with(cursor)
+    about_query = _explain(cursor) or _temporary_view(cursor.fresh())
+    if about_query is not None:
+        return about_query
     return _definition(cursor) or _row_change(cursor) or _listing(cursor) or _other(cursor)
 
 
@@ -140,6 +160,34 @@ def _behind_with(cursor: Cursor) -> Statement:
     if probe.sees("MERGE"):
         return read_merge(probe, with_clause)
     return Query(cursor.rest())
+
+
+def _explain(cursor: Cursor) -> Explain | None:
+    probe = cursor.fresh()
+    if not probe.takes("EXPLAIN"):
+        return None
+    mode = probe.takes_one_of("EXTENDED", "CODEGEN", "COST", "FORMATTED")
+    if not _is_query(probe):
+        return None
+    return Explain(f"EXPLAIN {mode or ''} ", probe.rest())
+
+
+def _temporary_view(cursor: Cursor) -> TemporaryView | None:
+    if not cursor.takes("CREATE"):
+        return None
+    replaces = cursor.takes("OR", "REPLACE")
+    if cursor.takes_one_of("TEMPORARY", "TEMP") is None or not cursor.takes("VIEW"):
+        return None
+    name = cursor.name()
+    if len(name) > 1 or not cursor.takes("AS"):
+        return None
+    return TemporaryView(name[0], cursor.rest(), replaces)
+
+
+def _is_query(cursor: Cursor) -> bool:
+    if not cursor.sees("WITH"):
+        return any(cursor.sees(word) for word in _QUERIES)
+    return isinstance(_behind_with(cursor.fresh()), Query)
 
 
 def _other(cursor: Cursor) -> Other:

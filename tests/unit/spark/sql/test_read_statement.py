@@ -39,7 +39,13 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     CreateNamespace,
     DropNamespace,
 )
-from iceberg_spark.spark.sql.statements.read import Other, Query, read_statement
+from iceberg_spark.spark.sql.statements.read import (
+    Explain,
+    Other,
+    Query,
+    TemporaryView,
+    read_statement,
+)
 from iceberg_spark.spark.sql.statements.references import RefChange
 from iceberg_spark.spark.sql.statements.rows import (
     Delete,
@@ -276,7 +282,12 @@ def test_a_merge_has_all_kinds_of_clauses() -> None:
               (("x", "map('a', 1)"), ("y", "CASE WHEN a THEN 1 END")))),
         ("(SELECT 1)", Query("(SELECT 1)")),
         ("WITH a AS (SELECT 1) SELECT * FROM a;", Query("WITH a AS (SELECT 1) SELECT * FROM a")),
-        ("EXPLAIN SELECT 1", Other("EXPLAIN SELECT 1", "EXPLAIN SELECT")),
+        ("EXPLAIN FORMATTED SELECT 1", Explain("EXPLAIN FORMATTED ", "SELECT 1")),
+        ("EXPLAIN WITH a AS (SELECT 1) FROM a",
+         Explain("EXPLAIN  ", "WITH a AS (SELECT 1) FROM a")),
+        ("EXPLAIN DROP TABLE x", Other("EXPLAIN DROP TABLE x", "EXPLAIN DROP")),
+        ("CREATE OR REPLACE TEMP VIEW v AS SELECT 1", TemporaryView("v", "SELECT 1", True)),
+        ("CREATE VIEW v AS SELECT 1", Other("CREATE VIEW v AS SELECT 1", "CREATE VIEW")),
         ("SHOW FUNCTIONS", Other("SHOW FUNCTIONS", "SHOW FUNCTIONS")),
         ("DESCRIBE FUNCTION abs", Other("DESCRIBE FUNCTION abs", "DESCRIBE FUNCTION")),
     ],
