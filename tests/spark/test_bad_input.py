@@ -93,11 +93,14 @@ def test_a_null_in_a_required_column_is_named_and_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_table_of_version_3_is_not_created(spark: Any, tmp_path: Path) -> None:
+def test_a_table_of_version_4_is_not_created(spark: Any, tmp_path: Path) -> None:
     writer = spark.range(1).write.format("pyiceberg-lite").mode("append")
-    shown = message(lambda: writer.option("format-version", "3").save(str(tmp_path / "t")))
-    assert "format version 3" in shown
+    shown = message(lambda: writer.option("format-version", "4").save(str(tmp_path / "t")))
+    assert "format-version 4" in shown
     assert not (tmp_path / "t").exists()
+    writer.option("format-version", "3").save(str(tmp_path / "t"))
+    assert ice.load_table(str(tmp_path / "t")).metadata.format_version == 3
+    assert load(spark, str(tmp_path / "t"), **{"metadata-columns": "_row_id"}).collect() == [(0, 0)]
 
 
 def test_columns_that_differ_by_case_are_named_where_spark_can_not_tell_them_apart(
