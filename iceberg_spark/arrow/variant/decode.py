@@ -5,6 +5,7 @@ Nothing is believed: lengths are compared with what is there. Source: Parquet's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from iceberg_spark.errors import CorruptFileError
@@ -27,6 +28,13 @@ def keys_of(metadata: bytes) -> list[str]:
         return [metadata[start + first : start + end].decode() for first, end in pairwise(offsets)]
     except UnicodeDecodeError as cause:
         raise CorruptFileError("A variant has a key that is not UTF-8") from cause
+
+
+def key_at(keys: Sequence[str], place: int) -> str:
+    """Return the key of a field. Raises CorruptFileError where the metadata has none there."""
+    if place >= len(keys):
+        raise CorruptFileError("A variant's field has no key in its metadata")
+    return keys[place]
 
 
 def is_object(value: bytes) -> bool:

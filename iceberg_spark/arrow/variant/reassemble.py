@@ -14,7 +14,7 @@ import pyarrow.types as pt
 
 from iceberg_spark.arrow.arrays import plain, struct_children, struct_of
 from iceberg_spark.arrow.schema import is_list
-from iceberg_spark.arrow.variant.decode import fields_of, is_object, keys_of
+from iceberg_spark.arrow.variant.decode import fields_of, is_object, key_at, keys_of
 from iceberg_spark.arrow.variant.encode import NULL, array_of, encoded, object_of
 from iceberg_spark.arrow.variant_layout import METADATA, TYPED, VALUE, VARIANT
 from iceberg_spark.errors import CorruptFileError
@@ -61,11 +61,6 @@ class _Dictionary:
         if found is None:
             raise CorruptFileError(f"A shredded variant has a field '{key}' its metadata lacks")
         return found
-
-    def key(self, place: int) -> str:
-        if place >= len(self.keys):
-            raise CorruptFileError("A variant's field has no key in its metadata")
-        return self.keys[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +127,7 @@ class _Rows:
             if not is_object(own):
                 raise CorruptFileError("A shredded variant is an object and something else at once")
             for place, value in fields_of(own):
-                found.setdefault(known.key(place), value)
+                found.setdefault(key_at(known.keys, place), value)
         names = sorted(found, key=str.encode)
         return object_of([known.place(name) for name in names], [found[name] for name in names])
 

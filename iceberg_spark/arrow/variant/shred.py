@@ -15,9 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from iceberg_spark.arrow.arrays import struct_children, struct_of
-from iceberg_spark.arrow.variant.decode import fields_of, is_object, keys_of
+from iceberg_spark.arrow.variant.decode import fields_of, is_object, key_at, keys_of
 from iceberg_spark.arrow.variant.encode import NULL, object_of
 from iceberg_spark.arrow.variant_layout import METADATA, TYPED, VALUE
+from iceberg_spark.errors import CorruptFileError
 
 _LEAST_SHARE = 0.1
 _MOST_FIELDS = 100
@@ -76,7 +77,7 @@ def shred_plan(rows: pa.StructArray) -> ShredPlan | None:
             keys = known.of(one[METADATA])
             for place, value in fields_of(one[VALUE]):
                 if value != NULL:
-                    seen[keys[place]][_type_number(value)] += 1
+                    seen[key_at(keys, place)][_type_number(value)] += 1
     chosen = {
         key: next(iter(counts))
         for key, counts in seen.items()
@@ -149,12 +150,13 @@ class _Parts:
         rest: dict[str, bytes] = {}
         typed: dict[str, Any] = {}
         for place, value in fields_of(one[VALUE]):
-            number = self._plan.types.get(keys[place])
+            key = key_at(keys, place)
+            number = self._plan.types.get(key)
             if number is None:
                 others.append((place, value))
                 continue
             found = _decoded(value, number)
-            (rest if found is _UNFIT else typed)[keys[place]] = value if found is _UNFIT else found
+            (rest if found is _UNFIT else typed)[key] = value if found is _UNFIT else found
         self.objects.append(True)
         ids = [place for place, _ in others]
         self.values.append(object_of(ids, [value for _, value in others]) if others else None)
@@ -168,6 +170,8 @@ class _Parts:
 
 def _type_number(value: bytes) -> int:
     """Return the type of a value: whole numbers of any width are one, and so are texts."""
+    if not value:
+        raise CorruptFileError("A variant's field has no value")
     basic, more = value[0] & 3, value[0] >> 2
     if basic == _SHORT_TEXT:
         return 16
@@ -179,10 +183,29 @@ def _type_number(value: bytes) -> int:
 
 
 def _decoded(value: bytes, number: int) -> Any:
-    """Return a value of the type as what Arrow takes, `_UNFIT` for one of another type."""
-    if _type_number(value) != number:
+    """Return a value of the type as what Arrow takes, `_UNFIT` for one of another type.
+
+    So is one with more or fewer bytes than its header says: it must not become another value.
+    """
+    if _type_number(value) != number or len(value) != _length(value, number):
         return _UNFIT
     return _DECODERS[number](value)
+
+
+def _length(value: bytes, number: int) -> int:
+    """Return how many bytes a value takes that begins like this."""
+    more = value[0] >> 2
+    match number:
+        case 1:
+            return 1
+        case 6:
+            return 1 + _WIDTHS[more]
+        case 16 if value[0] & 3 == _SHORT_TEXT:
+            return 1 + more
+        case 16:
+            return 5 + int.from_bytes(value[1:5], "little")
+        case _:
+            return 1 + struct.calcsize(_CODES[number])
 
 
 def _text(value: bytes) -> Any:

@@ -153,3 +153,45 @@ def test_what_is_shredded_is_put_together_as_it_was() -> None:
     assert made.type.field("typed_value").type.num_fields > 5
     again = reassembled(made)
     assert [python(one) for one in again.to_pylist()] == [python(one) for one in rows]
+
+
+def objects(*values: bytes, key: int = 0) -> pa.StructArray:
+    rows = [{"metadata": METADATA, "value": object_of([key], [value])} for value in values]
+    return pa.array(rows, VARIANT)
+
+
+SEVEN = b"\x0c\x07"
+
+
+@pytest.mark.parametrize(
+    "rows", [objects(SEVEN, key=9), objects(b"")], ids=["a key that is none", "no bytes"]
+)
+def test_a_broken_object_is_refused_before_it_is_shredded(rows: pa.StructArray) -> None:
+    with pytest.raises(CorruptFileError, match="variant"):
+        shred_plan(rows)
+    plan = shred_plan(objects(SEVEN))
+    assert plan is not None
+    with pytest.raises(CorruptFileError, match="variant"):
+        shredded(rows, plan)
+
+
+WRONG_LENGTHS: dict[str, tuple[bytes, bytes]] = {
+    "a flag": (b"\x04", b"\x04\x00"),
+    "a short number": (SEVEN, b"\x10\x07"),
+    "a long number": (SEVEN, b"\x0c\x07\x01"),
+    "a double": (b"\x1c" + bytes(8), b"\x1c" + bytes(7)),
+    "a short text": (b"\x05a", b"\x09a"),
+    "a long text": (b"\x40\x01\x00\x00\x00a", b"\x40\x02\x00\x00\x00a"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_LENGTHS)
+def test_a_value_of_a_wrong_length_stays_what_it_was(case: str) -> None:
+    sound, wrong = WRONG_LENGTHS[case]
+    plan = shred_plan(objects(sound))
+    assert plan is not None
+    column = objects(sound, wrong)
+    made = shredded(column, plan)
+    field = made.field("typed_value").field("a")
+    assert field.field("value").to_pylist() == [None, wrong]
+    assert reassembled(made).to_pylist()[1] == column.to_pylist()[1]
