@@ -30,6 +30,8 @@ from iceberg_spark.spec.transforms import (
 
 _COMMENT = "comment"
 _FORMAT = "write.format.default"
+_ABOUT_NOW = ("format", "current-snapshot-id")
+"""What is shown as properties, and can't be said of a new table."""
 _RESERVED = ("format", "format-version", "current-snapshot-id")
 
 
@@ -56,13 +58,13 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
 def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFrame:
     """Show the statement that makes such a table: createtab_stmt."""
     table = target(spark, statement.table).whole_table()
-    lines = [f"CREATE TABLE {'.'.join(statement.table)} ("]
+    lines = [f"CREATE TABLE {'.'.join(_name(part) for part in statement.table)} ("]
     lines.append(",\n".join(f"  {one}" for one in _definitions(table.schema())) + ")")
     lines.append("USING iceberg")
     parts = [_term(table.schema(), part) for part in _live(table)]
     if parts:
         lines.append(f"PARTITIONED BY ({', '.join(parts)})")
-    properties = dict(_properties(table))
+    properties = {key: value for key, value in _properties(table) if key not in _ABOUT_NOW}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:
         lines.append(f"COMMENT {_text(comment)}")
