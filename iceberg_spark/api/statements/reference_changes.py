@@ -51,24 +51,17 @@ def _snapshot(table: Table, change: RefChange) -> int:
 def _replace(builder: ManageSnapshots, change: RefChange, snapshot_id: int) -> None:
     if change.kind == "tag":
         builder.replace_tag(snapshot_id, change.name, change.max_ref_age_ms).commit()
-        return
-    builder.replace_branch(
-        snapshot_id,
-        change.name,
-        change.max_ref_age_ms,
-        change.max_snapshot_age_ms,
-        change.min_snapshots_to_keep,
-    ).commit()
+    else:
+        builder.replace_branch(snapshot_id, change.name, *_retention(change)).commit()
 
 
 def _create(builder: ManageSnapshots, change: RefChange, snapshot_id: int | None) -> None:
     if change.kind == "tag":
         builder.create_tag(snapshot_id, change.name, change.max_ref_age_ms).commit()
-        return
-    builder.create_branch(
-        snapshot_id,
-        change.name,
-        change.max_ref_age_ms,
-        change.max_snapshot_age_ms,
-        change.min_snapshots_to_keep,
-    ).commit()
+    else:
+        builder.create_branch(snapshot_id, change.name, *_retention(change)).commit()
+
+
+def _retention(change: RefChange) -> tuple[int | None, int | None, int | None]:
+    """Return a branch's retention in the order of the builder's arguments."""
+    return change.max_ref_age_ms, change.max_snapshot_age_ms, change.min_snapshots_to_keep
