@@ -17,6 +17,7 @@ from iceberg_spark.commits.replace_table import ReplaceTable
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import (
     InvalidInputError,
+    NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
     UnsupportedError,
@@ -66,18 +67,12 @@ def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame |
         )
     if exists:
         _replace(place, statement, query)
-    elif query is not None:
-        _create_as(spark, statement, query)
-    else:
-        create(
-            place.catalog,
-            place.identifier,
-            schema_of(statement.columns),
-            statement.partition_by,
-            (),
-            _properties(statement),
-            location=statement.location,
-        )
+        return nothing(spark)
+    try:
+        _create(spark, place, statement, query)
+    except TableAlreadyExistsError:  # another made it meanwhile
+        if not statement.if_not_exists:
+            raise
     return nothing(spark)
 
 
@@ -86,7 +81,7 @@ def drop(spark: SparkSession, statement: DropTable) -> DataFrame:
     place = new_target(spark, statement.table)
     try:
         drop_table(place.catalog, place.identifier, purge=statement.purge)
-    except NoSuchTableError:
+    except (NoSuchTableError, NoSuchNamespaceError):
         if not statement.if_exists:
             raise
     return nothing(spark)
@@ -112,16 +107,37 @@ def schema_of(columns: tuple[Column, ...]) -> Schema:
     return Schema(*fields)
 
 
-def _create_as(spark: SparkSession, statement: CreateTable, query: DataFrame) -> None:
+def _create(
+    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame | None
+) -> None:
+    if query is not None:
+        _create_as(spark, place, statement, query)
+        return
+    create(
+        place.catalog,
+        place.identifier,
+        schema_of(statement.columns),
+        statement.partition_by,
+        (),
+        _properties(statement),
+        location=statement.location,
+    )
+
+
+def _create_as(
+    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame
+) -> None:
     if statement.location is not None:
         raise UnsupportedError("CREATE TABLE ... LOCATION ... AS SELECT: leave LOCATION out")
     options = WriteOptions(
-        ".".join(statement.table),
+        place.path,
         partition_by=statement.partition_by,
         table_properties=_properties(statement),
-        storage=properties_at(spark, ".".join(statement.table)),
+        storage=properties_at(spark, place.path),
     )
     plan = plan_save(options, _columns_of(query), overwrite=False)
+    if not plan.creation:  # its rows would go to a table that another has made meanwhile
+        raise TableAlreadyExistsError(f"Table {place.path} was made by another meanwhile")
     files = write_rows(query, plan.context, plan.context.io, plan.align)
     commit_save(TablePlace(options.path, options.storage), plan, files)
 

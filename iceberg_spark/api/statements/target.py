@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -23,10 +23,14 @@ _BRANCH = "branch_"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A table, or the place for one; `branch` is that of a name like `cat.db.t.branch_audit`."""
+    """A table, or the place for one: `path` is its name or location as the whole API takes it.
+
+    `branch` is that of a name like `cat.db.t.branch_audit`.
+    """
 
     catalog: Catalog
     identifier: str
+    path: str
     branch: str | None = None
 
     def table(self) -> Table:
@@ -75,7 +79,7 @@ def new_target(spark: SparkSession, name: Name) -> Target:
         for part in name[1:]:
             check_part(part)
         place = ".".join(name)
-    return Target(*resolve(place, properties_at(spark, place)))
+    return Target(*resolve(place, properties_at(spark, place)), place)
 
 
 def target(spark: SparkSession, name: Name) -> Target:
@@ -94,7 +98,7 @@ def target(spark: SparkSession, name: Name) -> Target:
             f"{'.'.join(name)} can't be changed: only a table and its branches "
             f"({'.'.join(name[:-1])}.branch_...) can"
         )
-    return Target(above.catalog, above.identifier, name[-1].removeprefix(_BRANCH))
+    return replace(above, branch=name[-1].removeprefix(_BRANCH))
 
 
 def catalog_named(spark: SparkSession, name: str) -> TableCatalog:
