@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.session import SparkSession as ConnectSession
 
+import iceberg_spark as ice
 from tests.java_names import remember_java_names
 
 
@@ -83,3 +84,15 @@ def one_case_each(items: list[pytest.Item]) -> set[pytest.Item]:
         if not any(item.get_closest_marker(name) for name in ("slow", "connect_too")):
             cases[item.nodeid.partition("[")[0]].append(item)
     return {each[crc32(name.encode()) % len(each)] for name, each in cases.items()}
+
+
+@pytest.fixture
+def sql_home(tmp_path: Path) -> Iterator[Path]:
+    """A catalog `st` in a database and `fs` in folders; `st` has a namespace `d`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYICEBERG_CATALOG__ST__URI", f"sqlite:///{tmp_path}/st.db")
+        patch.setenv("PYICEBERG_CATALOG__ST__WAREHOUSE", str(tmp_path / "st"))
+        patch.setenv("PYICEBERG_CATALOG__FS__TYPE", "filesystem")
+        patch.setenv("PYICEBERG_CATALOG__FS__WAREHOUSE", str(tmp_path / "fs"))
+        ice.load_catalog("st").create_namespace("d")
+        yield tmp_path

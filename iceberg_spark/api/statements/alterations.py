@@ -10,6 +10,7 @@ from iceberg_spark.api.statements.reference_changes import change_reference
 from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.alter_table import (
     AddPartitionField,
     AlterTable,
@@ -33,11 +34,11 @@ def alter_table(spark: SparkSession, statement: AlterTable) -> DataFrame:
         case (RefChange() as reference,):
             change_reference(target(spark, statement.table).whole_table(), reference)
         case changes:
-            table = target(spark, statement.table).whole_table()
+            table, case = target(spark, statement.table).whole_table(), is_case_sensitive(spark)
             with table.transaction() as tx:
                 change_columns(spark, tx, table.schema(), changes)
                 for change in changes:
-                    _apply(tx, change)
+                    _apply(tx, change, case)
     return nothing(spark)
 
 
@@ -53,17 +54,17 @@ def _rename(spark: SparkSession, old: Name, new: Name) -> None:
     listed.rename_table(place.identifier, new_target(spark, full).identifier)
 
 
-def _apply(tx: TableTransaction, change: Change) -> None:
+def _apply(tx: TableTransaction, change: Change, case: bool) -> None:
     """Add what is about no column."""
     match change:
         case AddPartitionField(text):
-            tx.update_spec(case_sensitive=False).add_field(text).commit()
+            tx.update_spec(case_sensitive=case).add_field(text).commit()
         case DropPartitionField(text):
-            tx.update_spec(case_sensitive=False).remove_field(text).commit()
+            tx.update_spec(case_sensitive=case).remove_field(text).commit()
         case ReplacePartitionField(old, new):
-            tx.update_spec(case_sensitive=False).remove_field(old).add_field(new).commit()
+            tx.update_spec(case_sensitive=case).remove_field(old).add_field(new).commit()
         case WriteOrder():
-            _write_order(tx, change)
+            _write_order(tx, change, case)
         case SetProperties(properties):
             tx.set_properties(properties)
         case UnsetProperties(keys):
@@ -72,9 +73,9 @@ def _apply(tx: TableTransaction, change: Change) -> None:
             return
 
 
-def _write_order(tx: TableTransaction, order: WriteOrder) -> None:
+def _write_order(tx: TableTransaction, order: WriteOrder, case: bool) -> None:
     """Set order and distribution as Java does (SetWriteDistributionAndOrderingExec)."""
-    update = tx.update_sort_order(case_sensitive=False)
+    update = tx.update_sort_order(case_sensitive=case)
     for field in order.sort_by:
         update.add_field(field)
     update.commit()

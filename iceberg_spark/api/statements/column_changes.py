@@ -11,6 +11,7 @@ from iceberg_spark.api.statements.answers import values_of
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.alter_table import (
     AddColumns,
     AlterColumn,
@@ -33,14 +34,15 @@ def change_columns(
     of_columns = [change for change in changes if isinstance(change, ColumnChange)]
     if not of_columns:
         return
-    update = tx.update_schema(case_sensitive=False)
+    case = is_case_sensitive(spark)
+    update = tx.update_schema(case_sensitive=case)
     for change in of_columns:
         match change:
             case AddColumns(columns):
                 for column in columns:
                     _add(spark, update, column)
             case DropColumns():
-                _drop(update, schema, change)
+                _drop(update, schema, change, case)
             case RenameColumn(path, name):
                 update.rename_column(path, name)
             case AlterColumn():
@@ -50,9 +52,9 @@ def change_columns(
     update.commit()
 
 
-def _drop(update: UpdateSchema, schema: Schema, change: DropColumns) -> None:
+def _drop(update: UpdateSchema, schema: Schema, change: DropColumns, case: bool) -> None:
     for path in change.paths:
-        if change.if_exists and schema.find_id(".".join(path), case_sensitive=False) is None:
+        if change.if_exists and schema.find_id(".".join(path), case_sensitive=case) is None:
             continue
         update.delete_column(path)
 

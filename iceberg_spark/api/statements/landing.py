@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.api.statements.target import Name, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spec.properties import WRITE_WAP_ENABLED, bool_property
 from iceberg_spark.spec.summary import STAGED_WAP_ID
 
@@ -18,9 +19,13 @@ _BRANCH, _ID = "spark.wap.branch", "spark.wap.id"
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """A table that a statement changes; None is main. `properties` go into the snapshot."""
+    """A table that a statement changes; None is main. `properties` go into the snapshot.
+
+    `case_sensitive` is whether the session tells names of columns apart by case.
+    """
 
     table: Table
+    case_sensitive: bool
     branch: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -33,16 +38,16 @@ def landing(spark: SparkSession, name: Name) -> Landing:
     staged (Java: SparkWriteConf.branch, wapId). Raises NoSuchTableError, InvalidInputError.
     """
     place = target(spark, name)
-    table = place.table()
+    table, case = place.table(), is_case_sensitive(spark)
     if place.branch is not None or not bool_property(table.properties, WRITE_WAP_ENABLED):
-        return Landing(table, place.branch)
+        return Landing(table, case, place.branch)
     branch, staged = spark.conf.get(_BRANCH, None), spark.conf.get(_ID, None)
     if branch is not None and staged is not None:
         raise InvalidInputError(f"{_BRANCH} and {_ID} are set both: a write goes one way")
     if staged is not None:
-        return Landing(table, None, {STAGED_WAP_ID: staged})
+        return Landing(table, case, None, {STAGED_WAP_ID: staged})
     head = table.current_snapshot()
     if branch is not None and branch not in table.refs():
         made = table.manage_snapshots()
         made.create_branch(None if head is None else head.snapshot_id, branch).commit()
-    return Landing(table, branch)
+    return Landing(table, case, branch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -11,7 +11,6 @@ from pyspark.sql.types import StructType
 from iceberg_spark.api.merge import MergeBuilder
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.landing import Landing, landing
-from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import names_in
 from iceberg_spark.spark.adapt.quoted import quoted
@@ -48,9 +47,11 @@ def insert(spark: SparkSession, statement: Insert, args: Args) -> DataFrame:
     table = goes.table
     rows = plan_query(spark, statement.query).frame(spark, args)
     if statement.schema_evolution:
-        table.update_schema(case_sensitive=False).union_by_name(from_spark(rows.schema)).commit()
+        table.update_schema(case_sensitive=goes.case_sensitive).union_by_name(
+            from_spark(rows.schema)
+        ).commit()
         table.refresh()
-    matched = _matched(table, statement, rows)
+    matched = _matched(goes, statement, rows)
     if statement.overwrites:
         _overwrite(spark, goes, statement, matched)
     else:
@@ -58,7 +59,7 @@ def insert(spark: SparkSession, statement: Insert, args: Args) -> DataFrame:
             matched,
             branch=goes.branch,
             snapshot_properties=goes.properties,
-            case_sensitive=False,
+            case_sensitive=goes.case_sensitive,
         )
     return nothing(spark)
 
@@ -69,24 +70,29 @@ def _overwrite(spark: SparkSession, goes: Landing, statement: Insert, rows: Data
     where = statement.replace_where
     if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
         table.dynamic_partition_overwrite(
-            rows, branch=given[0], snapshot_properties=given[1], case_sensitive=False
+            rows, branch=given[0], snapshot_properties=given[1], case_sensitive=goes.case_sensitive
         )
         return
     if where is None:
         fixed = [(name, text) for name, text in statement.partition if text is not None]
         where = " AND ".join(f"{quoted(name)} <=> {text}" for name, text in fixed) or "true"
     table.overwrite(
-        rows, where, branch=given[0], snapshot_properties=given[1], case_sensitive=False
+        rows,
+        where,
+        branch=given[0],
+        snapshot_properties=given[1],
+        case_sensitive=goes.case_sensitive,
     )
 
 
-def _matched(table: Table, statement: Insert, rows: DataFrame) -> DataFrame:
+def _matched(goes: Landing, statement: Insert, rows: DataFrame) -> DataFrame:
     """Return the rows under the names of the table's columns."""
-    fixed = _partition_values(table, statement)
+    table = goes.table
+    fixed = _partition_values(goes, statement)
     if statement.by_name:
         for name, text in fixed.items():
             rows = rows.withColumn(name, sf.expr(text))
-        return _stored(table, rows)
+        return _stored(goes, rows)
     names = list(statement.columns) or [
         field.name for field in table.schema().fields if field.name not in fixed
     ]
@@ -98,24 +104,33 @@ def _matched(table: Table, statement: Insert, rows: DataFrame) -> DataFrame:
     made = rows.toDF(*names)
     if fixed:
         made = made.withColumns({name: sf.expr(text) for name, text in fixed.items()})
-    return _stored(table, made)
+    return _stored(goes, made)
 
 
-def _stored(table: Table, rows: DataFrame) -> DataFrame:
+def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
     """Return rows cast to the table's types as Spark's ANSI store assignment does."""
-    kinds = {field.name.lower(): field for field in row_type(table.schema()).fields}
-    unknown = [name for name in rows.columns if name.lower() not in kinds]
-    if unknown:
-        raise InvalidSchemaError(
-            f"The table has no column '{unknown[0]}'; it has: "
-            f"{', '.join(table.schema().column_names)}"
-        )
-    return rows.to(StructType([kinds[name.lower()] for name in rows.columns]))
+    known = _by_name(goes)
+    kinds = {field.name: field for field in row_type(goes.table.schema()).fields}
+    for name in rows.columns:
+        if _spelt(goes, name) not in known:
+            raise InvalidSchemaError(
+                f"The table has no column '{name}'; it has: {', '.join(kinds)}"
+            )
+    return rows.to(StructType([kinds[known[_spelt(goes, name)]] for name in rows.columns]))
 
 
-def _partition_values(table: Table, statement: Insert) -> dict[str, str]:
+def _by_name(goes: Landing) -> dict[str, str]:
+    """Return the names of the table's columns by how the session looks them up."""
+    return {_spelt(goes, field.name): field.name for field in goes.table.schema().fields}
+
+
+def _spelt(goes: Landing, name: str) -> str:
+    return name if goes.case_sensitive else name.lower()
+
+
+def _partition_values(goes: Landing, statement: Insert) -> dict[str, str]:
     """Return the values of PARTITION (...), by the table's own names of the columns."""
-    spelled = {field.name.lower(): field.name for field in table.schema().fields}
+    table, known = goes.table, _by_name(goes)
     parts = {
         table.schema().find_column_name(part.source_id)
         for part in table.spec().fields
@@ -123,7 +138,7 @@ def _partition_values(table: Table, statement: Insert) -> dict[str, str]:
     }
     found = {}
     for name, text in statement.partition:
-        column = spelled.get(name.lower())
+        column = known.get(_spelt(goes, name))
         if column is None or column not in parts:
             raise InvalidInputError(
                 f"PARTITION ({name}): the table is partitioned by {table.spec()}; only columns "
@@ -143,7 +158,7 @@ def delete(spark: SparkSession, statement: Delete) -> DataFrame:
             condition,
             branch=goes.branch,
             snapshot_properties=goes.properties,
-            case_sensitive=False,
+            case_sensitive=goes.case_sensitive,
             alias=alias,
         )
     return nothing(spark)
@@ -155,13 +170,13 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     given = [statement.condition, *(text for _, text in statement.values)]
     with with_inner_tables(spark, given) as (condition, *values):
         name = statement.alias or statement.table[-1]
-        columns = [_column(path, name) for path, _ in statement.values]
+        columns = [_column(path, name, goes) for path, _ in statement.values]
         goes.table.update(
             dict(_once(columns, values)),
             condition,
             branch=goes.branch,
             snapshot_properties=goes.properties,
-            case_sensitive=False,
+            case_sensitive=goes.case_sensitive,
             alias=_alias(statement.table, statement.alias, [condition, *values]),
         )
     return nothing(spark)
@@ -174,7 +189,9 @@ def merge(spark: SparkSession, statement: Merge, args: Args) -> DataFrame:
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
     source = plan_query(spark, everything).frame(spark, args)
     if statement.schema_evolution:
-        table.update_schema(case_sensitive=False).union_by_name(from_spark(source.schema)).commit()
+        table.update_schema(case_sensitive=goes.case_sensitive).union_by_name(
+            from_spark(source.schema)
+        ).commit()
         table.refresh()
     texts = [statement.on]
     for clause in statement.clauses:
@@ -186,7 +203,7 @@ def merge(spark: SparkSession, statement: Merge, args: Args) -> DataFrame:
             on,
             branch=goes.branch,
             snapshot_properties=goes.properties,
-            case_sensitive=False,
+            case_sensitive=goes.case_sensitive,
             aliases=(name, statement.source_alias),
         )
         left = iter(given)
@@ -194,7 +211,8 @@ def merge(spark: SparkSession, statement: Merge, args: Args) -> DataFrame:
             said = next(left)
             condition = None if clause.condition is None else said
             values = [next(left) for _ in clause.values]
-            builder = _with_clause(builder, clause, condition, values, name)
+            columns = [_column(path, name, goes) for path in clause.columns or ()]
+            builder = _with_clause(builder, clause, condition, dict(_once(columns, values)))
         builder.execute()
     return nothing(spark)
 
@@ -203,12 +221,8 @@ def _with_clause(
     builder: MergeBuilder,
     clause: WhenClause,
     condition: str | None,
-    values: Sequence[str],
-    name: str,
+    given: Mapping[str, str],
 ) -> MergeBuilder:
-    given: dict[str, str] = {}
-    if clause.columns is not None:
-        given = dict(_once([_column(path, name) for path in clause.columns], values))
     match clause.kind, clause.does, clause.columns:
         case "matched", "delete", _:
             return builder.when_matched_delete(condition)
@@ -234,10 +248,14 @@ def _alias(table: Sequence[str], alias: str | None, texts: Sequence[str]) -> str
     return name if names_in([f"{name}.", f"{name}`."], texts) else None
 
 
-def _column(path: tuple[str, ...], table: str) -> str:
-    """Return an assigned column without the table's name before it."""
-    is_qualified = len(path) > 1 and path[0].lower() == table.lower()
-    return ".".join(path[1:] if is_qualified else path)
+def _column(path: tuple[str, ...], table: str, goes: Landing) -> str:
+    """Return an assigned column without the table's name before it, as Spark resolves it."""
+    rest = ".".join(path[1:])
+    if len(path) > 1 and path[0].lower() == table.lower():
+        found = goes.table.schema().find_id(rest, case_sensitive=goes.case_sensitive)
+        if found is not None:
+            return rest
+    return ".".join(path)
 
 
 def _once(columns: Sequence[str], values: Sequence[str]) -> list[tuple[str, str]]:

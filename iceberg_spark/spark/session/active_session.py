@@ -11,6 +11,7 @@ from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.spark.session.classic_session import is_stopped
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
+CASE_SETTING = "spark.sql.caseSensitive"
 
 
 def needed_session(spark: SparkSession | None = None) -> SparkSession:
@@ -52,6 +53,11 @@ def active_session() -> SparkSession | None:
     except PySparkRuntimeError:
         return None
     return None if is_stopped(session) else session
+
+
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Return whether the case of names counts in a session's SQL."""
+    return str(spark.conf.get(CASE_SETTING, "false")).lower() == "true"
 
 
 def session_time_zone(spark: SparkSession | None = None) -> str | None:

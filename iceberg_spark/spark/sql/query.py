@@ -36,7 +36,7 @@ from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
-from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.constants import worked_out
@@ -300,7 +300,7 @@ class _Planner:
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
         request = ScanRequest(
             **choice,
-            case_sensitive=self._setting("spark.sql.caseSensitive", "false"),
+            case_sensitive=is_case_sensitive(self.spark),
             time_zone=session_time_zone(self.spark),
         )
         whole = scan_context(loaded.metadata, request)

@@ -1,0 +1,138 @@
+"""CREATE, DROP, ALTER and SHOW of tables: races with others, the case of names, odd names."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.api.statements import definitions
+from iceberg_spark.errors import TableAlreadyExistsError
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in frame.collect()]
+
+
+def with_another_first(patch: pytest.MonkeyPatch, step: str, another: Callable[[], object]) -> None:
+    """Have another process do something right before a step of a statement, once."""
+    own, done = getattr(definitions, step), []
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not done:
+            done.append(another())
+        return own(*args, **kwargs)
+
+    patch.setattr(definitions, step, run)
+
+
+@pytest.mark.parametrize("step", ["plan_save", "write_rows", "commit_save"])
+def test_a_table_that_another_makes_meanwhile_gets_no_rows_of_create_as_select(
+    spark: Any, sql_home: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    with_another_first(monkeypatch, step, lambda: ice.create_table("st.d.r", "id int"))
+    with pytest.raises(TableAlreadyExistsError):
+        ice.sql(spark, "CREATE TABLE st.d.r AS SELECT 1 AS id")
+    table = ice.load_table("st.d.r")
+    assert table.current_snapshot() is None
+    assert list(sql_home.rglob("*.parquet")) == []
+
+
+def test_if_not_exists_and_if_exists_hold_when_another_is_quicker(
+    spark: Any, sql_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_another_first(monkeypatch, "create", lambda: ice.create_table("st.d.r", "id int"))
+    ice.sql(spark, "CREATE TABLE IF NOT EXISTS st.d.r (other string)")
+    assert ice.load_table("st.d.r").schema().column_names == ("id",)
+    catalog = ice.load_catalog("st")
+    with_another_first(monkeypatch, "drop_table", lambda: catalog.drop_table("d.r"))
+    ice.sql(spark, "DROP TABLE IF EXISTS st.d.r")
+    ice.sql(spark, "DROP TABLE IF EXISTS st.nowhere.r")
+    assert catalog.list_tables("d") == []
+
+
+def test_create_as_select_takes_a_location_behind_the_formats_name(
+    spark: Any, sql_home: Path
+) -> None:
+    place = sql_home / "a.b" / "t"
+    ice.sql(spark, f"CREATE TABLE `pyiceberg-lite`.`{place}` AS SELECT 1 AS id")
+    assert ice.load_table(str(place)).scan().count() == 1
+
+
+def test_the_case_of_names_counts_where_the_session_says_so(spark: Any, sql_home: Path) -> None:
+    """In every statement that names columns; with case, twins are two columns."""
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        run = _runner(spark)
+        run("CREATE TABLE st.d.c (id int, ID int, p int) PARTITIONED BY (p)")
+        run("INSERT INTO st.d.c (ID, id, p) VALUES (10, 1, 5)")
+        run("INSERT INTO st.d.c BY NAME SELECT 2 AS id, 20 AS ID, 5 AS p")
+        run("UPDATE st.d.c SET ID = id + 5, id = ID WHERE ID = 10")
+        run("DELETE FROM st.d.c WHERE ID = 20")
+        run(
+            """MERGE INTO st.d.c t USING (SELECT 6 AS ID) s ON t.ID = s.ID
+               WHEN MATCHED THEN UPDATE SET t.p = t.id"""
+        )
+        assert run("SELECT id, ID, p FROM st.d.c") == [(10, 6, 10)]
+        run("ALTER TABLE st.d.c RENAME COLUMN ID TO Id")
+        run("ALTER TABLE st.d.c ADD COLUMN ID string AFTER id")
+        run("ALTER TABLE st.d.c ADD PARTITION FIELD bucket(2, Id)")
+        run("ALTER TABLE st.d.c WRITE ORDERED BY Id, ID")
+        assert ice.load_table("st.d.c").schema().column_names == ("id", "ID", "Id", "p")
+        before = ice.load_table("st.d.c").metadata_location
+        for text in (
+            "INSERT INTO st.d.c (iD) VALUES (1)",
+            "UPDATE st.d.c SET P = 1",
+            "DELETE FROM st.d.c WHERE P = 1",
+            "INSERT OVERWRITE st.d.c PARTITION (P = 5) SELECT 1, 's', 2",
+            "ALTER TABLE st.d.c DROP COLUMN P",
+            "ALTER TABLE st.d.c ADD PARTITION FIELD bucket(2, iD)",
+            "ALTER TABLE st.d.c WRITE ORDERED BY P",
+        ):
+            with pytest.raises(Exception, match=r"(?i)column|field|UNRESOLVED"):
+                run(text)
+        assert ice.load_table("st.d.c").metadata_location == before
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    run("CREATE TABLE st.d.i (Id int)")
+    run("INSERT INTO st.d.i (iD) VALUES (1)")
+    run("UPDATE st.d.i SET ID = ID + 1 WHERE id = 1")
+    run("ALTER TABLE st.d.i RENAME COLUMN ID TO n")
+    assert run("SELECT N FROM st.d.i") == [(2,)]
+
+
+def test_a_struct_may_be_called_as_its_table_is(spark: Any, sql_home: Path) -> None:
+    """An assigned path begins with the table's name only where the rest is a column."""
+    run = _runner(spark)
+    run("CREATE TABLE st.d.s (s struct<a: int, b: int>, b int)")
+    run("INSERT INTO st.d.s VALUES (named_struct('a', 1, 'b', 2), 3)")
+    run("UPDATE st.d.s SET s.a = 10")
+    run("UPDATE st.d.s SET s.b = 30")
+    run("UPDATE st.d.s SET s.s.b = 20")
+    assert run("SELECT s.s.a, s.s.b, s.b FROM st.d.s") == [(10, 20, 30)]
+
+
+def test_show_create_table_makes_the_same_table_again(spark: Any, sql_home: Path) -> None:
+    run = _runner(spark)
+    run(
+        """CREATE TABLE st.d.`odd-name` (
+             `a b` bigint NOT NULL COMMENT 'it''s \\\\ one', `select` string, `ünï` date,
+             `tick``s` timestamp_ntz, ts timestamp, `1st` decimal(20, 3), dec decimal(5, 0),
+             s struct<`x y`: int NOT NULL COMMENT 'in', deep: array<struct<z: map<string, int>>>>)
+           PARTITIONED BY (bucket(4, `a b`), truncate(2, `select`), `ünï`, hours(ts))
+           COMMENT 'all; of -- it' TBLPROPERTIES ('k''ey' = 'va\\\\lue', 'format-version' = '3')"""
+    )
+    shown = run("SHOW CREATE TABLE st.d.`odd-name`")[0][0]
+    old = ice.load_table("st.d.odd-name")
+    ice.sql(spark, "DROP TABLE st.d.`odd-name` PURGE")
+    run(shown)
+    new = ice.load_table("st.d.odd-name")
+    assert new.schema() == old.schema()
+    assert str(new.spec()) == str(old.spec())
+    assert (new.properties, new.location()) == (old.properties, old.location())
+    assert run("SHOW CREATE TABLE st.d.`odd-name`")[0][0] == shown
+
+
+def _runner(spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
+    return lambda text: rows(ice.sql(spark, text))
