@@ -1,10 +1,10 @@
 """Runs the test suites one after the other and ends with one line for all of them.
 
-    python scripts/run_tests.py [unit] [spark] [oracle] [spark-4.3]
+    python scripts/run_tests.py [unit] [spark] [oracle] [processes] [spark-4.3]
 
 Suites without Spark run in two processes; each suite with Spark runs in one, so that its tests
-share a JVM. Such tests wait as much as they work, so these suites run beside each other; what
-they print comes when they end.
+share a JVM. Such tests wait as much as they work, so three of these suites run at any time, the
+long ones first; what they print comes when they end.
 """
 
 import os
@@ -64,6 +64,9 @@ Spark generates for each query, was 17% to 30% of a JVM's time. Its classes fill
 slowly that collecting before 512 MB finds nothing.
 """
 
+LANES = 3
+"""How many suites with Spark run at a time: two cores are busy with three, a fourth JVM waits."""
+
 WHEEL_TEST = "tests/architecture/test_wheel.py"
 SUITES = {
     "unit": Suite(
@@ -79,7 +82,10 @@ SUITES = {
         covers=True,
     ),
     "oracle": Suite(("tests/oracle",), shares=True),
-    "spark": Suite(("tests/spark", "tests/notebooks", WHEEL_TEST), shares=True, covers=True),
+    "spark": Suite(("tests/spark",), ("-m", "not own_process"), shares=True, covers=True),
+    "processes": Suite(
+        ("tests/spark", "tests/notebooks", WHEEL_TEST), ("-m", "own_process"), shares=True
+    ),
     "spark-4.3": Suite(
         ("tests/spark",),
         ("-m", "not slow and not connect_too", "--one-case-each"),
@@ -174,7 +180,7 @@ def main(names: Sequence[str]) -> int:
     alone = [name for name in chosen if not SUITES[name].shares]
     total = sum((run(name, SUITES[name]) for name in alone), Count())
     sharing = [name for name in chosen if SUITES[name].shares]
-    with ThreadPoolExecutor(len(sharing) or 1) as lanes:
+    with ThreadPoolExecutor(LANES) as lanes:
         total = sum(lanes.map(lambda name: run(name, SUITES[name]), sharing), total)
     total += judged_coverage(chosen)
     print(f"\n{total}", flush=True)

@@ -12,6 +12,19 @@ def test_every_test_file_belongs_to_a_suite():
     assert [file.path for file in TESTS if not f"{file.path}/".startswith(folders)] == []
 
 
+def test_what_one_suite_leaves_out_by_a_mark_another_runs():
+    marks = {name: suite.options[1] for name, suite in SUITES.items() if "-m" in suite.options}
+    assert marks["spark"] == f"not {marks['processes']}"
+    assert set(SUITES["spark"].folders) <= set(SUITES["processes"].folders)
+    elsewhere = [f for f in SUITES["processes"].folders if f not in SUITES["spark"].folders]
+    unmarked = [
+        file.path
+        for file in TESTS
+        if file.path.startswith(tuple(elsewhere)) and "own_process" not in names_used(file.tree)
+    ]
+    assert unmarked == []
+
+
 def switched_off(file: SourceFile) -> frozenset[str]:
     forbidden = {"skipif", "xfail", "importorskip", "skip"}
     if file.path.startswith("tests/oracle/"):

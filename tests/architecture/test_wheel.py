@@ -11,7 +11,7 @@ import pytest
 
 from tests.architecture.source import ROOT
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.own_process, pytest.mark.slow]
 
 READ_A_TABLE = """
 import sys

@@ -14,6 +14,7 @@ CHANGING = ("/tmp/", "/var/")  # folders that have another name at each run
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.own_process,
     pytest.mark.slow,
     # The kernel's own talk; its client is not ours to mend.
     pytest.mark.filterwarnings("ignore:.*[Kk]ernel.*"),

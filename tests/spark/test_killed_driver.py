@@ -21,6 +21,8 @@ from iceberg_spark.manifest.manifest_list import read_manifest_list
 from tests.spark.killed_driver import FIRST_NEW, MOMENTS, ROWS, VERBS, make
 from tests.spark.processes import PATIENCE, ROOT
 
+pytestmark = [pytest.mark.own_process, pytest.mark.slow]
+
 EVERY = os.environ.get("FAULTS") == "all"
 SOME = [
     ("append_native", "tasks", "python"),
@@ -90,7 +92,6 @@ def table_for(folder: Path, verb: str) -> Table:
     return make(str(folder / verb))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "moment", "who"), ALL if EVERY else SOME)
 def test_a_killed_driver_leaves_the_table_before_or_after_and_the_next_append_works(
     spark: SparkSession, tmp_path: Path, verb: str, moment: str, who: str
@@ -116,7 +117,6 @@ def test_a_killed_driver_leaves_the_table_before_or_after_and_the_next_append_wo
     assert not orphans & named(table)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "moment"), JVM_DIES)
 def test_a_jvm_that_is_killed_is_an_error_that_leaves_the_table_and_its_folder_as_they_were(
     tmp_path: Path, verb: str, moment: str

@@ -8,8 +8,9 @@ import pytest
 from tests.spark.processes import run_module
 from tests.spark.small_executor import KEY_BYTES, KEYS, ROWS
 
+pytestmark = [pytest.mark.own_process, pytest.mark.slow]
 
-@pytest.mark.slow
+
 def test_a_set_of_keys_four_times_the_executors_memory_is_applied(tmp_path: Path) -> None:
     """1.9 GB of keys as rows, 450 MiB of heap, of which Spark gives rows about 90 MiB."""
     printed = run_module("tests.spark.small_executor", str(tmp_path), own_jvm=True)

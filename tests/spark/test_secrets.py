@@ -7,8 +7,9 @@ import pytest
 from tests.spark.event_log import NAMES, SECRET
 from tests.spark.processes import run_module
 
+pytestmark = [pytest.mark.own_process, pytest.mark.slow]
 
-@pytest.mark.slow
+
 def test_no_secret_is_in_plans_or_the_event_log_of_an_enabled_session(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     shown = run_module("tests.spark.event_log", str(tmp_path))

@@ -7,8 +7,9 @@ import pytest
 
 from tests.spark.processes import run_module
 
+pytestmark = [pytest.mark.own_process, pytest.mark.slow]
 
-@pytest.mark.slow
+
 def test_a_package_sent_to_executors_is_enough(tmp_path: Path) -> None:
     found = json.loads(run_module("tests.spark.shipped_package", str(tmp_path)).splitlines()[-1])
     assert found == {"native": 85, "files": 9, "plain": 95}

@@ -7,6 +7,8 @@ import pytest
 
 from tests.spark.processes import run_module
 
+pytestmark = pytest.mark.own_process
+
 
 def test_every_verb_works_without_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
