@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
@@ -13,7 +12,7 @@ from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.write_rows import RowSource, write_rows
-from iceberg_spark.errors import InvalidInputError, StorageError
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.row_level_change import (
@@ -33,6 +32,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
+from iceberg_spark.write.uncommitted_files import remove_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,7 @@ class StagedChanges:
 
     def discard(self) -> None:
         """Remove what was written; what the store keeps is left to orphan removal."""
-        with suppress(StorageError):
-            self.io.delete_many(self._new_files)
+        remove_written(self.io, self._new_files)
         clean_up(self._actions, self.io, None)
         self.reset(self.base)
 

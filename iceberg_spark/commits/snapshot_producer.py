@@ -48,6 +48,7 @@ from iceberg_spark.spec.snapshot import (
 )
 from iceberg_spark.spec.summary import STAGED_WAP_ID, changes, totals
 from iceberg_spark.spec.updates import AddSnapshot, SetSnapshotRef
+from iceberg_spark.write.uncommitted_files import remove_written
 
 _LARGEST_ID = (1 << 63) - 1
 
@@ -229,7 +230,7 @@ class SnapshotProducer:
         """Remove manifests of an earlier try that no later one can use."""
         paths = [each.manifest_path for each in manifests if each.manifest_path in self._owned]
         self._owned.difference_update(paths)
-        io.delete_many(paths)
+        remove_written(io, paths)
 
 
 def _with_counts(base: TableMetadata, io: FileIO, manifest: ManifestFile) -> ManifestFile:

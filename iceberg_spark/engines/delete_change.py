@@ -26,7 +26,7 @@ from iceberg_spark.row_level.row_level_change import (
 from iceberg_spark.row_level.target_files import Target, TargetOptions, target_files
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.context import WriteContext
-from iceberg_spark.write.uncommitted_files import remove_strays
+from iceberg_spark.write.uncommitted_files import remove_aborted
 
 Made = TypeVar("Made")
 IN_PROCESS_BYTES = 32 * 1024 * 1024
@@ -92,7 +92,7 @@ def whole_or_nothing(
     except BaseException:
         # Jobs that failed have cleared up after themselves: these are files of whole ones.
         for each in (context, deletes_context(context)):
-            remove_strays(io, each, keep=(), aborted=True)
+            remove_aborted(io, each, outlive=False)
         raise
 
 

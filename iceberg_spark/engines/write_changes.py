@@ -11,7 +11,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.write.cdc_rows import CdcReader
 from iceberg_spark.write.cdc_writer import UpsertedFiles, write_upserts
 from iceberg_spark.write.context import TaskId
-from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
 from iceberg_spark.write.upsert_context import UpsertContext
 
 
@@ -32,11 +32,11 @@ def _write_frame(frame: on_spark.DataFrame, context: UpsertContext, io: FileIO) 
     planned = on_spark.plan_upsert(frame, context)
     try:
         files = on_spark.run_upsert(planned)
+        if not isinstance(files, InvalidInputError):
+            remove_other_attempts(io, context.write, files.paths, outlive=False)
+            return files
     except BaseException:
         remove_aborted(io, context.write)
         raise
-    if isinstance(files, InvalidInputError):
-        remove_strays(io, context.write, keep=(), aborted=True)
-        raise files
-    remove_strays(io, context.write, files.paths)
-    return files
+    remove_aborted(io, context.write, outlive=False)
+    raise files

@@ -19,6 +19,7 @@ from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.write.context import TaskId
 from iceberg_spark.write.deletion_vector_writer import DeletedRows, write_vectors, writes_vectors
 from iceberg_spark.write.position_delete_writer import write_positions
+from iceberg_spark.write.uncommitted_files import remove_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class DeleteCarrier:
                     task=TaskId(number),
                 )
         except BaseException:
-            write.io.delete_many([file.file_path for file in written])
+            remove_written(write.io, [file.file_path for file in written])
             raise
         return tuple(written)
 

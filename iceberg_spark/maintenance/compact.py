@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
@@ -13,7 +12,6 @@ from iceberg_spark.commits.compact_files import CompactFiles
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
-    IcebergError,
     ValidationException,
 )
 from iceberg_spark.maintenance.carried_deletes import DeleteCarrier, files_of
@@ -28,6 +26,7 @@ from iceberg_spark.maintenance.limits import COMPACTING
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.write.uncommitted_files import remove_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +224,7 @@ class Compaction:
         return work, tuple(found)
 
     def _remove(self, groups: Sequence[WrittenGroup]) -> None:
-        with suppress(IcebergError):  # left to orphan removal: the first error says more
-            self.loaded.io.delete_many(files_of(groups))
+        remove_written(self.loaded.io, files_of(groups))
 
     def _without_dangling(self) -> int:
         """Remove delete files that no data file needs any more; return how many there were."""

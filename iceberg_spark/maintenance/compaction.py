@@ -26,6 +26,7 @@ from iceberg_spark.write.batch_chunks import chunks
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.sorted_files import can_sort, sort_rows
+from iceberg_spark.write.uncommitted_files import remove_written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +133,7 @@ class CompactionWork:
                     written += write_data_files(context, io, part.to_batches(), one)
                     number += 1
         except BaseException:
-            io.delete_many([file.file_path for file in written])
+            remove_written(io, [file.file_path for file in written])
             raise
         return tuple(written)
 
@@ -168,7 +169,8 @@ def run_here(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[Writt
             done.append(WrittenGroup(group, tuple(made)))
     except BaseException:
         whole_groups = [file.file_path for group in done for file in group.files]
-        io.delete_many([*whole_groups, *(file.file_path for one in made for file in one.files)])
+        last = [file.file_path for one in made for file in one.files]
+        remove_written(io, [*whole_groups, *last])
         raise
     return done
 

@@ -36,6 +36,7 @@ from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import MANIFEST_COMPRESSION, text_property
 from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.write.uncommitted_files import remove_written
 
 Table: TypeAlias = Any  # pyarrow ships no types
 Pair: TypeAlias = tuple[str, str]
@@ -80,7 +81,7 @@ def rewrite_table_path(catalog: Catalog, identifier: str, asked: PathRewrite) ->
     try:
         return work.execute()
     except BaseException:
-        table.io.delete_many(work.staged)
+        remove_written(table.io, work.staged)
         raise
 
 

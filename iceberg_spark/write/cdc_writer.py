@@ -9,14 +9,12 @@ own commit (specification, "Scan Planning").
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.arrow.position_set import PositionSet
-from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
@@ -37,6 +35,7 @@ from iceberg_spark.write.partitioned import Group, Partition, group_rows
 from iceberg_spark.write.position_delete_writer import write_positions
 from iceberg_spark.write.rolling_files import RollingFiles
 from iceberg_spark.write.task_keys import KeyCollector
+from iceberg_spark.write.uncommitted_files import remove_written
 from iceberg_spark.write.upsert_context import UpsertContext
 
 _PLACE = "place"  # the column that follows rows through the grouping by partition
@@ -249,8 +248,7 @@ class _TaskWriter:
         """Delete every file that was made."""
         for files in self._files:
             files.abort()
-        with suppress(IcebergError):
-            self._io.delete_many([file.file_path for file in self._written])
+        remove_written(self._io, [file.file_path for file in self._written])
 
 
 def _key_of(is_unpartitioned: bool, file: DataFile) -> tuple[object, ...]:

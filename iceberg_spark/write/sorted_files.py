@@ -7,7 +7,6 @@ order, and a task never holds more than a run and its sorted copy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,6 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.floats import total_order
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.arrow.transforms import apply_transform
-from iceberg_spark.errors import StorageError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.schema import Schema
@@ -29,6 +27,7 @@ from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.limits import ROWS
 from iceberg_spark.write.partitioned import source_column
+from iceberg_spark.write.uncommitted_files import remove_written
 
 
 def write_sorted_files(
@@ -55,8 +54,7 @@ def write_sorted_files(
             del run
             written += write_data_files(ordered, io, rows.to_batches(), TaskId(number))
     except BaseException:
-        with suppress(StorageError):  # left to orphan removal: the first error says more
-            io.delete_many([file.file_path for file in written])
+        remove_written(io, [file.file_path for file in written])
         raise
     return tuple(written)
 

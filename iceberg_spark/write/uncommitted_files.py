@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 
+from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.write.context import WriteContext
@@ -12,9 +14,21 @@ from iceberg_spark.write.limits import LOOKS
 from iceberg_spark.write.locations import data_folder
 
 
-def remove_aborted(io: FileIO, context: WriteContext) -> None:
-    """Delete every file of a write on Spark that failed, in some seconds' looks."""
-    _look_until_quiet(lambda: remove_strays(io, context, keep=(), aborted=True))
+def remove_written(io: FileIO, paths: Iterable[str]) -> None:
+    """Delete files while another error is raised, which says more than what fails here.
+
+    An interrupt is not to become a StorageError. What the store keeps is left to orphan removal.
+    """
+    with suppress(IcebergError):
+        io.delete_many(paths)
+
+
+def remove_aborted(io: FileIO, context: WriteContext, *, outlive: bool = True) -> None:
+    """Delete every file of a write that failed, while its error is raised, as `remove_written`.
+
+    With `outlive` it ran on Spark, and tasks may outlive it: then in some seconds' looks.
+    """
+    _look(io, context, keep=(), aborted=True, several=outlive)
 
 
 def remove_other_attempts(
@@ -23,12 +37,24 @@ def remove_other_attempts(
     """Delete what attempts that failed or were overtaken wrote.
 
     With `outlive` there were some, or may have been, and the worker of one may outlive the
-    attempt that took its place: then in some seconds' looks.
+    attempt that took its place: then in some seconds' looks. What the store keeps is left to
+    orphan removal: the write went well.
     """
-    if outlive:
-        _look_until_quiet(lambda: remove_strays(io, context, keep))
+    _look(io, context, keep, aborted=False, several=outlive)
+
+
+def _look(
+    io: FileIO, context: WriteContext, keep: Collection[str], *, aborted: bool, several: bool
+) -> None:
+    def look() -> Collection[str]:
+        with suppress(IcebergError):
+            return remove_strays(io, context, keep, aborted=aborted)
+        return ()
+
+    if several:
+        _look_until_quiet(look)
     else:
-        remove_strays(io, context, keep)
+        look()
 
 
 def _look_until_quiet(look: Callable[[], Collection[str]]) -> None:

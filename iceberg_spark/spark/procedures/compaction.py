@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.errors import IcebergError
 from iceberg_spark.maintenance.compaction import (
     CompactionWork,
     Piece,
@@ -27,7 +25,11 @@ from iceberg_spark.spark.writing.placement import Placement
 from iceberg_spark.spark.writing.write_files import write_frame
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.write.align_batches import AlignOptions
-from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
+from iceberg_spark.write.uncommitted_files import (
+    remove_aborted,
+    remove_other_attempts,
+    remove_written,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,7 @@ def compactor(session: SparkSession) -> Runner:
             done |= {id(one.planned): one for one in _in_pieces(session, work, rest)}
         except BaseException:
             files = [file.file_path for group in done.values() for file in group.files]
-            with suppress(IcebergError):  # left to orphan removal: the first error says more
-                work.write.io.delete_many(files)
+            remove_written(work.write.io, files)
             raise
         return [done[id(group)] for group in groups]
 
@@ -96,12 +97,12 @@ def _in_pieces(
     io, context = work.write.io, work.write
     try:
         made = job_results(session, jobs, _Compaction(work).written)
+        kept = [file.file_path for piece in made for file in piece.files]
+        others = any(piece.again for piece in made) or speculates(session)
+        remove_other_attempts(io, context, kept, outlive=others)
     except BaseException:
         remove_aborted(io, context)
         raise
-    kept = [file.file_path for piece in made for file in piece.files]
-    others = any(piece.again for piece in made) or speculates(session)
-    remove_other_attempts(io, context, kept, outlive=others)
     by_group: dict[int, list[WrittenPiece]] = {}
     for (group, _), done in zip(pieces, made, strict=True):
         by_group.setdefault(id(group), []).append(done)

@@ -35,7 +35,11 @@ from iceberg_spark.spark.row_level.target_rows import FILE, POS
 from iceberg_spark.spark.session.task import task_id
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import partition_key
-from iceberg_spark.write.uncommitted_files import remove_aborted, remove_strays
+from iceberg_spark.write.uncommitted_files import (
+    remove_aborted,
+    remove_other_attempts,
+    remove_written,
+)
 
 KEEP, UPDATE, DELETE = 0, 1, 2
 """What happens to a row of the target; `KEEP` rows are looked at, and stay."""
@@ -100,10 +104,11 @@ def write_deletes(
             parts = _written_here(_gathered(rows, numbers, unique=unique), work, named, numbers)
         for part in parts:
             total.add(part)
+        kept = [file.file_path for file in total.files]
+        remove_other_attempts(io, context, kept, outlive=False)
     except BaseException:
         remove_aborted(io, context)
         raise
-    remove_strays(io, context, [file.file_path for file in total.files])
     if total.twice is not None:
         raise twice_error(*total.twice)
     return total
@@ -242,7 +247,7 @@ class _DeletesWork:
         some = found() if self.writer.makes_vectors else list(found())
         new = NewDeletes() if done.twice is not None else self.writer.write(io, some, task_id())
         if done.twice is not None:
-            io.delete_many({file.file_path for file in new.written})
+            remove_written(io, [file.file_path for file in new.written])
             return done
         done.files += new.written
         done.replaced += new.replaced

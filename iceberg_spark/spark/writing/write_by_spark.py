@@ -30,6 +30,7 @@ from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.describe_written import NotInFooterError, describer
 from iceberg_spark.write.locations import data_folder
+from iceberg_spark.write.uncommitted_files import remove_written
 
 _SUFFIX = ".parquet"
 
@@ -71,11 +72,11 @@ def write_natively(
             write_parquet(rows, folder, context.properties, keys, limit)
         files = list(io.list(folder))
         written = _described(frame.sparkSession, context, io, files)
+        kept = {file.file_path for file in written}
+        remove_written(io, [info.path for info in files if info.path not in kept])
     except BaseException:
         _empty(io, folder)
         raise
-    kept = {file.file_path for file in written}
-    io.delete_many(info.path for info in files if info.path not in kept)
     return written
 
 

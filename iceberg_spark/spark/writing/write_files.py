@@ -106,12 +106,12 @@ def _write_by_arrow(
             rows = _arranged(frame, context, options, asked, placement)
             work = WriteTask(context, options).written
             done = results(rows, work, names=rows.schema.names)
+        files = tuple(file for task in done for file in task.files)
+        others = any(task.again for task in done) or speculates(frame.sparkSession)
+        remove_other_attempts(io, context, [file.file_path for file in files], outlive=others)
     except BaseException:
         remove_aborted(io, context)
         raise
-    files = tuple(file for task in done for file in task.files)
-    others = any(task.again for task in done) or speculates(frame.sparkSession)
-    remove_other_attempts(io, context, [file.file_path for file in files], outlive=others)
     return files
 
 
