@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from types import TracebackType
 from typing import Self
 
+from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.commits import manage_snapshots as change
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.cherry_pick import CherryPick
@@ -18,7 +18,7 @@ from iceberg_spark.spec.snapshot import SnapshotRefType
 _BRANCH, _TAG = SnapshotRefType.BRANCH, SnapshotRefType.TAG
 
 
-class ManageSnapshots:
+class ManageSnapshots(CommitOnExit):
     """Collects changes of references and of the current snapshot; nothing happens before `commit`.
 
     They are made in the order they are called, in one commit. Ages are ms. Names follow
@@ -28,6 +28,7 @@ class ManageSnapshots:
     __slots__ = ("_land", "_steps")
 
     def __init__(self, land: Callable[[Sequence[Action]], None]) -> None:
+        super().__init__()
         self._land = land
         self._steps: list[change.RefChange | NewBranch | CherryPick] = []
 
@@ -157,22 +158,12 @@ class ManageSnapshots:
             pending = []
         actions.append(change.ManageSnapshots(pending))
         self._steps = []
+        self._done = True
         self._land(actions)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self.commit()
 
     def _then(self, step: change.RefChange | NewBranch | CherryPick) -> Self:
         self._steps.append(step)
+        self._done = False
         return self
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.spec.arguments import shown
 from iceberg_spark.spec.known_properties import misspelt
 
 
-class UpdateProperties:
+class UpdateProperties(CommitOnExit):
     """Collects changes of properties; nothing happens before `commit`."""
 
     __slots__ = ("_removals", "_transaction", "_updates")
 
     def __init__(self, transaction: TableTransaction) -> None:
+        super().__init__()
         self._transaction = transaction
         self._updates: dict[str, str] = {}
         self._removals: dict[str, None] = {}
@@ -26,7 +27,7 @@ class UpdateProperties:
     def __repr__(self) -> str:
         lines = [f"  set {key} = {value}" for key, value in self._updates.items()]
         lines += [f"  remove {key}" for key in self._removals]
-        return "\n".join(["UpdateProperties, not committed:", *(lines or ["  no change yet"])])
+        return "\n".join([f"UpdateProperties, {self._state}:", *(lines or ["  no change yet"])])
 
     def set(self, updates: Mapping[str, Any] | None = None, **more: Any) -> UpdateProperties:
         """Set properties, values as their text; reserved ones are refused at commit.
@@ -43,6 +44,7 @@ class UpdateProperties:
                 raise InvalidInputError(f"Property '{key}' can't be None; use remove('{key}')")
             self._refuse_both(key, self._removals)
             self._updates[key] = str(value)
+        self._done = False
         return self
 
     def remove(self, *keys: str) -> UpdateProperties:
@@ -52,6 +54,7 @@ class UpdateProperties:
                 raise InvalidTypeError(f"remove() takes names, as in remove('a', 'b'), not {key!r}")
             self._refuse_both(key, self._updates)
             self._removals[key] = None
+        self._done = False
         return self
 
     def _refuse_both(self, key: str, others: Collection[str]) -> None:
@@ -60,19 +63,8 @@ class UpdateProperties:
 
     def commit(self) -> None:
         """Commit the changes at once."""
+        self._done = True
         for told in misspelt(self._updates):
             warnings.warn(told, stacklevel=2)
         with self._transaction as tx:
             tx.set_properties(self._updates, tuple(self._removals))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self.commit()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
+from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.api.schema_input import SchemaInput, TypeInput, as_schema, as_type
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.expr import default_value as defaults
@@ -20,7 +20,7 @@ ColumnPath: TypeAlias = str | tuple[str, ...]
 """A column: "a.b", or its names one by one where one has a dot in it."""
 
 
-class UpdateSchema:
+class UpdateSchema(CommitOnExit):
     """Collects changes of columns; nothing happens before `commit`, no file is ever rewritten.
 
     Names are those that the columns have before the update. Methods return the builder and raise
@@ -28,7 +28,7 @@ class UpdateSchema:
     not go with another one of the same update.
     """
 
-    __slots__ = ("_add", "_done", "_update")
+    __slots__ = ("_add", "_update")
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class UpdateSchema:
         case_sensitive: bool,
     ) -> None:
         self._add = add
-        self._done = False
+        super().__init__()
         self._update = SchemaUpdate(
             metadata.schema,
             metadata.last_column_id,
@@ -53,7 +53,7 @@ class UpdateSchema:
             made = repr(self._update.apply())
         except InvalidSchemaError as error:
             made = str(error)
-        return f"UpdateSchema, {'committed' if self._done else 'not committed'}: {made}"
+        return f"UpdateSchema, {self._state}: {made}"
 
     def case_sensitive(self, case_sensitive: bool) -> UpdateSchema:
         """Say whether the case of names counts; call it before the changes."""
@@ -166,18 +166,6 @@ class UpdateSchema:
         """
         self._done = True
         self._add(self._update.apply(), self._update.schema)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None and not self._done:
-            self.commit()
 
     def _default(self, name: str, kind: IcebergType, value: Any) -> Any:
         """Return a default in canonical form."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
+from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec.compatibility import check_order
 from iceberg_spark.spec.metadata import TableMetadata
@@ -19,7 +18,7 @@ _FIRST_IN = {
 }
 
 
-class UpdateSortOrder:
+class UpdateSortOrder(CommitOnExit):
     """Collects the fields of a new sort order; nothing happens before `commit`.
 
     The new order replaces the old one; without a field the table becomes unsorted. Files that are
@@ -27,7 +26,7 @@ class UpdateSortOrder:
     InvalidSchemaError for a column that can't be sorted by.
     """
 
-    __slots__ = ("_add", "_case_sensitive", "_done", "_fields", "_metadata")
+    __slots__ = ("_add", "_case_sensitive", "_fields", "_metadata")
 
     def __init__(
         self, metadata: TableMetadata, add: Callable[[SortOrder], None], *, case_sensitive: bool
@@ -36,12 +35,11 @@ class UpdateSortOrder:
         self._add = add
         self._case_sensitive = case_sensitive
         self._fields: list[SortField] = []
-        self._done = False
+        super().__init__()
 
     def __repr__(self) -> str:
         lines = "".join(f"\n  {key}" for key in self._fields)
-        done = "committed" if self._done else "not committed"
-        return f"UpdateSortOrder, {done}:{lines or ' unsorted'}"
+        return f"UpdateSortOrder, {self._state}:{lines or ' unsorted'}"
 
     def asc(
         self,
@@ -73,18 +71,6 @@ class UpdateSortOrder:
         """Commit the order; one that the table has already as its default changes nothing."""
         self._done = True
         self._add(SortOrder(1, tuple(self._fields)) if self._fields else UNSORTED)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None and not self._done:
-            self.commit()
 
     def _sort_by(
         self,

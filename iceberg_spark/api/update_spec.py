@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import Self
 
+from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
@@ -14,7 +13,7 @@ from iceberg_spark.spec.transform_text import parse_term
 from iceberg_spark.spec.transforms import Transform
 
 
-class UpdateSpec:
+class UpdateSpec(CommitOnExit):
     """Collects changes of partition fields; nothing happens before `commit`.
 
     Files that are there keep their partitions; new ones are written in the new spec, and queries
@@ -22,7 +21,7 @@ class UpdateSpec:
     field, rule and way out.
     """
 
-    __slots__ = ("_add", "_case_sensitive", "_default", "_done", "_update")
+    __slots__ = ("_add", "_case_sensitive", "_default", "_update")
 
     def __init__(
         self,
@@ -34,7 +33,7 @@ class UpdateSpec:
         self._add = add
         self._case_sensitive = case_sensitive
         self._default = True
-        self._done = False
+        super().__init__()
         self._update = SpecUpdate(metadata)
 
     def __repr__(self) -> str:
@@ -42,7 +41,7 @@ class UpdateSpec:
             made = repr(self._update.apply())
         except InvalidSchemaError as error:
             made = str(error)
-        return f"UpdateSpec, {'committed' if self._done else 'not committed'}: {made}"
+        return f"UpdateSpec, {self._state}: {made}"
 
     def add_field(self, field: str, name: str | None = None) -> UpdateSpec:
         """Add a field such as "region", "days(ts)", "bucket(16, id)", "truncate(4, s) as t".
@@ -88,18 +87,6 @@ class UpdateSpec:
         """
         self._done = True
         self._add(self._update.apply(), self._update.spec, self._default)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None and not self._done:
-            self.commit()
 
     def _term(self, text: str) -> tuple[int, Transform, str | None]:
         return parse_term(text, self._update.schema, self._case_sensitive)
