@@ -14,16 +14,17 @@ from benchmarks.tables import rows
 SHARE = 100  # rows of the table for each source row
 _CREATE = (
     "CREATE TABLE java.db.{name} USING iceberg PARTITIONED BY (months(ts)) TBLPROPERTIES ("
-    "'write.delete.mode'='{mode}', 'write.merge.mode'='{mode}') AS SELECT * FROM all_rows"
+    "'format-version'='{version}', 'write.delete.mode'='{mode}', 'write.merge.mode'='{mode}') "
+    "AS SELECT * FROM all_rows"
 )
 _ON = "MERGE INTO java.db.{name} t USING some_changes s ON t.id = s.id "
-_ALL = _ON + "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-_GENERAL = _ON + (
+MERGE_ALL = _ON + "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+MERGE_GENERAL = _ON + (
     "WHEN MATCHED AND s.k % 10 = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET note = s.note "
     "WHEN NOT MATCHED AND s.k % 10 <> 2 THEN INSERT * "
     "WHEN NOT MATCHED BY SOURCE AND t.id < 100 THEN DELETE"
 )
-_DELETED = "id % 20 = 7"
+DELETED = "id % 20 = 7"
 
 
 def measure_changes(
@@ -33,33 +34,41 @@ def measure_changes(
 
     Each round goes back to the table as it was made first; both have one of their own.
     """
+    source = merge_source(spark, folder, count)
+    measured = {}
+    for mode in ("merge-on-read", "copy-on-write"):
+        work = Work(spark, folder, mode, source)
+        measured[f"merge update-all/insert-all, {mode}"] = work.take(MERGE_ALL, merge_all, rounds)
+        if mode == "merge-on-read":
+            measured[f"general merge, {mode}"] = work.take(MERGE_GENERAL, merge_general, rounds)
+            delete = f"DELETE FROM java.db.{{name}} WHERE {DELETED}"
+            measured[f"delete of 5%, {mode}"] = work.take(delete, delete_some, rounds)
+    return measured
+
+
+def merge_source(spark: SparkSession, folder: Path, count: int) -> str:
+    """Make the views `all_rows` and `some_changes`; return where the changes lie as Parquet."""
     rows(spark, count).createOrReplaceTempView("all_rows")
     step = 2 * SHARE
     changes = rows(spark, 2 * count).where(f"id % {step} = 0")
     source = str(folder / "some-changes")
     changes.selectExpr("* except (note)", "'changed' AS note").write.parquet(source)
     spark.read.parquet(source).createOrReplaceTempView("some_changes")
-    measured = {}
-    for mode in ("merge-on-read", "copy-on-write"):
-        work = _Work(spark, folder, mode, source)
-        measured[f"merge update-all/insert-all, {mode}"] = work.take(_ALL, _merge_all, rounds)
-        if mode == "merge-on-read":
-            measured[f"general merge, {mode}"] = work.take(_GENERAL, _merge_general, rounds)
-            delete = f"DELETE FROM java.db.{{name}} WHERE {_DELETED}"
-            measured[f"delete of 5%, {mode}"] = work.take(delete, _delete, rounds)
-    return measured
+    return source
 
 
-class _Work:
-    """Two tables of one mode, and the source of the merges."""
+class Work:
+    """Two tables of one mode and format version, and the source of the merges."""
 
-    def __init__(self, spark: SparkSession, folder: Path, mode: str, source: str) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Path, mode: str, source: str, version: int = 2
+    ) -> None:
         self.spark, self.source = spark, source
-        short = mode.replace("-", "_")
+        short = f"{mode.replace('-', '_')}_{version}"
         self.names = {"java": f"{short}_java", "ours": f"{short}_ours"}
         self.paths = {who: str(folder / "db" / name) for who, name in self.names.items()}
         for name in self.names.values():
-            spark.sql(_CREATE.format(name=name, mode=mode))
+            spark.sql(_CREATE.format(name=name, mode=mode, version=version))
 
     def take(
         self, sql: str, ours: Callable[[ice.Table, SparkSession, str], object], rounds: int
@@ -90,12 +99,14 @@ class _Work:
         return taken
 
 
-def _merge_all(table: ice.Table, spark: SparkSession, source: str) -> object:
+def merge_all(table: ice.Table, spark: SparkSession, source: str) -> object:
+    """Merge by all columns."""
     merge = table.merge(spark.read.parquet(source), "t.id = s.id")
     return merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
 
-def _merge_general(table: ice.Table, spark: SparkSession, source: str) -> object:
+def merge_general(table: ice.Table, spark: SparkSession, source: str) -> object:
+    """Merge by clauses of all kinds."""
     return (
         table.merge(spark.read.parquet(source), "t.id = s.id")
         .when_matched_delete("s.k % 10 = 1")
@@ -106,5 +117,6 @@ def _merge_general(table: ice.Table, spark: SparkSession, source: str) -> object
     )
 
 
-def _delete(table: ice.Table, spark: SparkSession, source: str) -> object:  # noqa: ARG001
-    return table.delete(_DELETED)
+def delete_some(table: ice.Table, spark: SparkSession, source: str) -> object:  # noqa: ARG001
+    """Delete a twentieth of the rows."""
+    return table.delete(DELETED)

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.manifest.assigned_row_ids import assigned_row_ids
 from iceberg_spark.manifest.columns import ENTRY_COLUMNS, partition_arrow_type
 from iceberg_spark.manifest.manifest_list import write_manifest_list
 from iceberg_spark.manifest.writer import write_manifest
@@ -43,6 +44,7 @@ BUCKETS = 16
 FIRST_DAY = 18_262  # 2020-01-01
 DAY_MICROS = 86_400_000_000
 ROWS_PER_FILE = 10_000
+VECTORS_PER_FILE = 100
 FILE_BYTES = 1_500_000
 NOW_MS = 1_700_000_000_000
 SNAPSHOT = 1_000_000_001
@@ -67,13 +69,22 @@ SPEC = PartitionSpec(
 
 @dataclass(frozen=True)
 class Shape:
-    """How large the table is; delete files are a share of the data files (0.0 to 1.0)."""
+    """How large the table is; delete files are a share of the data files (0.0 to 1.0).
+
+    With `deletion_vectors` each data file has one, and the table is of format version 3.
+    """
 
     files: int
     files_per_manifest: int = 25_000
     days: int = 365
     position_deletes: float = 0.0
     equality_deletes: float = 0.0
+    deletion_vectors: bool = False
+
+    @property
+    def format_version(self) -> int:
+        """The version that has such deletes."""
+        return 3 if self.deletion_vectors else 2
 
 
 def fabricate_table(location: str | Path, files: int) -> str:
@@ -90,13 +101,19 @@ def fabricate(location: str | Path, shape: Shape, codec: str = "gzip") -> str:
     io = FsspecIO({})
     Path(root, "metadata").mkdir(parents=True, exist_ok=True)
     snapshots: list[Snapshot] = []
-    manifests = _data_manifests(io, root, shape, codec)
-    snapshots.append(_snapshot(io, root, snapshots, manifests))
+    version = shape.format_version
+    manifests = _numbered(_data_manifests(io, root, shape, codec), version)
+    snapshots.append(_snapshot(io, root, snapshots, manifests, version))
     deletes = _delete_manifests(io, root, shape, codec)
     if deletes:
         written = [*committed(snapshots[-1], manifests), *deletes]
-        snapshots.append(_snapshot(io, root, snapshots, written))
-    return write_metadata(root, snapshots)
+        snapshots.append(_snapshot(io, root, snapshots, written, version))
+    return write_metadata(root, snapshots, version)
+
+
+def _numbered(manifests: list[ManifestFile], version: int) -> list[ManifestFile]:
+    """The manifests with the first row ids that version 3 wants."""
+    return manifests if version < 3 else list(assigned_row_ids(manifests, 0).manifests)
 
 
 def committed(snapshot: Snapshot, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
@@ -115,7 +132,7 @@ def _data_manifests(io: FsspecIO, root: str, shape: Shape, codec: str) -> list[M
             write_manifest(
                 io,
                 f"{root}/metadata/{uuid.uuid4()}-m0.avro",
-                format_version=2,
+                format_version=shape.format_version,
                 spec=SPEC,
                 schema=SCHEMA,
                 content=ManifestContent.DATA,
@@ -137,11 +154,13 @@ def _delete_manifests(io: FsspecIO, root: str, shape: Shape, codec: str) -> list
         if count:
             chosen = np.linspace(0, shape.files - 1, count).astype(np.int64)
             tables.append(delete_entries(root, chosen, shape, content))
+    if shape.deletion_vectors:
+        tables.append(vector_entries(root, np.arange(shape.files), shape))
     return [
         write_manifest(
             io,
             f"{root}/metadata/{uuid.uuid4()}-m0.avro",
-            format_version=2,
+            format_version=shape.format_version,
             spec=SPEC,
             schema=SCHEMA,
             content=ManifestContent.DELETES,
@@ -222,6 +241,24 @@ def delete_entries(root: str, numbers: Any, shape: Shape, content: DataFileConte
     return pa.table(columns)
 
 
+def vector_entries(root: str, numbers: Any, shape: Shape) -> pa.Table:
+    """Entries of added deletion vectors, a hundred of neighbouring data files in a Puffin file."""
+    count = len(numbers)
+    days, buckets = _partition(numbers, shape)
+    columns = _common(root, numbers, days, buckets, DataFileContent.POSITION_DELETES)
+    first = numbers // VECTORS_PER_FILE * VECTORS_PER_FILE
+    columns["file_path"] = _paths(root, first, *_partition(first, shape), "puffin")
+    columns["file_format"] = pa.repeat(pa.scalar("PUFFIN"), count)
+    return pa.table(
+        {
+            **columns,
+            "referenced_data_file": _paths(root, numbers, days, buckets, "parquet"),
+            "content_offset": pa.array(4 + numbers % VECTORS_PER_FILE * 250, pa.int64()),
+            "content_size_in_bytes": pa.repeat(pa.scalar(250, pa.int64()), count),
+        }
+    )
+
+
 def _common(
     root: str, numbers: Any, days: Any, buckets: Any, content: DataFileContent
 ) -> dict[str, Any]:
@@ -298,9 +335,17 @@ def _pairs(count: int, keys: list[int], values: pa.Array) -> pa.Array:
 
 
 def _snapshot(
-    io: FsspecIO, root: str, before: list[Snapshot], manifests: Sequence[ManifestFile]
+    io: FsspecIO,
+    root: str,
+    before: list[Snapshot],
+    manifests: Sequence[ManifestFile],
+    version: int = 2,
 ) -> Snapshot:
     number = len(before) + 1
+    rows = sum(each.added_rows_count or 0 for each in manifests) if not before else 0
+    lineage: dict[str, int] = {}
+    if version >= 3:
+        lineage = {"first_row_id": sum(one.added_rows or 0 for one in before), "added_rows": rows}
     snapshot = Snapshot(
         snapshot_id=SNAPSHOT + len(before),
         timestamp_ms=NOW_MS + number,
@@ -309,16 +354,20 @@ def _snapshot(
         sequence_number=number,
         summary={"operation": "overwrite" if before else "append"},
         schema_id=0,
+        **lineage,
     )
-    write_manifest_list(io, str(snapshot.manifest_list), snapshot, manifests, format_version=2)
+    write_manifest_list(
+        io, str(snapshot.manifest_list), snapshot, manifests, format_version=version
+    )
     return snapshot
 
 
-def write_metadata(root: str, snapshots: list[Snapshot]) -> str:
+def write_metadata(root: str, snapshots: list[Snapshot], version: int = 2) -> str:
     """Write a metadata file and its hint; the last snapshot is main's. Returns its path."""
     last = snapshots[-1]
     metadata = TableMetadata(
-        format_version=2,
+        format_version=version,
+        next_row_id=sum(one.added_rows or 0 for one in snapshots) if version >= 3 else None,
         table_uuid=str(uuid.uuid4()),
         location=root,
         last_updated_ms=last.timestamp_ms,

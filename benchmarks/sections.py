@@ -32,6 +32,13 @@ from benchmarks.reading import measure_append, measure_reads
 from benchmarks.stress import measure_stress
 from benchmarks.tables import make_tables, rows
 from benchmarks.upserts import measure_upserts
+from benchmarks.version_3 import (
+    measure_lineage_cost,
+    measure_vector_changes,
+    measure_vector_plans,
+    measure_vectors,
+    vector_facts,
+)
 
 Works: TypeAlias = dict[str, dict[str, Measured]]
 
@@ -140,6 +147,16 @@ def _upserts(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(works, facts)
 
 
+def _version_3(spark: SparkSession, folder: Path, size: Size) -> Found:
+    works = {
+        **measure_vectors(spark, folder, size.rows, size.rounds),
+        **measure_vector_changes(spark, folder, size.rows, size.few_rounds),
+        **measure_lineage_cost(spark, folder, size.rows, size.few_rounds),
+        **measure_vector_plans(spark, folder, size.files, size.rounds),
+    }
+    return Found(works, vector_facts())
+
+
 def _maintenance(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_compaction(spark, folder, size.rows, size.few_rounds))
 
@@ -181,6 +198,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "native-writing": _native_writing,
     "changes": _changes,
     "upserts": _upserts,
+    "version-3": _version_3,
     "maintenance": _maintenance,
     "planning": _planning,
     "metadata": _metadata,
