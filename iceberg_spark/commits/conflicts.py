@@ -101,10 +101,28 @@ def refuse_added_data_files(history: History, may_match: MayMatch) -> None:
         _refuse_any(manifest, entries, may_match, "data file", "may hold rows that")
 
 
-def refuse_added_delete_files(history: History, may_match: MayMatch) -> None:
-    """Refuse delete files that were added since and may concern the rows of the change."""
+def refuse_added_delete_files(
+    history: History, may_match: MayMatch, *, beside_vectors: bool = False
+) -> None:
+    """Refuse delete files that were added since and may concern the rows of the change.
+
+    With `beside_vectors` deletion vectors of commits that only deleted rows are fine: which rows
+    they delete is looked at where they are merged.
+    """
     for manifest, entries in _added_deletes(history):
-        _refuse_any(manifest, entries, may_match, "delete file", "may delete rows that")
+        spared = _only_rows(history, entries) if beside_vectors else None
+        found = entries if spared is None else entries.filter(pc.invert(spared))
+        _refuse_any(manifest, found, may_match, "delete file", "may delete rows that")
+
+
+def _only_rows(history: History, entries: pa.Table) -> Any:
+    """Return which entries are vectors of commits that only deleted rows."""
+    snapshots = history.base.snapshots
+    deleting = [
+        snapshots[each].operation == Operation.DELETE
+        for each in entries.column("snapshot_id").to_pylist()
+    ]
+    return pc.and_(pa.array(deleting, pa.bool_()), is_vector(entries))
 
 
 def refuse_removed_data_files(history: History, may_match: MayMatch) -> None:

@@ -1,7 +1,8 @@
 """New deletion vectors of data files that other commits gave one since: merged with these.
 
 Java refuses here. Two changes that only delete rows of a file can be done one after the other, in
-any order, with the same rows left.
+any order, with the same rows left; one that also writes rows anew can follow such a change where
+it is about other rows.
 """
 
 from __future__ import annotations
@@ -21,8 +22,21 @@ from iceberg_spark.spec.data_file import DataFile, DeleteKey, ManifestEntryStatu
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 
-MergeVectors: TypeAlias = Callable[[Sequence[tuple[DataFile, DataFile]]], Sequence[DataFile]]
-"""From pairs of vectors of a data file each to one that has the positions of both."""
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """Vectors of one data file: a change's own, the newer one, and the one it was planned on."""
+
+    ours: DataFile
+    newer: DataFile
+    before: DataFile | None
+
+
+MergeVectors: TypeAlias = Callable[[Sequence[Overtaken]], Sequence[DataFile]]
+"""Gives for each data file one vector that has the positions of both.
+
+Raises ValidationException where both are about the same row and that may not be.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +80,10 @@ class OvertakenVectors:
         wanted = tuple(file.key for file in newer)
         changed = wanted != self._from
         if changed and self._merge is not None:
-            ours = {file.referenced_data_file: file for file in new.added if file.is_vector}
-            pairs = [(ours[file.referenced_data_file], file) for file in newer]
-            self._merged = tuple(self._merge(pairs)) if pairs else ()
+            ours, before = _by_data_file(new.added), _by_data_file(new.removed)
+            met = [(file.referenced_data_file, file) for file in newer]
+            overtaken = [Overtaken(ours[path], file, before.get(path)) for path, file in met]
+            self._merged = tuple(self._merge(overtaken)) if overtaken else ()
             self._written.update(file.file_path for file in self._merged)
             self._from = wanted
         if not newer:
@@ -94,6 +109,10 @@ class OvertakenVectors:
             unused -= used | {file.file_path for file in self._merged}
         with suppress(Exception):
             io.delete_many(sorted(unused))
+
+
+def _by_data_file(files: Iterable[DataFile]) -> dict[str | None, DataFile]:
+    return {file.referenced_data_file: file for file in files if file.is_vector}
 
 
 def _live_vectors(

@@ -34,8 +34,8 @@ class RowDelta:
     `referenced` are the data files that new position deletes point to: they must still be there
     (a delete operation may have removed them where `allow_deleted` says so). `remove_data` and
     `remove_deletes` are files that the added ones replace. `planned` says since when and how
-    strictly conflicts with other commits are looked for. With `merge_vectors` a change that only
-    deletes rows goes with commits that only deleted rows of the same files since.
+    strictly conflicts with other commits are looked for. With `merge_vectors` a change goes with
+    commits that only deleted rows of the same files since.
     """
 
     def __init__(  # noqa: PLR0913 (a change has that many parts)
@@ -80,12 +80,11 @@ class RowDelta:
         require_data_files(history, self._referenced, allow_deletes=self._allow_deleted)
         if planned.refuse_new_data:
             refuse_added_data_files(history, may_match)
+        merges = self._vectors.can_merge
         if planned.refuse_new_deletes:
-            refuse_added_delete_files(history, may_match)
-        only_deletes = not self._data and self._vectors.can_merge
-        overtaken = refuse_new_vectors(
-            history, self._deletes, allowed=_ONLY_DELETED if only_deletes else ()
-        )
+            refuse_added_delete_files(history, may_match, beside_vectors=merges)
+        allowed = _ONLY_DELETED if merges else ()
+        overtaken = refuse_new_vectors(history, self._deletes, allowed=allowed)
         self._vectors.note(overtaken)
         refuse_new_deletes_for(history, self._remove_data)
 

@@ -62,6 +62,14 @@ def all_of(predicates: Sequence[Unbound]) -> Unbound | None:
     return kept[0] if len(kept) == 1 else And(tuple(kept))
 
 
+_SUBQUERIES = ("select", "from", "table", "values")
+
+
+def is_of_one_row(texts: Iterable[str]) -> bool:
+    """Return whether SQL expressions surely look at no other row: none may have a subquery."""
+    return not any(word in text.lower() for text in texts for word in _SUBQUERIES)
+
+
 def columns_in(schema: Schema, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the top-level columns that SQL texts may use: whose names occur in them at all."""
     return names_in([field.name for field in schema.fields], texts)

@@ -1,4 +1,4 @@
-"""Deletion vectors of the same data files, of two changes that each only deleted rows, as one."""
+"""Deletion vectors of the same data files, of two changes, as one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from iceberg_spark.arrow.position_set import PositionSet
+from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
+from iceberg_spark.commits.overtaken_vectors import Overtaken
+from iceberg_spark.errors import NoSuchFileError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.deletion_vectors import read_vector
 from iceberg_spark.read.older_deletes import scanned
@@ -19,24 +21,55 @@ from iceberg_spark.write.new_write import write_context
 
 @dataclass(frozen=True, slots=True)
 class VectorMerger:
-    """Merges vectors of a table; holds the positions of one data file."""
+    """Merges vectors of a table; holds the positions of one data file.
+
+    With `other_rows` both have to be about other rows: the change writes its own anew elsewhere.
+    """
 
     metadata: TableMetadata
     io: FileIO
+    other_rows: bool = False
 
-    def merge(self, pairs: Sequence[tuple[DataFile, DataFile]]) -> tuple[DataFile, ...]:
-        """Write a vector with the positions of both for each pair, all in one new file."""
+    def merge(self, overtaken: Sequence[Overtaken]) -> tuple[DataFile, ...]:
+        """Write a vector with the positions of both for each data file, all in one new file.
+
+        Raises ValidationException for a row that both are about where that may not be, and
+        where it can't be told any more.
+        """
         context = replace(write_context(self.metadata, io=self.io), write_id=str(uuid.uuid4()))
 
         def deleted() -> Iterator[DeletedRows]:
-            for ours, theirs in pairs:
-                both = (read_vector(self.io, scanned(file)) for file in (ours, theirs))
+            for one in overtaken:
+                ours, newer = self._read(one.ours), self._read(one.newer)
+                if self.other_rows:
+                    self._check(one, ours, newer)
                 yield DeletedRows(
-                    str(ours.referenced_data_file),
-                    ours.partition_spec_id,
-                    ours.partition,
-                    PositionSet.union(both),
+                    str(one.ours.referenced_data_file),
+                    one.ours.partition_spec_id,
+                    one.ours.partition,
+                    PositionSet.union((ours, newer)),
                 )
 
         specs = self.metadata.partition_specs
         return write_vectors(context, self.io, deleted(), specs=specs, task=TaskId())
+
+    def _check(self, one: Overtaken, ours: PositionSet, newer: PositionSet) -> None:
+        """Refuse a row that both delete and that the vector before them did not.
+
+        What a position delete file deleted before counts as new: that refuses too much.
+        """
+        new = ours.without(NO_POSITIONS if one.before is None else self._read(one.before))
+        if new.without(newer).count != new.count:
+            raise ValidationException(
+                f"Conflict: another commit deleted a row of {one.ours.referenced_data_file} that "
+                "this change writes anew; plan the change anew"
+            )
+
+    def _read(self, file: DataFile) -> PositionSet:
+        try:
+            return read_vector(self.io, scanned(file))
+        except NoSuchFileError as error:  # the one before was replaced, and may have expired
+            raise ValidationException(
+                f"Can't tell which rows of {file.referenced_data_file} other commits deleted "
+                f"meanwhile: {file.file_path} is gone; plan the change anew"
+            ) from error

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.commits.conflict_scope import Planned
+from iceberg_spark.commits.overtaken_vectors import MergeVectors
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import UnsupportedError
@@ -139,10 +140,15 @@ class RowVerb:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """A change and the filter of the rows that it read (None: any)."""
+    """A change and the filter of the rows that it read (None: any).
+
+    `after_deletes` says that it would be the same change had other rows than those that it
+    changes been deleted before: then it goes with such commits at any isolation level.
+    """
 
     change: RowChange
     row_filter: Unbound | None
+    after_deletes: bool = False
 
 
 def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> OverwriteFiles | RowDelta:
@@ -151,8 +157,8 @@ def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> Overwrite
     Copy-on-write: rows added under the filter (serializable), and new deletes for the files that
     are replaced (Java: SparkWrite.CopyOnWriteOperation). Merge-on-read: the same rows, the data
     files that deletes point to, and for updates and merges deletes under the filter (Java:
-    SparkPositionDeltaWrite). A delete that only got overtaken by others' deletes from the same
-    files lands with these, where deletes are deletion vectors.
+    SparkPositionDeltaWrite). A change that only got overtaken by others' deletes of other rows
+    lands with these, where deletes are deletion vectors; a delete also with those of its own rows.
     """
     change, mode = planned_change.change, verb.mode
     merge_on_read = bool(change.added_deletes)
@@ -183,10 +189,23 @@ def row_change_action(verb: RowVerb, planned_change: PlannedChange) -> Overwrite
         remove_deletes=change.removed_deletes,
         referenced=change.referenced,
         planned=planned,
-        merge_vectors=VectorMerger(verb.metadata, verb.io).merge if mode.verb == "delete" else None,
+        merge_vectors=_merger(verb, planned_change),
         branch=verb.branch,
         snapshot_properties=verb.snapshot_properties,
     )
+
+
+def _merger(verb: RowVerb, planned_change: PlannedChange) -> MergeVectors | None:
+    """Return what merges a change's vectors with those that only delete rows, None for a conflict.
+
+    A row-level delete may do so always. What an update or a merge reads may be rows that another
+    commit deletes: serializable needs the change to be the same after it.
+    """
+    if verb.mode.verb == "delete":
+        return VectorMerger(verb.metadata, verb.io).merge
+    if verb.mode.serializable and not planned_change.after_deletes:
+        return None
+    return VectorMerger(verb.metadata, verb.io, other_rows=True).merge
 
 
 def dropped(target: Target, io: FileIO) -> RowChange:

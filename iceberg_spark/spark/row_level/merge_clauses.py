@@ -9,6 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.row_level.conditions import is_of_one_row
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
@@ -72,6 +73,16 @@ class Clauses:
                 return False
             case _:
                 return True
+
+    def ignores_unmet_rows(self, on: str) -> bool:
+        """Whether rows that no clause changes could as well be missing from the target.
+
+        Not where a row of the source that meets one of them would be inserted without it.
+        """
+        inserts = bool(self.of(Kind.NOT_MATCHED))
+        every_match = any(c.condition is None for c in self.of(Kind.MATCHED))
+        texts = (on, *(text for clause in self.every for text in clause.texts))
+        return (every_match or not inserts) and is_of_one_row(texts)
 
     @property
     def assigned(self) -> frozenset[str]:

@@ -55,7 +55,7 @@ def merge_on_spark(
         work = Merging(verb, context, on, clauses, rows, target.plan, spark)
         with work.kept:
             change = _by_position(work) if verb.mode.merge_on_read else _rewritten(work)
-    return PlannedChange(change, row_filter)
+    return PlannedChange(change, row_filter, after_deletes=clauses.ignores_unmet_rows(on))
 
 
 def _by_position(work: Merging) -> RowChange:

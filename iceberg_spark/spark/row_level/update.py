@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.row_level.conditions import text_of, usable_filter
+from iceberg_spark.row_level.conditions import is_of_one_row, text_of, usable_filter
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
 from iceberg_spark.row_level.target_files import (
@@ -70,7 +70,8 @@ def update_on_spark(
         if not len(target.plan):
             return PlannedChange(RowChange(), row_filter)
         in_place = work.by_position if verb.mode.merge_on_read else work.rewritten
-        return PlannedChange(in_place(target), row_filter)
+        alone = is_of_one_row((condition, *values.texts))
+        return PlannedChange(in_place(target), row_filter, after_deletes=alone)
 
 
 @dataclass(frozen=True, slots=True)
