@@ -17,6 +17,7 @@
     ├── CommitFailedException           nothing landed, may be retried
     ├── CommitStateUnknownException     it may have landed: nothing is cleaned up
     ├── ValidationException             nothing landed, it conflicts with what was committed
+    │   └── AlreadyCommittedException   this batch of this application is committed already
     ├── CorruptFileError                truncated or malformed metadata, Avro, Parquet, ORC
     ├── StorageError                    the store refused, failed or can't be reached
     │   └── StoragePermissionError
@@ -143,6 +144,13 @@ class CommitStateUnknownException(IcebergError):
 
 class ValidationException(IcebergError):
     """Nothing landed: the change conflicts with what was committed since, or with the table."""
+
+
+class AlreadyCommittedException(ValidationException):
+    """Nothing landed: this batch (`txn_app_id`, `txn_version`), or a later one, landed before.
+
+    Verbs skip such a batch; it is raised where a commit has more in it than that batch.
+    """
 
 
 class CorruptFileError(IcebergError):

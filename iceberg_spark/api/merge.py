@@ -15,6 +15,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause, check_order
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, ChangedRows, Names
 from iceberg_spark.spec.arguments import shown
+from iceberg_spark.spec.txn import Token
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +29,7 @@ class MergeRequest:
     case_sensitive: bool = True
     clauses: tuple[MergeClause, ...] = ()
     names: Names = MERGE_NAMES
+    token: Token | None = None
 
     def __post_init__(self) -> None:
         said: object = self.on

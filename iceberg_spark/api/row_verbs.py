@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import TypeAlias
 
 from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.staged_changes import StagedChanges
@@ -25,16 +26,21 @@ from iceberg_spark.save.added_files import check_not_there, files_to_add, import
 from iceberg_spark.save.save_plan import UpsertPlan
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.txn import Token, token_of, with_summary
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
 from iceberg_spark.write.upsert_result import UpsertResult
+
+Summary: TypeAlias = Mapping[str, str]
 
 
 class RowVerbs:
     """What `Table` and `TableTransaction` do to rows.
 
     `branch` is main by default, `snapshot_properties` go into the snapshot's summary, and
-    `case_sensitive` says how names of columns are matched.
+    `case_sensitive` says how names of columns are matched. `txn_app_id` and `txn_version` name a
+    batch of an application: one whose version is not above the app's last on that branch is
+    skipped, so that a batch that is run again lands once.
     """
 
     __slots__ = ()
@@ -55,6 +61,14 @@ class RowVerbs:
         del branch
         return counts
 
+    def _token(self, app_id: str | None, version: int | None, branch: str | None) -> Token | None:
+        """Return the batch that a verb's arguments name."""
+        return token_of(app_id, version, branch)
+
+    def _told(self, properties: Summary | None, token: Token | None) -> Summary | None:
+        """Return the snapshot properties of a verb with those of its batch."""
+        return with_summary(properties, token)
+
     def _before_retry(self) -> object:
         """Prepare for a merge that is run once more."""
 
@@ -67,6 +81,8 @@ class RowVerbs:
         case_sensitive: bool = True,
         engine: Engine | None = None,
         distribution_mode: Distribution | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> None:
         """Append rows: a Spark frame, or an Arrow table (then no SparkSession is needed).
 
@@ -74,13 +90,18 @@ class RowVerbs:
         the Python workers; `engine` ("native" or "arrow") forces one. `distribution_mode`
         ("none", "hash", "range") stands in for the table's `write.distribution-mode`.
         """
+        token = self._token(txn_app_id, txn_version, branch)
+        told = self._told(snapshot_properties, token)
 
         def add(changes: StagedChanges) -> None:
-            plan = changes.save_plan("nothing", branch, snapshot_properties, case_sensitive)
-            files = changes.write(df, plan, engine, distribution_mode)
-            changes.actions.extend(plan.actions(changes.io, files))
+            with changes.batch(token) as is_new:
+                if is_new:
+                    plan = changes.save_plan("nothing", branch, told, case_sensitive)
+                    files = changes.write(df, plan, engine, distribution_mode)
+                    changes.actions.extend(plan.actions(changes.io, files))
 
-        if self._may_append_as_shown():  # rows go with every version: no need to ask for the newest
+        # rows go with every version: no need to ask for the newest, which may have the batch
+        if token is None and self._may_append_as_shown():
             try:
                 with self._changes(on_shown=True) as changes:
                     add(changes)
@@ -90,7 +111,7 @@ class RowVerbs:
         with self._changes() as changes:
             add(changes)
 
-    def overwrite(
+    def overwrite(  # noqa: PLR0913 - each is a keyword of PyIceberg's, or of the contract
         self,
         df: RowSource,
         overwrite_filter: str | Predicate | Unbound = "true",
@@ -101,6 +122,8 @@ class RowVerbs:
         allow_rewrite: bool = True,
         engine: Engine | None = None,
         distribution_mode: Distribution | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> None:
         """Replace the rows that match the filter (all by default) by those of a frame or table.
 
@@ -109,8 +132,12 @@ class RowVerbs:
         """
         predicate = _parsed(overwrite_filter)
         time_zone = session_time_zone()
-        with self._changes() as changes:
-            plan = changes.save_plan("nothing", branch, snapshot_properties, case_sensitive)
+        token = self._token(txn_app_id, txn_version, branch)
+        told = self._told(snapshot_properties, token)
+        with self._changes() as changes, changes.batch(token) as is_new:
+            if not is_new:
+                return
+            plan = changes.save_plan("nothing", branch, told, case_sensitive)
             added = changes.write(df, plan, engine, distribution_mode)
             replaced: tuple[DataFile, ...] = ()
             rewrites = allow_rewrite and predicate != ALWAYS_TRUE
@@ -128,7 +155,7 @@ class RowVerbs:
                     row_filter=None if rewrites else predicate,
                     planned=planned,
                     branch=branch,
-                    snapshot_properties=snapshot_properties,
+                    snapshot_properties=told,
                     case_sensitive=case_sensitive,
                     time_zone=time_zone,
                     schema=changes.metadata().schema,
@@ -143,6 +170,8 @@ class RowVerbs:
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
         alias: str | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> ChangedRows:
         """Delete the rows that match; false and null stay. Returns how many.
 
@@ -151,13 +180,16 @@ class RowVerbs:
         Spark expression will do, without one those of `scan`; with an `alias` it may call the
         table that. A ValidationException when rows that concern it were committed meanwhile.
         """
-        with self._changes() as changes:
-            given = branch, snapshot_properties, case_sensitive, Names(alias)
-            verb = changes.row_verb("delete", *given)
-            counts = changes.add_row_change(
-                verb, lambda context: delete_change(verb, context, delete_filter)
-            )
-        return self._counted(counts, branch)
+        token = self._token(txn_app_id, txn_version, branch)
+        given = branch, self._told(snapshot_properties, token), case_sensitive, Names(alias)
+        counts = ChangedRows()
+        with self._changes() as changes, changes.batch(token) as is_new:
+            if is_new:
+                verb = changes.row_verb("delete", *given)
+                counts = changes.add_row_change(
+                    verb, lambda context: delete_change(verb, context, delete_filter)
+                )
+        return self._counted(ChangedRows() if changes.was_skipped else counts, branch)
 
     def update(
         self,
@@ -168,6 +200,8 @@ class RowVerbs:
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
         alias: str | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> ChangedRows:
         """Set columns of the rows that match to SQL expressions: `{"v": "v + 1"}`.
 
@@ -175,16 +209,20 @@ class RowVerbs:
         InvalidInputError); a row whose partition changes moves. `write.update.mode` says how. With
         an `alias` expressions may call the table that.
         """
-        with self._changes() as changes:
-            given = branch, snapshot_properties, case_sensitive, Names(alias)
-            verb = changes.row_verb("update", *given)
-            spark = on_spark.needed_session()
-            counts = changes.add_row_change(
-                verb, lambda context: on_spark.update_on_spark(verb, context, updates, where, spark)
-            )
-        return self._counted(counts, branch)
+        token = self._token(txn_app_id, txn_version, branch)
+        given = branch, self._told(snapshot_properties, token), case_sensitive, Names(alias)
+        counts = ChangedRows()
+        with self._changes() as changes, changes.batch(token) as is_new:
+            if is_new:
+                verb = changes.row_verb("update", *given)
+                on = on_spark.needed_session()
+                counts = changes.add_row_change(
+                    verb,
+                    lambda context: on_spark.update_on_spark(verb, context, updates, where, on),
+                )
+        return self._counted(ChangedRows() if changes.was_skipped else counts, branch)
 
-    def upsert(
+    def upsert(  # noqa: PLR0913 - each is a keyword of the contract
         self,
         df: RowSource,
         keys: Sequence[str] = (),
@@ -194,6 +232,8 @@ class RowVerbs:
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> UpsertResult:
         """Write changes by key as CDC writers do: the table is not read (PyIceberg's merges).
 
@@ -203,7 +243,10 @@ class RowVerbs:
         an InvalidInputError), or in input order, where a frame was not shuffled. No keys means
         the identifier fields. Keys must give the partition, unless `global_delete`.
         """
-        with self._changes() as changes:
+        token = self._token(txn_app_id, txn_version, branch)
+        with self._changes() as changes, changes.batch(token) as is_new:
+            if not is_new:
+                return UpsertResult()
             metadata = changes.metadata()
             context = upsert_context(
                 metadata,
@@ -214,12 +257,12 @@ class RowVerbs:
                 global_delete=global_delete,
                 options=AlignOptions(case_sensitive=case_sensitive),
             )
-            plan = UpsertPlan(context, branch, snapshot_properties)
+            plan = UpsertPlan(context, branch, self._told(snapshot_properties, token))
             files = write_changes(df, context, changes.io)
             result = UpsertResult.of(files)
             changes.note(files.paths)
             changes.actions.extend(plan.actions(files))
-        return result
+        return UpsertResult() if changes.was_skipped else result
 
     def merge(
         self,
@@ -230,6 +273,8 @@ class RowVerbs:
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
         aliases: tuple[str, str] = ("t", "s"),
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> MergeBuilder:
         """Return a builder of a MERGE on Spark: add clauses, then `.execute()`.
 
@@ -237,28 +282,32 @@ class RowVerbs:
         target `t` and the source `s`, or what `aliases` say. `write.merge.mode` says how rows
         change.
         """
+        token = self._token(txn_app_id, txn_version, branch)
         request = MergeRequest(
             source,
             on,
             branch=branch,
-            snapshot_properties=snapshot_properties,
+            snapshot_properties=self._told(snapshot_properties, token),
             case_sensitive=case_sensitive,
             names=Names(*aliases),
+            token=token,
         )
         return MergeBuilder(request, self._run_merge, self._before_retry)
 
     def _run_merge(self, request: MergeRequest) -> ChangedRows:
-        with self._changes() as changes:
-            given = request.branch, request.snapshot_properties, request.case_sensitive
-            verb = changes.row_verb("merge", *given, request.names)
-            spark = on_spark.needed_session()
-            counts = changes.add_row_change(
-                verb,
-                lambda context: on_spark.merge_on_spark(
-                    verb, context, request.source, request.on, request.clauses, spark
-                ),
-            )
-        return self._counted(counts, request.branch)
+        given = request.branch, request.snapshot_properties, request.case_sensitive
+        counts = ChangedRows()
+        with self._changes() as changes, changes.batch(request.token) as is_new:
+            if is_new:
+                verb = changes.row_verb("merge", *given, request.names)
+                spark = on_spark.needed_session()
+                counts = changes.add_row_change(
+                    verb,
+                    lambda context: on_spark.merge_on_spark(
+                        verb, context, request.source, request.on, request.clauses, spark
+                    ),
+                )
+        return self._counted(ChangedRows() if changes.was_skipped else counts, request.branch)
 
     def dynamic_partition_overwrite(
         self,
@@ -269,12 +318,17 @@ class RowVerbs:
         case_sensitive: bool = True,
         engine: Engine | None = None,
         distribution_mode: Distribution | None = None,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> None:
         """Replace the partitions that get rows; the others stay."""
-        with self._changes() as changes:
-            plan = changes.save_plan("partitions", branch, snapshot_properties, case_sensitive)
-            files = changes.write(df, plan, engine, distribution_mode)
-            changes.actions.extend(plan.actions(changes.io, files))
+        token = self._token(txn_app_id, txn_version, branch)
+        told = self._told(snapshot_properties, token)
+        with self._changes() as changes, changes.batch(token) as is_new:
+            if is_new:
+                plan = changes.save_plan("partitions", branch, told, case_sensitive)
+                files = changes.write(df, plan, engine, distribution_mode)
+                changes.actions.extend(plan.actions(changes.io, files))
 
     def add_files(
         self,
@@ -285,6 +339,8 @@ class RowVerbs:
         check_duplicate_files: bool = True,
         partition_filter: Mapping[str, object] | None = None,
         parallelism: int = 8,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
     ) -> None:
         """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
 
@@ -295,7 +351,11 @@ class RowVerbs:
         A file that the table has already is an InvalidInputError, unless
         `check_duplicate_files` is off.
         """
-        with self._changes() as changes:
+        token = self._token(txn_app_id, txn_version, branch)
+        told = self._told(snapshot_properties, token)
+        with self._changes() as changes, changes.batch(token) as is_new:
+            if not is_new:
+                return
             metadata = changes.metadata()
             options = import_options(metadata, partition_filter, parallelism)
             imported = files_to_add(metadata, changes.io, paths, options)
@@ -304,7 +364,7 @@ class RowVerbs:
             if imported.name_mapping is not None:
                 changes.actions.append(set_name_mapping(imported.name_mapping))
             changes.actions.append(
-                AppendFiles(imported.files, branch=branch, snapshot_properties=snapshot_properties)
+                AppendFiles(imported.files, branch=branch, snapshot_properties=told)
             )
 
 

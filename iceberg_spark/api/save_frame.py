@@ -12,7 +12,7 @@ from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.engines.write_changes import write_changes
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
-from iceberg_spark.save.commit_save import commit_save, commit_upsert
+from iceberg_spark.save.commit_save import commit_save, commit_upsert, is_committed
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions, write_options
@@ -57,6 +57,8 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
 
 def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     place, given = TablePlace(options.path, options.storage), from_spark(frame.schema)
+    if is_committed(place, options.token):
+        return
     if options.write_mode == "upsert":  # the rows of a key are brought together first
         changes = plan_upsert(options, given, overwrite=overwrite)
         written = write_changes(frame, changes.context, changes.context.write.io)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.batch_token import NoteToken, committed_version
 from iceberg_spark.commits.commit import clean_up, commit, removed_unless_committed, stage
 from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
 from iceberg_spark.engines.write_rows import RowSource, write_rows
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import AlreadyCommittedException, InvalidInputError
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.row_level_change import (
@@ -29,6 +31,7 @@ from iceberg_spark.save.save_plan import Replaces, SavePlan
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.txn import Token
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
@@ -47,17 +50,24 @@ class StagedChanges:
     """Actions in order, the files that they would make part of the table, and the base.
 
     Each change sees those before it: it is planned on `metadata()`. Files are written when a
-    change is added and are removed again when nothing lands.
+    change is added and are removed again when nothing lands. `whole` is the batch that all of
+    them are.
     """
 
-    __slots__ = ("_actions", "_catalog", "_is_open", "_new_files", "_stage", "base")
+    __slots__ = (
+        "_actions", "_catalog", "_in_batches", "_is_open", "_new_files", "_stage", "_whole", "base",
+        "was_skipped",
+    )  # fmt: skip
 
-    def __init__(self, catalog: Catalog, base: LoadedTable) -> None:
+    def __init__(self, catalog: Catalog, base: LoadedTable, whole: Token | None = None) -> None:
         self._catalog = catalog
         self._new_files: list[str] = []
         self._stage = base.metadata, 0
         self._actions: list[Action] = []
+        self._in_batches: list[tuple[Token, int]] = []
         self._is_open = True
+        self._whole = whole
+        self.was_skipped = False
         self.base = base
 
     @property
@@ -94,6 +104,32 @@ class StagedChanges:
         metadata = stage(metadata, self.io, self.actions[applied:])
         self._stage = metadata, len(self.actions)
         return metadata
+
+    @contextmanager
+    def batch(self, token: Token | None) -> Iterator[bool]:
+        """Yield whether a verb has something to do: not where its batch is committed already.
+
+        What it adds in the block is that batch, and is noted as it.
+        """
+        self.was_skipped = self._is_committed(token) or self._is_committed(self._whole)
+        if self.was_skipped or token is None:
+            yield not self.was_skipped
+        else:
+            start = len(self.actions)
+            yield True
+            self.actions.append(NoteToken(token))
+            self._in_batches.append((token, len(self.actions) - start))
+
+    def _is_committed(self, token: Token | None) -> bool:
+        found = token and committed_version(self.base.metadata, self.io, token)
+        return found is not None
+
+    def _are_one_batch(self) -> bool:
+        """Return whether all changes are of one batch: then they are skipped where it is there."""
+        if self._whole is not None:
+            return True
+        tokens = {token for token, _ in self._in_batches}
+        return len(tokens) == 1 and sum(n for _, n in self._in_batches) == len(self._actions)
 
     def head(self, branch: str | None) -> int | None:
         """Return the committed snapshot that a change of a branch is planned on."""
@@ -182,18 +218,33 @@ class StagedChanges:
     def land(self, take: Callable[[LoadedTable], None]) -> None:
         """Commit all changes and hand the table after them to `take`; without any do nothing.
 
-        Raises what `transaction.commit.commit` raises.
+        One batch that another writer has committed meanwhile is skipped. Raises what
+        `commits.commit.commit` raises.
         """
+        if self._whole is not None:
+            self.was_skipped = self._is_committed(self._whole)
+            if self.was_skipped:
+                self.discard()
+            elif self._actions:
+                self._actions.append(NoteToken(self._whole))
         actions, files, io = tuple(self.actions), tuple(self._new_files), self.io
+        skips = self._are_one_batch()
         self.reset(self.base)
         if not actions:
             return
-        with removed_unless_committed(io, files) as handover:
-            loaded = commit(
-                self._catalog, self.base.identifier, actions, self.base, handover=handover
-            )
-            self.reset(loaded)
-            take(loaded)
+        try:
+            with removed_unless_committed(io, files) as handover:
+                loaded = commit(
+                    self._catalog, self.base.identifier, actions, self.base, handover=handover
+                )
+                self.reset(loaded)
+                take(loaded)
+        except AlreadyCommittedException:
+            if not skips:
+                raise
+            self.was_skipped = True
+            self.reset(self._catalog.load(self.base.identifier))
+            take(self.base)
 
     def part(self) -> StagedPart:
         """Return what a commit of several tables does to this one, and its new files; ends it."""
@@ -211,5 +262,6 @@ class StagedChanges:
         """Begin anew on a version; what was collected is committed or gone."""
         self.base = base
         self._actions.clear()
+        self._in_batches.clear()
         self._new_files.clear()
         self._stage = base.metadata, 0

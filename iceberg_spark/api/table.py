@@ -38,6 +38,7 @@ from iceberg_spark.spec.properties import COMMIT_NUM_RETRIES, int_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import Snapshot, SnapshotLogEntry, SnapshotRef
 from iceberg_spark.spec.sort import SortOrder
+from iceberg_spark.spec.txn import token_of
 
 
 class Table(RowVerbs):
@@ -193,9 +194,21 @@ class Table(RowVerbs):
     def _before_retry(self) -> object:
         return self.refresh()
 
-    def transaction(self) -> TableTransaction:
-        """Return a transaction: `with t.transaction() as tx:` commits several changes at once."""
-        return TableTransaction(self._catalog, self._loaded, self._take)
+    def transaction(
+        self,
+        *,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
+        branch: str | None = None,
+    ) -> TableTransaction:
+        """Return a transaction: `with t.transaction() as tx:` commits several changes at once.
+
+        With `txn_app_id` and `txn_version` all of it is one batch: where that is committed to
+        `branch` (main by default) already, its verbs do nothing and nothing lands.
+        """
+        token = token_of(txn_app_id, txn_version, branch)
+        shown = self._loaded if token is None else self._newest()
+        return TableTransaction(self._catalog, shown, self._take, token=token)
 
     def explain_append(
         self, engine: Engine | None = None, distribution_mode: Distribution | None = None

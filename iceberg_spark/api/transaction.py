@@ -26,6 +26,7 @@ from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.txn import Token, with_summary
 
 
 class TableTransaction(RowVerbs):
@@ -33,10 +34,11 @@ class TableTransaction(RowVerbs):
 
     Data files are written when a change is added and are removed again when nothing lands. Each
     change sees those before it: an overwrite also replaces matching rows that an earlier change
-    of the same transaction appended. With `autocommit` a builder's `commit` lands at once.
+    of the same transaction appended. With `autocommit` a builder's `commit` lands at once. With
+    a `token` all changes are that batch, and are dropped where it is committed already.
     """
 
-    __slots__ = ("_autocommit", "_staged", "_take")
+    __slots__ = ("_autocommit", "_staged", "_take", "_whole")
 
     def __init__(
         self,
@@ -45,9 +47,11 @@ class TableTransaction(RowVerbs):
         take: Callable[[LoadedTable], None],
         *,
         autocommit: bool = False,
+        token: Token | None = None,
     ) -> None:
         self._autocommit = autocommit
-        self._staged = StagedChanges(catalog, base)
+        self._whole = token
+        self._staged = StagedChanges(catalog, base, token)
         self._take = take
 
     def __repr__(self) -> str:
@@ -78,6 +82,11 @@ class TableTransaction(RowVerbs):
     def _may_append_as_shown(self) -> bool:
         return False
 
+    def _told(
+        self, properties: Mapping[str, str] | None, token: Token | None
+    ) -> Mapping[str, str] | None:
+        return with_summary(properties, self._whole, token)
+
     def commit_transaction(self) -> None:
         """Commit the changes; without any nothing happens.
 
@@ -102,8 +111,9 @@ class TableTransaction(RowVerbs):
 
         A file to delete that is no longer there is a ValidationException.
         """
+        told = self._told(snapshot_properties, None)
         self._staged.actions.append(
-            OverwriteFiles(add, delete, branch=branch, snapshot_properties=snapshot_properties)
+            OverwriteFiles(add, delete, branch=branch, snapshot_properties=told)
         )
 
     def set_properties(self, updates: Mapping[str, str], removals: Sequence[str] = ()) -> None:

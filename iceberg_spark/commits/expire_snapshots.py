@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.batch_token import notes_after_expiry
 from iceberg_spark.commits.unused_metadata import unused_metadata
 from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError, ValidationException
 from iceberg_spark.io.file_io import FileIO
@@ -71,7 +72,9 @@ class ExpireSnapshots:
         gone = (RemoveSnapshots(numbers),) if numbers else ()
         kept = base.snapshots.keys() - set(numbers)
         unused = unused_metadata(base, kept, io) if self._expiry.cleans_metadata else ()
-        return ActionCommit((*refs, *gone, *unused))
+        stay = [n for n, ref in base.refs.items() if ref.is_branch and n not in found.refs]
+        notes = notes_after_expiry(base, io, numbers, stay) if numbers else ()
+        return ActionCommit((*refs, *gone, *unused, *notes))
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Nothing was written."""

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.commits.batch_token import committed_version
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.table_part import check_same_table
+from iceberg_spark.errors import AlreadyCommittedException, NoSuchTableError
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.txn import Token
 from iceberg_spark.write.cdc_writer import UpsertedFiles
 
 
 def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -> None:
     """Commit what the tasks of a save wrote; nothing of it stays when that is refused.
 
-    Raises what `commits.commit.commit` raises.
+    A batch that is committed already is skipped. Raises what `commits.commit.commit` raises.
     """
     catalog, identifier = resolve(place.path, place.storage)
     io = plan.context.io
-    with removed_unless_committed(io, [file.file_path for file in files]) as handover:
+    paths = [file.file_path for file in files]
+    with suppress(AlreadyCommittedException), removed_unless_committed(io, paths) as handover:
         base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
         creation = NewTable(plan.creation, io) if plan.creation else None
@@ -31,9 +36,21 @@ def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> 
     """Commit what the tasks of an upsert wrote; as `commit_save`."""
     catalog, identifier = resolve(place.path, place.storage)
     io = plan.context.write.io
-    with removed_unless_committed(io, files.paths) as handover:
+    with suppress(AlreadyCommittedException), removed_unless_committed(io, files.paths) as handover:
         base = _loaded(catalog, identifier, plan.uuid)
         commit(catalog, identifier, plan.actions(files), base, handover=handover)
+
+
+def is_committed(place: TablePlace, token: Token | None) -> bool:
+    """Return whether a table has a batch already, so that nothing need be written."""
+    if token is None:
+        return False
+    catalog, identifier = resolve(place.path, place.storage)
+    try:
+        found = catalog.load(identifier)
+    except NoSuchTableError:
+        return False
+    return committed_version(found.metadata, found.io, token) is not None
 
 
 def _loaded(catalog: Catalog, identifier: str, uuid: str | None) -> LoadedTable:

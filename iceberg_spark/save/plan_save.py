@@ -59,6 +59,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
         creation.updates if creation else (),
         merged_on,
         None if creation else metadata.table_uuid,
+        options.token,
     )
     check_columns(plan.context.schema, to_arrow(given), plan.align)
     return plan
@@ -86,7 +87,7 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
     )
     CdcReader(context, to_arrow(given))
     uuid = loaded.metadata.table_uuid
-    return UpsertPlan(context, options.branch, options.snapshot_properties, uuid)
+    return UpsertPlan(context, options.branch, options.snapshot_properties, uuid, options.token)
 
 
 def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:

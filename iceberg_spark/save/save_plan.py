@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.batch_token import NoteToken
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_partitions import ReplacePartitions
 from iceberg_spark.commits.set_schema import SetSchema
@@ -20,6 +21,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.upsert_rows import UpsertRows
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.txn import Token, with_summary
 from iceberg_spark.spec.updates import TableUpdate
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.cdc_writer import UpsertedFiles
@@ -48,16 +50,18 @@ class SavePlan:
     creation: tuple[TableUpdate, ...] = ()
     merged_on: str | None = None
     uuid: str | None = None
+    token: Token | None = None
+    """The batch that this save is; it is skipped where that is committed already."""
 
     def actions(self, io: FileIO, files: Sequence[DataFile]) -> list[Action]:
         """Return what commits the files that were written by this plan."""
-        made = self._change(files)
+        made = [self._change(files), *_noted(self.token)]
         if self.merged_on is None:
-            return [made]
-        return [SetSchema(self.context.schema, read_metadata(io, self.merged_on)), made]
+            return made
+        return [SetSchema(self.context.schema, read_metadata(io, self.merged_on)), *made]
 
     def _change(self, files: Sequence[DataFile]) -> Action:
-        branch, properties = self.branch, self.snapshot_properties
+        branch, properties = self.branch, with_summary(self.snapshot_properties, self.token)
         match "nothing" if self.creation else self.replaces:
             case "nothing":
                 return AppendFiles(files, branch=branch, snapshot_properties=properties)
@@ -77,6 +81,7 @@ class UpsertPlan:
     branch: str | None = None
     snapshot_properties: Mapping[str, str] | None = None
     uuid: str | None = None
+    token: Token | None = None
 
     def actions(self, files: UpsertedFiles) -> list[Action]:
         """Return what commits the files that were written by this plan."""
@@ -86,9 +91,14 @@ class UpsertPlan:
                 files.data,
                 files.deletes,
                 branch=self.branch,
-                snapshot_properties=self.snapshot_properties,
-            )
+                snapshot_properties=with_summary(self.snapshot_properties, self.token),
+            ),
+            *_noted(self.token),
         ]
+
+
+def _noted(token: Token | None) -> list[Action]:
+    return [] if token is None else [NoteToken(token)]
 
 
 @dataclass(frozen=True, slots=True)

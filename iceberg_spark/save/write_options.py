@@ -24,12 +24,13 @@ from iceberg_spark.spec.option_values import (
     positive_option,
     split_list,
 )
+from iceberg_spark.spec.txn import Token, token_of
 
 WRITE_OPTIONS = (
     "write-format", "target-file-size-bytes", "compression-codec", "compression-level", "branch",
     "overwrite-mode", "fanout-enabled", "check-nullability", "check-ordering", "mergeSchema",
     "write-mode", "equality-fields", "order-by", "global-delete", "partition-by", "sort-order",
-    "format-version", "distribution-mode", "engine",
+    "format-version", "distribution-mode", "engine", "txnAppId", "txnVersion",
 )  # fmt: skip
 WRITE_PREFIXES = ("snapshot-property.", "table-property.")
 
@@ -58,6 +59,7 @@ class WriteOptions:
     format_version: int | None = None
     distribution_mode: str | None = None
     engine: Literal["native", "arrow"] | None = None
+    token: Token | None = None
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_properties: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
@@ -94,6 +96,7 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
         format_version=positive_option(given, "format-version"),
         distribution_mode=choice_option(given, "distribution-mode", ("none", "hash", "range")),
         engine=_engine(given),
+        token=_token(given),
         snapshot_properties=options_under(options, "snapshot-property."),
         table_properties=options_under(options, "table-property."),
         storage=options_with_prefix(options, STORAGE_PREFIXES),
@@ -130,6 +133,15 @@ def _check_upsert(given: Mapping[str, str]) -> None:
     ):
         if name in given:
             raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert{instead}")
+
+
+def _token(given: Mapping[str, str]) -> Token | None:
+    """Return the batch that is written. Raises InvalidOptionError for half a one."""
+    app_id, version = given.get("txnappid"), integer_option(given, "txnVersion")
+    if (app_id is None) != (version is None):
+        there, lacks = ("txnAppId", "txnVersion")[:: 1 if version is None else -1]
+        raise InvalidOptionError(f"Option '{there}' goes with option '{lacks}': set both")
+    return token_of(app_id, version, given.get("branch"))
 
 
 def _engine(given: Mapping[str, str]) -> Literal["native", "arrow"] | None:

@@ -1,0 +1,184 @@
+"""A batch of an application lands once: looked for at each try of its commit, noted with it.
+
+Why each is as it is: docs/decisions/0280-tokens-of-batches.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, takewhile
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.limits import TOKENS
+from iceberg_spark.commits.lineage import Lineage
+from iceberg_spark.errors import AlreadyCommittedException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Snapshot
+from iceberg_spark.spec.txn import Record, Token, records_in, versions_in
+from iceberg_spark.spec.updates import RemoveProperties, SetProperties, TableUpdate
+
+
+def committed_version(base: TableMetadata, io: FileIO, token: Token) -> int | None:
+    """Return a version of the app on the token's branch that is not below the token's.
+
+    None where there is none: the batch is to be committed.
+    """
+    lineage = Lineage(base, token.branch, io)
+    found = _first(lineage.kept, token)
+    if found is not None:
+        return found
+    noted = [  # on any branch: this one may have been moved to it
+        record
+        for record in records_in(base.properties)
+        if record.app_id == token.app_id and record.version >= token.version
+    ]
+    for record in noted:
+        if lineage.has(record.snapshot_id, record.sequence_number) is not False:
+            return record.version
+    return _first(lineage.expired(), token) if noted else None
+
+
+def _first(snapshots: Iterable[Snapshot], token: Token) -> int | None:
+    for snapshot in snapshots:
+        for app_id, version in versions_in(snapshot):
+            if app_id == token.app_id and version >= token.version:
+                return version
+    return None
+
+
+class NoteToken:
+    """Refuse a batch that is committed already; else note it, after the actions of the batch.
+
+    Without a snapshot on the branch there is nothing to note it by.
+    """
+
+    __slots__ = ("token",)
+
+    def __init__(self, token: Token) -> None:
+        self.token = token
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """Raise AlreadyCommittedException where the branch has this batch or a later one."""
+        found = committed_version(base, io, self.token)
+        if found is not None:
+            raise AlreadyCommittedException(
+                f"Batch {self.token.version} of '{self.token.app_id}' is committed to branch "
+                f"'{self.token.branch}' of {base.location} already: its last one is {found}. "
+                "Nothing of this commit landed"
+            )
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that note the batch, and keep notes of others true."""
+        head = base.branch_head(self.token.branch)
+        if head is None:
+            return ActionCommit(())
+        noted = _record(self.token.app_id, self.token.branch, self.token.version, head)
+        before = tuple(records_in(base.properties))
+        others = [record for record in before if record.name != noted.name]
+        lineage = Lineage(base, self.token.branch, io)
+        kept = [other for record in others for other in _still_true(base, lineage, record)]
+        return ActionCommit(_changes(base.properties, before, (*kept, noted)))
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Nothing was written."""
+
+
+def notes_after_expiry(
+    base: TableMetadata, io: FileIO, going: Iterable[int], branches: Iterable[str]
+) -> tuple[TableUpdate, ...]:
+    """Return the updates by which batches stay known whose snapshots expire.
+
+    `branches` are those that stay: each gets notes, at the oldest snapshot that it still reaches,
+    of what it reaches no longer. Notes of snapshots that expire and that no branch had go.
+    """
+    gone = frozenset(going)
+    before = tuple(records_in(base.properties))
+    notes = {record.name: record for record in before if record.snapshot_id not in gone}
+    for branch in branches:
+        lineage = Lineage(base, branch, io)
+        stay = list(takewhile(lambda one: one.snapshot_id not in gone, lineage.kept))
+        if stay:
+            last, ids = _last_versions(stay, notes.values()), {one.snapshot_id for one in stay}
+            for record in _lost(lineage, lineage.kept[len(stay) :], before, gone):
+                if record.snapshot_id in ids:
+                    notes.setdefault(record.name, record)
+                elif record.version > last.get(record.app_id, -1):
+                    last[record.app_id] = record.version
+                    notes[record.name] = _at(record, stay[-1])
+    return _changes(base.properties, before, notes.values())
+
+
+def _lost(
+    lineage: Lineage, lost: Sequence[Snapshot], before: Sequence[Record], gone: frozenset[int]
+) -> Iterator[Record]:
+    """Yield the batches of snapshots that a branch no longer reaches, by summary or by note."""
+    ids = {one.snapshot_id for one in lost}
+    for snapshot in lost:
+        for app_id, version in versions_in(snapshot):
+            yield _record(app_id, lineage.branch, version, snapshot)
+    for record in before:
+        if record.snapshot_id in ids:
+            yield replace(record, branch=lineage.branch)
+        elif record.branch == lineage.branch and record.snapshot_id in gone:
+            yield from _before(lineage, record)
+
+
+def _before(lineage: Lineage, rolled_back: Record) -> Iterator[Record]:
+    """Yield the app's last batch of a lineage, where its note is of one that is not in it."""
+    for snapshot in chain(lineage.kept, lineage.expired()):
+        for app_id, version in versions_in(snapshot):
+            if app_id == rolled_back.app_id:
+                yield _record(app_id, lineage.branch, version, snapshot)
+                return
+
+
+def _last_versions(snapshots: Sequence[Snapshot], notes: Iterable[Record]) -> dict[str, int]:
+    """Return the last version of each app that snapshots, or notes of them, say."""
+    ids = {one.snapshot_id for one in snapshots}
+    last: dict[str, int] = {}
+    said = [pair for snapshot in snapshots for pair in versions_in(snapshot)]
+    said += [(note.app_id, note.version) for note in notes if note.snapshot_id in ids]
+    for app_id, version in said:
+        last[app_id] = max(version, last.get(app_id, version))
+    return last
+
+
+def _still_true(base: TableMetadata, lineage: Lineage, record: Record) -> Iterator[Record]:
+    """Yield a note of a snapshot that others have expired, held by one that is there.
+
+    Notes of branches that this commit does not move are left as they are: another commit may
+    change them at the same time.
+    """
+    if record.branch == lineage.branch and record.snapshot_id not in base.snapshots:
+        known = lineage.has(record.snapshot_id, record.sequence_number) is not False
+        for one in (record,) if known else _before(lineage, record):
+            yield one if one.snapshot_id in base.snapshots else _at(one, lineage.kept[-1])
+    else:
+        yield record
+
+
+def _record(app_id: str, branch: str, version: int, at: Snapshot) -> Record:
+    number, sequence_number = at.snapshot_id, at.sequence_number
+    return Record(app_id, branch, version, number, sequence_number, at.timestamp_ms)
+
+
+def _at(record: Record, snapshot: Snapshot) -> Record:
+    return replace(
+        record,
+        snapshot_id=snapshot.snapshot_id,
+        sequence_number=snapshot.sequence_number,
+    )
+
+
+def _changes(
+    properties: Mapping[str, str], before: Iterable[Record], after: Iterable[Record]
+) -> tuple[TableUpdate, ...]:
+    """Return the updates of the properties; beyond the bound the oldest notes go."""
+    newest = sorted(after, key=lambda record: record.timestamp_ms)[-TOKENS.records :]
+    texts = {record.name: record.text for record in newest}
+    gone = tuple(record.name for record in before if record.name not in texts)
+    changed = {name: text for name, text in texts.items() if properties.get(name) != text}
+    updates: list[TableUpdate] = [SetProperties(changed)] if changed else []
+    return (*updates, RemoveProperties(gone)) if gone else tuple(updates)
