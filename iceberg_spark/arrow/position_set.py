@@ -18,7 +18,10 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _OBJECT_BYTES = 350  # of a set beside its words, about
+_BITWISE_COUNT = getattr(np, "bitwise_count", None)  # from numpy 2 on
 _SLICE = 1 << 16  # words whose bits are laid out at a time, 4 MiB
+_FEW_BITS = 2  # of a word, on average: up to so many are found one by one
+_MANY = 8  # where more than one word in so many has the place of the one before, all are reduced
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +54,20 @@ class PositionSet:
         ordered = positions if is_sorted else np.sort(positions)
         bit = np.left_shift(np.uint64(1), (ordered & 63).astype(np.uint64))
         return _merged(ordered >> 6, bit)
+
+    @staticmethod
+    def from_parts(places: Positions, offsets: npt.NDArray[np.uint16]) -> PositionSet:
+        """Return the set of ascending positions: `offsets` beyond the words at `places`."""
+        if not len(places):
+            return NO_POSITIONS
+        start = int(places[0] + (offsets[0] >> 6))
+        span = int(places[-1] + (offsets[-1] >> 6)) - start + 1
+        if span <= len(places):
+            bits = np.zeros(span << 6, np.bool_)
+            bits[((places - start) << 6) + offsets] = True
+            return _from_range(start, np.packbits(bits, bitorder="little").view("<u8"))
+        bit = np.left_shift(np.uint64(1), (offsets & 63).astype(np.uint64))
+        return _merged(places + (offsets >> 6), bit)
 
     @staticmethod
     def from_words(places: Positions, words: Words) -> PositionSet:
@@ -138,7 +155,10 @@ NO_POSITIONS = PositionSet(np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
 
 def bit_counts(words: Words) -> npt.NDArray[np.int64]:
-    """Return how many bits of each word are set: numpy has a function for it from version 2 on."""
+    """Return how many bits of each word are set."""
+    if _BITWISE_COUNT is not None:
+        known: npt.NDArray[np.int64] = _BITWISE_COUNT(words).astype(np.int64)
+        return known
     pairs = words - ((words >> 1) & 0x5555555555555555)
     fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
     eights = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
@@ -154,15 +174,45 @@ def _from_range(start: int, words: Words) -> PositionSet:
 
 def _merged(places: Positions, words: Words) -> PositionSet:
     """Return the set of words whose places ascend and may be equal."""
-    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
-    return PositionSet(places[starts], np.bitwise_or.reduceat(words, starts))
+    again = np.flatnonzero(places[1:] == places[:-1]) + 1
+    if len(again) * _MANY > len(places):
+        starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+        return PositionSet(places[starts], np.bitwise_or.reduceat(words, starts))
+    if not len(again):
+        return PositionSet(places, words)
+    first = np.ones(len(places), np.bool_)
+    first[again] = False
+    joined = words[first]
+    # The k-th word that repeats a place, from 0, has k others before it that are left out as well.
+    np.bitwise_or.at(joined, again - np.arange(1, len(again) + 1), words[again])
+    return PositionSet(places[first], joined)
 
 
 def _positions(places: Positions, words: Words) -> Positions:
+    counts = bit_counts(words)
+    total = int(counts.sum())
+    if total <= _FEW_BITS * len(words):
+        return _of_few_bits(places, words, np.cumsum(counts) - counts, total)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_)
     found = np.flatnonzero(bits)
     # How far a word lies from where it would be if none were left out.
     shift = (places - np.arange(len(places))) << 6
-    moved = shift[0] if shift[0] == shift[-1] else np.repeat(shift, bit_counts(words))
+    moved = shift[0] if shift[0] == shift[-1] else np.repeat(shift, counts)
     positions: Positions = found + moved
     return positions
+
+
+def _of_few_bits(places: Positions, words: Words, starts: Positions, total: int) -> Positions:
+    """Return the positions of words that have hardly more than a bit each, the lowest bits first.
+
+    `starts` says where the positions of each word begin.
+    """
+    found = np.empty(total, np.int64)
+    while len(words):
+        lowest = words & (~words + np.uint64(1))
+        # As many bits lie below a bit as its number says.
+        found[starts] = (places << 6) + bit_counts(lowest - np.uint64(1))
+        rest = words ^ lowest
+        more = np.flatnonzero(rest)
+        places, words, starts = places[more], rest[more], starts[more] + 1
+    return found

@@ -172,12 +172,14 @@ def _of_words(bitmap: _Bitmap, mine: Positions) -> PositionSet:
 
 
 def _of_numbers(bitmap: _Bitmap, mine: Positions) -> PositionSet:
-    shorts = np.concatenate([np.frombuffer(part, "<u2") for part in _parts(bitmap, mine)])
-    chunk = np.repeat(bitmap.chunks[mine] * POSITIONS, bitmap.counts[mine])
-    positions = chunk + shorts
-    if np.any(positions[1:] <= positions[:-1]):
+    parts = [np.frombuffer(part, "<u2") for part in _parts(bitmap, mine)]
+    shorts = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    counts = bitmap.counts[mine]
+    ascends = shorts[1:] > shorts[:-1]
+    ascends[np.cumsum(counts)[:-1] - 1] = True  # from a container to the next
+    if not ascends.all():
         raise CorruptFileError("numbers in a container of a roaring bitmap do not ascend")
-    return PositionSet.from_positions(positions)
+    return PositionSet.from_parts(np.repeat(bitmap.chunks[mine] * WORDS, counts), shorts)
 
 
 def _of_runs(bitmap: _Bitmap, mine: Positions) -> PositionSet:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iceberg_spark.arrow import position_set
 from iceberg_spark.arrow.position_set import NO_POSITIONS, PositionSet
 
 close = st.lists(st.integers(0, 400), max_size=300)
@@ -90,3 +91,10 @@ def test_a_set_takes_16_bytes_a_position_at_the_worst_and_2_bits_a_row_at_the_be
 
 def test_a_set_travels() -> None:
     assert listed(pickle.loads(pickle.dumps(made([3, 70])))) == [3, 70]
+
+
+def test_bits_are_counted_without_numpys_own_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = np.array([0, 1, 1 << 63, 2**64 - 1, 0x5555555555555555, 12345], np.uint64)
+    known = position_set.bit_counts(words).tolist()
+    monkeypatch.setattr(position_set, "_BITWISE_COUNT", None)
+    assert position_set.bit_counts(words).tolist() == known == [0, 1, 1, 64, 32, 6]

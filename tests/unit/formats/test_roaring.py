@@ -23,6 +23,9 @@ SETS = {
     "a whole container": list(range(65_536, 131_072)),
     "every form": [5, *range(65_536, 70_000), *RANDOM.integers(131_072, 196_608, 30_000).tolist()],
     "several upper halves": [1, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**62],
+    "sparse": RANDOM.integers(0, 2**24, 3000).tolist(),
+    "sparse, some words of several": [*range(0, 2**24, 9000), *range(5, 2**22, 9000), 9001, 9002],
+    "sparse, many words of several": [*range(0, 2**22, 500), *range(3, 2**22, 500)],
     "the ends of containers": [65_535, 65_536, 131_071, 131_072, 131_073],
 }
 each_set = pytest.mark.parametrize("values", SETS.values(), ids=SETS)
