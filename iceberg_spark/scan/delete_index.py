@@ -24,6 +24,7 @@ from iceberg_spark.scan.column_stats import map_values, stats_table
 from iceberg_spark.scan.delete_pairs import Mask, PairPruning, Pairs, Rows, pair_pruning
 from iceberg_spark.scan.delete_scope import Scope, scope
 from iceberg_spark.scan.partition_codes import NOT_THERE, PartitionCodes, partition_codes
+from iceberg_spark.scan.path_numbers import PathNumbers, path_numbers
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
@@ -64,7 +65,7 @@ class DeleteIndex:
     """
 
     files: pa.Table
-    targets: Any  # distinct paths that deletes aim at; their place is the group of `by_path`
+    targets: PathNumbers  # of the paths that deletes aim at: the groups of `by_path`
     by_path: Scope
     vectors: Scope
     by_spec: Mapping[int, SpecDeletes]
@@ -89,7 +90,7 @@ class DeleteIndex:
         """
         if len(self) == 0 or entries.num_rows == 0:
             return _lists(entries.num_rows, [])
-        aimed = _codes(pc.index_in(entries.column("file_path"), value_set=self.targets))
+        aimed = self.targets.of(entries.column("file_path"))
         spec = self.by_spec.get(spec_id)
         if spec is None:
             partitions = np.full(entries.num_rows, NOT_THERE, np.int64)
@@ -209,8 +210,7 @@ def delete_index(
     spec_of = files.column("spec_id").to_numpy()
     unpartitioned = [spec_id for spec_id, spec in specs.items() if spec.is_unpartitioned]
     everywhere = equality & np.isin(spec_of, unpartitioned)
-    targets = pc.unique(target.filter(pa.array(aimed)))
-    groups = _codes(pc.index_in(target, value_set=targets))
+    targets, groups = path_numbers(pc.if_else(pa.array(aimed), target, None))
     _check_vectors(files, vector & ~equality, groups)
 
     by_spec = {}
@@ -306,11 +306,6 @@ def _equality_columns(ids: Any, equality: Mask) -> dict[int, Mask]:
     return found
 
 
-def _codes(places: Any) -> Rows:
-    codes: Rows = pc.fill_null(places, NOT_THERE).to_numpy().astype(np.int64)
-    return codes
-
-
 def _whole(table: pa.Table, name: str) -> Any:
     return table.column(name).combine_chunks()
 
@@ -332,7 +327,7 @@ _NOWHERE = Scope(_NO_ROWS, _NO_ROWS, _NO_ROWS, strict=False)
 # Made without pa.array, which imports pandas: this module is loaded wherever a scan is planned.
 _EMPTY = DeleteIndex(
     files=pa.schema([]).empty_table(),
-    targets=pa.nulls(0, pa.string()),
+    targets=PathNumbers(pa.nulls(0, pa.string())),
     by_path=_NOWHERE,
     vectors=_NOWHERE,
     by_spec={},

@@ -16,6 +16,8 @@ class PlanningLimits:
     """Entries: manifests of one spec are looked at together up to about so many."""
     uncombined_tables: int = 8
     """Tables of manifests that are joined as they are; more are copied into one."""
+    hashed_paths: int = 10_000
+    """Paths that deletes aim at: of so many the hashes are kept, not made for each lookup."""
     pairs_at_once: int = 2_000_000
     """Candidates, pairs of a data file and a delete file."""
     tasks_at_once: int = 16_384

@@ -281,7 +281,8 @@ def _with_deletes(metrics: ScanMetrics, files: pa.Table, index: DeleteIndex) -> 
     if len(index) == 0:
         return metrics
     lists = files.column("delete_rows")
-    used = index.files.take(pc.unique(pc.list_flatten(lists)))
+    counted = index.files.select(("content", "file_format", "content_bytes"))
+    used = counted.take(pc.unique(pc.list_flatten(lists)))
     equality = pc.equal(used.column("content"), DataFileContent.EQUALITY_DELETES.value)
     by_values = int(pc.sum(equality).as_py() or 0)
     puffin = pc.equal(used.column("file_format"), FileFormat.PUFFIN.value)
