@@ -11,18 +11,20 @@ from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.progress import working
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
-from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.catalog import Catalog, NewTable
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.commit import Handover, commit
+from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, session_settings
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.save.added_files import files_to_add
 from iceberg_spark.spec.apply_updates import apply
@@ -120,6 +122,10 @@ class _Import:
             return new_table_updates(given, spec, UNSORTED, location=at, properties=texts)
 
         new = self.catalog.stage(self.identifier, creation)
+        with dropped_unless_committed(self.catalog, self.identifier, new.ours) as handover:
+            return self._filled(new, io, beside=beside, handover=handover)
+
+    def _filled(self, new: NewTable, io: FileIO, *, beside: bool, handover: Handover) -> Table:
         check_free(new.io, new.location, asked=True)
         if beside:
             _check_apart(self.folder, new.location)
@@ -128,9 +134,8 @@ class _Import:
         actions: list[Any] = [AppendFiles(imported.files)]
         if imported.name_mapping is not None:
             actions.insert(0, set_name_mapping(imported.name_mapping))
-        return Table(
-            self.catalog, commit(self.catalog, self.identifier, actions, None, creation=new)
-        )
+        made = commit(self.catalog, self.identifier, actions, None, creation=new, handover=handover)
+        return Table(self.catalog, made)
 
 
 def _check_apart(source: str, target: str) -> None:

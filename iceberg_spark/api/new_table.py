@@ -14,6 +14,7 @@ from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.errors import InvalidTypeError, UnsupportedError
 from iceberg_spark.spec.known_properties import misspelt
 from iceberg_spark.spec.new_table import new_table_updates
@@ -50,8 +51,10 @@ def create(
     if location is not None:
         _check_location(catalog, identifier, location)
     new = catalog.stage(identifier, creation)
-    check_free(new.io, new.location, asked=True)
-    return Table(catalog, commit(catalog, identifier, (), None, creation=new))
+    with dropped_unless_committed(catalog, identifier, new.ours) as handover:
+        check_free(new.io, new.location, asked=True)
+        made = commit(catalog, identifier, (), None, creation=new, handover=handover)
+    return Table(catalog, made)
 
 
 def _check_location(catalog: Catalog, identifier: str, location: str) -> None:

@@ -12,7 +12,12 @@ from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.engines.write_changes import write_changes
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
-from iceberg_spark.save.commit_save import commit_save, commit_upsert, is_committed
+from iceberg_spark.save.commit_save import (
+    commit_save,
+    commit_upsert,
+    is_committed,
+    not_in_vain,
+)
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions, write_options
@@ -65,14 +70,15 @@ def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
         commit_upsert(place, changes, written)
         return
     plan = plan_save(options, given, overwrite=overwrite)
-    files = write_rows(
-        frame,
-        plan.context,
-        plan.context.io,
-        plan.align,
-        engine=options.engine,
-        distribution_mode=options.distribution_mode,
-    )
+    with not_in_vain(place, plan):
+        files = write_rows(
+            frame,
+            plan.context,
+            plan.context.io,
+            plan.align,
+            engine=options.engine,
+            distribution_mode=options.distribution_mode,
+        )
     commit_save(place, plan, files)
 
 

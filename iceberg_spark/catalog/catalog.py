@@ -48,11 +48,25 @@ class LoadedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeTable:
+    """A table as it was made, before anybody changed it: empty, and its files are its metadata."""
+
+    uuid: str
+    metadata_location: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that is about to be created: the updates that make it, and storage for its files."""
+    """A table that is about to be created: the updates that make it, and storage for its files.
+
+    A server that prepares no tables has made it already (`table`): what follows is a commit to it.
+    `ours` is set where nobody else can have made that one, so that it may be dropped again.
+    """
 
     updates: tuple[TableUpdate, ...]
     io: FileIO = field(repr=False, compare=False)
+    table: LoadedTable | None = None
+    ours: MadeTable | None = None
 
     @property
     def location(self) -> str:
@@ -102,7 +116,9 @@ class Catalog(Protocol):
         ...
 
     def stage(self, identifier: str, creation: Creation) -> NewTable:
-        """Prepare a table that `commit` creates: the catalog says where it goes. Nothing is made.
+        """Prepare a table that `commit` creates: the catalog says where it goes.
+
+        Nothing is made yet, but by a server of REST that can only make it at once.
 
         Raises NoSuchNamespaceError; TableAlreadyExistsError here or at the commit.
         """

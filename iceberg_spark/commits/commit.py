@@ -117,9 +117,9 @@ def commit(
     """Make the changes of all actions in one commit and return the table after it.
 
     Each action is prepared on the metadata that those before it give. `base` is what the caller
-    planned on; None creates the table `creation`, together with the actions.
-    Without any change the base is returned and nothing is committed. `handover` is that of
-    `removed_unless_committed` around the call.
+    planned on; None creates the table `creation`, together with the actions, or changes it where
+    the server has made it. Without any change the base is returned and nothing is committed.
+    `handover` is that of `removed_unless_committed` around the call.
 
     Raises CommitFailedException when other commits won each time, ValidationException when a
     change conflicts with what was committed since, TableAlreadyExistsError; what the actions
@@ -127,6 +127,8 @@ def commit(
     an interrupt once the catalog was asked.
     """
     steps = tuple(actions) if isinstance(actions, Sequence) else (actions,)
+    if creation is not None and creation.table is not None:
+        base, creation = creation.table, None
     made = creation.updates if creation else ()
     part = TablePart(identifier, steps, base, _storage(catalog, identifier, creation, base), made)
     return commit_tables(catalog, (part,), handover=handover, sleep=sleep)[0]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.commits.batch_token import committed_version
 from iceberg_spark.commits.commit import commit, removed_unless_committed
+from iceberg_spark.commits.made_table import drop_unchanged, dropped_unless_committed
 from iceberg_spark.commits.table_part import check_same_table
 from iceberg_spark.errors import AlreadyCommittedException, NoSuchTableError
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
@@ -25,11 +26,32 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
     catalog, identifier = resolve(place.path, place.storage)
     io = plan.context.io
     paths = [file.file_path for file in files]
-    with suppress(AlreadyCommittedException), removed_unless_committed(io, paths) as handover:
+    with (
+        suppress(AlreadyCommittedException),
+        dropped_unless_committed(catalog, identifier, plan.made) as handover,
+        removed_unless_committed(io, paths, handover),
+    ):
         base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
         creation = NewTable(plan.creation, io) if plan.creation else None
         commit(catalog, identifier, actions, base, creation=creation, handover=handover)
+
+
+@contextmanager
+def not_in_vain(place: TablePlace, plan: SavePlan) -> Iterator[None]:
+    """Take back what a plan brought about, if the block fails that was to write its files."""
+    try:
+        yield
+    except BaseException:
+        take_back(place, plan)
+        raise
+
+
+def take_back(place: TablePlace, plan: SavePlan) -> None:
+    """Drop the empty table that a server made for a save which is not committed."""
+    if plan.made is not None:
+        catalog, identifier = resolve(place.path, place.storage)
+        drop_unchanged(catalog, identifier, plan.made)
 
 
 def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> None:

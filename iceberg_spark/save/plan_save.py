@@ -11,6 +11,7 @@ from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.save.creation import check_creation_options
@@ -48,21 +49,33 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
     except NoSuchTableError:
         creation = _creation(catalog, identifier, options, given)
-        metadata = apply(None, creation.updates, now_ms=int(time.time() * 1000))
-        io = table_io(creation.io, metadata, metadata.location)
-    plan = SavePlan(
-        _context(metadata, io, options),
-        _align_options(options),
-        _replaces(options, overwrite=overwrite),
-        options.branch,
-        options.snapshot_properties,
-        creation.updates if creation else (),
-        merged_on,
-        None if creation else metadata.table_uuid,
-        options.token,
-    )
-    check_columns(plan.context.schema, to_arrow(given), plan.align)
+        metadata, io = _before_it_is_made(creation)
+    prepared = creation if creation is not None and creation.table is None else None
+    made = creation.ours if creation is not None else None
+    with dropped_unless_committed(catalog, identifier, made):
+        plan = SavePlan(
+            _context(metadata, io, options),
+            _align_options(options),
+            _replaces(options, overwrite=overwrite),
+            options.branch,
+            options.snapshot_properties,
+            prepared.updates if prepared else (),
+            merged_on,
+            None if prepared else metadata.table_uuid,
+            options.token,
+            creation is not None,
+            made,
+        )
+        check_columns(plan.context.schema, to_arrow(given), plan.align)
     return plan
+
+
+def _before_it_is_made(creation: NewTable) -> tuple[TableMetadata, FileIO]:
+    """Return what files are written by; a server may have made the table already."""
+    if creation.table is not None:
+        return creation.table.metadata, creation.table.io
+    metadata = apply(None, creation.updates, now_ms=int(time.time() * 1000))
+    return metadata, table_io(creation.io, metadata, metadata.location)
 
 
 def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> UpsertPlan:
@@ -112,7 +125,8 @@ def _creation(catalog: Catalog, identifier: str, options: WriteOptions, given: S
         )
 
     new = catalog.stage(identifier, creation)
-    check_free(new.io, new.location, asked=False)
+    with dropped_unless_committed(catalog, identifier, new.ours):
+        check_free(new.io, new.location, asked=False)
     return new
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from iceberg_spark.catalog.catalog import MadeTable
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.append import AppendFiles
@@ -39,7 +40,8 @@ class SavePlan:
 
     `creation` holds the updates that create the table, else it is there. `merged_on` is where
     the metadata is whose schema this save extends. It holds no metadata: the commit loads it, and
-    checks that it is still the table `uuid`, since files of one would be rows of another.
+    checks that it is still the table `uuid`, since files of one would be rows of another. `made`
+    is the empty table that a server made for this save, which goes again where the save fails.
     """
 
     context: WriteContext
@@ -52,6 +54,9 @@ class SavePlan:
     uuid: str | None = None
     token: Token | None = None
     """The batch that this save is; it is skipped where that is committed already."""
+    is_new: bool = False
+    """The table has no rows before this save, whoever makes it."""
+    made: MadeTable | None = None
 
     def actions(self, io: FileIO, files: Sequence[DataFile]) -> list[Action]:
         """Return what commits the files that were written by this plan."""
@@ -62,7 +67,7 @@ class SavePlan:
 
     def _change(self, files: Sequence[DataFile]) -> Action:
         branch, properties = self.branch, with_summary(self.snapshot_properties, self.token)
-        match "nothing" if self.creation else self.replaces:
+        match "nothing" if self.is_new else self.replaces:
             case "nothing":
                 return AppendFiles(files, branch=branch, snapshot_properties=properties)
             case "partitions":

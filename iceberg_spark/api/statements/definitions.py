@@ -24,7 +24,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.expr.schema_ddl import schema_from_ddl
 from iceberg_spark.maintenance.drop import drop_table
-from iceberg_spark.save.commit_save import commit_save
+from iceberg_spark.save.commit_save import commit_save, not_in_vain
 from iceberg_spark.save.plan_save import plan_save
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions
@@ -136,10 +136,12 @@ def _create_as(
         storage=properties_at(spark, place.path),
     )
     plan = plan_save(options, _columns_of(query), overwrite=False)
-    if not plan.creation:  # its rows would go to a table that another has made meanwhile
+    if not plan.is_new:  # its rows would go to a table that another has made meanwhile
         raise TableAlreadyExistsError(f"Table {place.path} was made by another meanwhile")
-    files = write_rows(query, plan.context, plan.context.io, plan.align)
-    commit_save(TablePlace(options.path, options.storage), plan, files)
+    saved = TablePlace(options.path, options.storage)
+    with not_in_vain(saved, plan):
+        files = write_rows(query, plan.context, plan.context.io, plan.align)
+    commit_save(saved, plan, files)
 
 
 def _replace(place: Target, statement: CreateTable, query: DataFrame | None) -> None:

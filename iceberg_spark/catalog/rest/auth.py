@@ -35,6 +35,10 @@ class Auth(Protocol):
         """Return what must never be shown."""
         ...
 
+    def of_table(self, config: Mapping[str, str]) -> Auth | None:
+        """Return a table's own, by what the server gave with it; None: the catalog's serves."""
+        ...
+
 
 class FixedHeaders:
     """The same headers for each request: none, or a user's name and password."""
@@ -56,6 +60,9 @@ class FixedHeaders:
     def hidden(self) -> tuple[str, ...]:
         """Return the password."""
         return self._hidden
+
+    def of_table(self, config: Mapping[str, str]) -> None:
+        """Tables have no other headers, as in Java."""
 
 
 def auth_of(

@@ -8,7 +8,7 @@ one of them landed. Before a request is sent again and after each refusal that i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -121,8 +121,9 @@ class TableCommit:
             session.paths.need(COMMIT_TABLES)
             return change_request(session, "POST", session.paths.tables, {"table-changes": nodes})
         session.paths.need(COMMIT)
-        at = session.paths.table(self.changes[0].identifier)
-        return change_request(session, "POST", at, nodes[0])
+        name = self.changes[0].identifier
+        request = change_request(session, "POST", session.paths.table(name), nodes[0])
+        return replace(request, of_table=name)
 
     @property
     def _creates(self) -> bool:

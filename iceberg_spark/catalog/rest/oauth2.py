@@ -37,6 +37,7 @@ _GIVEN_TYPES = tuple(
     f"{_TYPE}{kind}" for kind in ("id_token", "access_token", "jwt", "saml2", "saml1")
 )
 """Properties that hold a token to be exchanged for one of the catalog's, the first one there."""
+_OWN = frozenset({TOKEN, EXPIRES_IN_MS, *_GIVEN_TYPES})
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _WINDOW = 0.1  # of a token's life, before its end
 _LONGEST_WINDOW_S = 300.0
@@ -55,15 +56,22 @@ class Token:
 class OAuth2:
     """A token for each request, got once and renewed before it expires or when it is refused."""
 
-    __slots__ = ("_lock", "_name", "_properties", "_settings", "_token", "_transport")
+    __slots__ = ("_lock", "_name", "_parent", "_properties", "_settings", "_token", "_transport")
 
     def __init__(
-        self, name: str, properties: Mapping[str, str], settings: RestSettings, transport: Transport
+        self,
+        name: str,
+        properties: Mapping[str, str],
+        settings: RestSettings,
+        transport: Transport,
+        parent: OAuth2 | None = None,
     ) -> None:
+        """`parent` is the catalog's, of a table's own."""
         self._name = name
         self._properties = properties
         self._settings = settings
         self._transport = transport
+        self._parent = parent
         self._token: Token | None = None
         self._lock = threading.Lock()
 
@@ -89,6 +97,17 @@ class OAuth2:
         """Return the token of now."""
         return (self._token.text,) if self._token else ()
 
+    def of_table(self, config: Mapping[str, str]) -> OAuth2 | None:
+        """Return a table's own token, given or exchanged for one (Java: OAuth2Manager)."""
+        own = own_of_table(config)
+        if not own:
+            return None
+        kept = {k: v for k, v in self._properties.items() if k not in _OWN}
+        return OAuth2(self._name, {**kept, **own}, self._settings, self._transport, self)
+
+    def _parents(self) -> str | None:
+        return self._parent._current().text if self._parent else None
+
     def _current(self) -> Token:
         token, now = self._token, time.monotonic()
         if token is not None and (token.renew_at is None or now < token.renew_at):
@@ -110,7 +129,7 @@ class OAuth2:
             return _given(given, self._properties.get(EXPIRES_IN_MS))
         for kind in _GIVEN_TYPES:
             if kind in self._properties:
-                return self._exchanged(self._properties[kind], kind)
+                return self._exchanged(self._properties[kind], kind, self._parents())
         return self._by_credential()
 
     def _renewed_early(self, before: Token) -> Token:
@@ -182,6 +201,12 @@ class OAuth2:
     def _refused(self, answer: Answer, hidden: tuple[str, ...]) -> IcebergError:
         error = answer.error({400: UnauthorizedError}, f"get a token for catalog '{self._name}'")
         return type(error)(blot(str(error), hidden))
+
+
+def own_of_table(config: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a table's configuration is about its own token; nothing without one."""
+    found = {key: value for key, value in config.items() if key in _OWN}
+    return found if found.keys() - {EXPIRES_IN_MS} else {}
 
 
 def _given(text: str, expires_in_ms: str | None) -> Token:

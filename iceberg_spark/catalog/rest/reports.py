@@ -45,7 +45,14 @@ class RestReporter:
         headers = {"Content-Type": "application/json"}
         _outbox.put(
             self.session,
-            Request("POST", path, body=body, headers=headers, timeout_s=REPORTS.timeout_s),
+            Request(
+                "POST",
+                path,
+                body=body,
+                headers=headers,
+                timeout_s=REPORTS.timeout_s,
+                of_table=self.identifier,
+            ),
         )
 
 

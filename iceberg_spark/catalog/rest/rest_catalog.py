@@ -14,18 +14,18 @@ from iceberg_spark.catalog.catalog import (
     TableChange,
     Views,
 )
-from iceberg_spark.catalog.rest.answers import NEW_TABLE, TABLE, Answer
+from iceberg_spark.catalog.rest.answers import TABLE
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.commit import Committed, TableCommit
+from iceberg_spark.catalog.rest.creation import prepared
 from iceberg_spark.catalog.rest.credentials import is_of_storage
 from iceberg_spark.catalog.rest.guards import guards_of
 from iceberg_spark.catalog.rest.known_tables import Tagged
 from iceberg_spark.catalog.rest.namespaces import RestNamespaces
-from iceberg_spark.catalog.rest.paths import CREATE_TABLE, DROP_TABLE, TABLE_EXISTS, split
+from iceberg_spark.catalog.rest.paths import DROP_TABLE, TABLE_EXISTS
 from iceberg_spark.catalog.rest.session import RestSession, session_of
 from iceberg_spark.catalog.rest.settings import rest_settings
-from iceberg_spark.catalog.rest.staged import creation_of, stage_request
-from iceberg_spark.catalog.rest.tables import RestTables, metadata_of
+from iceberg_spark.catalog.rest.tables import RestTables
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.catalog.rest.views import RestViews
 from iceberg_spark.catalog.table_io import table_io
@@ -115,24 +115,10 @@ class RestCatalog:
     def stage(self, identifier: str, creation: Creation) -> NewTable:
         """Have the server prepare a table: it says where it goes, and gives storage for its files.
 
-        Raises NoSuchNamespaceError, TableAlreadyExistsError.
+        One that can't prepare any makes it at once. Raises NoSuchNamespaceError,
+        TableAlreadyExistsError.
         """
-        paths = self._session.paths
-        paths.need(CREATE_TABLE)
-        namespace, _ = split(identifier)
-        body = stage_request(identifier, creation(""))
-        request = change_request(self._session, "POST", paths.namespace(namespace, "tables"), body)
-
-        def parsed(answer: Answer) -> NewTable:
-            node = answer.node()
-            metadata, place = metadata_of(node)
-            io = self._tables.storage(identifier, node, metadata, place)
-            self._tables.known.stage(metadata.location, io)
-            return NewTable(creation_of(metadata), io)
-
-        what = f"create table {self._tables.shown(identifier)}"
-        # nothing is made: it is as safe to repeat as a read
-        return self._session.read(request, NEW_TABLE, what, parsed)
+        return prepared(self._tables, identifier, creation)
 
     def commit(
         self,

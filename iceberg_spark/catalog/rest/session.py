@@ -14,6 +14,7 @@ from iceberg_spark.catalog.rest.known_tables import KnownTables
 from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Paths
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
 from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values, rest_settings
+from iceberg_spark.catalog.rest.table_auth import TableAuths
 from iceberg_spark.catalog.rest.transport import Request, Transport
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError
 from iceberg_spark.io.secrets import blot
@@ -50,8 +51,8 @@ class ServerConfig:
 class RestSession:
     """Requests to one server; the first one asks for its configuration."""
 
-    __slots__ = ("_auth", "_config", "_hidden", "_lock", "_made_for", "_name", "_properties",
-                 "_transport", "known")  # fmt: skip
+    __slots__ = ("_auth", "_config", "_hidden", "_lock", "_made_for", "_name", "_of_tables",
+                 "_properties", "_transport", "known", "stages")  # fmt: skip
 
     def __init__(self, name: str, properties: Mapping[str, str], made_for: Any = None) -> None:
         """`made_for` is a transport of httpx in the place of the network (tests)."""
@@ -64,7 +65,10 @@ class RestSession:
         self._config: ServerConfig | None = None
         self._hidden = hidden_values(self._properties)
         self._lock = threading.RLock()
+        self._of_tables = TableAuths()
         self.known = KnownTables()
+        self.stages = True
+        """Whether the server prepares tables, as far as one knows."""
 
     @property
     def config(self) -> ServerConfig:
@@ -135,22 +139,41 @@ class RestSession:
 
         Raises NotSentError, LostAnswerError, UnauthorizedError.
         """
-        signed = self._signed(request)
-        answer = self._transport.send(signed)
-        if answer.status in EXPIRED and _renewed(self._auth, signed):
-            answer = self._transport.send(self._signed(request))
+        own = self._of_tables.find(request.of_table) if request.of_table else None
+        answer = self._exchanged(request, own or self._auth)
+        if own is not None and answer.status in EXPIRED:
+            self._of_tables.forget(request.of_table, own)
+            return self._exchanged(request, self._auth)
         return answer
 
-    def _signed(self, request: Request) -> Request:
+    def _exchanged(self, request: Request, auth: Auth) -> Answer:
+        signed = self._signed(request, auth)
+        answer = self._transport.send(signed)
+        if answer.status in EXPIRED and _renewed(auth, signed):
+            answer = self._transport.send(self._signed(request, auth))
+        return answer
+
+    def keep_own(self, identifier: str, config: Mapping[str, str]) -> None:
+        """Take a table's own token from its configuration, for requests of that table."""
+        self._of_tables.keep(identifier, config, self._auth)
+
+    def has_own(self, identifier: str) -> bool:
+        """Return whether a table has a token of its own."""
+        return self._of_tables.find(identifier) is not None
+
+    def _signed(self, request: Request, auth: Auth) -> Request:
         try:
-            return self._auth.signed(self._transport.whole(request))
+            return auth.signed(self._transport.whole(request))
         except LostAnswerError as error:  # the token's: the request itself has not been sent
             raise NotSentError(str(error)) from None
 
     def error(self, answer: Answer, meaning: Meaning, what: str) -> IcebergError:
         """Return the error that an answer means, without secrets that the server may repeat."""
         error = answer.error(meaning, what)
-        return type(error)(blot(str(error), (*self._hidden, *self._auth.hidden())))
+        return type(error)(blot(str(error), self._secrets()))
+
+    def _secrets(self) -> tuple[str, ...]:
+        return (*self._hidden, *self._auth.hidden(), *self._of_tables.hidden())
 
 
 def _renewed(auth: Auth, refused: Request) -> bool:

@@ -39,6 +39,10 @@ class Inner(Protocol):
         """Return what must never be shown."""
         ...
 
+    def of_table(self, config: Mapping[str, str]) -> Inner | None:
+        """Return a table's own."""
+        ...
+
 
 class SigV4:
     """Signs each request, over the headers of another kind of authentication."""
@@ -75,6 +79,11 @@ class SigV4:
     def hidden(self) -> tuple[str, ...]:
         """Return what the inner authentication hides; keys are never part of an answer."""
         return self._inner.hidden()
+
+    def of_table(self, config: Mapping[str, str]) -> SigV4 | None:
+        """Return what signs over a table's own token, None where it has none."""
+        inner = self._inner.of_table(config)
+        return None if inner is None else SigV4(self._properties, inner)
 
     def _with_signature(self, request: Request, headers: dict[str, str]) -> Request:
         body = request.body or b""

@@ -29,6 +29,8 @@ def stage_request(identifier: str, creation: Sequence[u.TableUpdate]) -> dict[st
                 node["properties"][FORMAT_VERSION] = str(version)
             case u.SetProperties(updates=properties):
                 node["properties"].update(properties)
+            case u.SetLocation(location=location) if location:  # somebody asked for that place
+                node["location"] = location
             case _:
                 continue
     return node

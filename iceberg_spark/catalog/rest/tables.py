@@ -8,7 +8,8 @@ from typing import Any
 from iceberg_spark.catalog.catalog import LoadedTable, Reporter
 from iceberg_spark.catalog.decoded_tables import decoded
 from iceberg_spark.catalog.rest.answers import NOT_MODIFIED, TABLE, Answer, LostAnswerError
-from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_properties
+from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_properties, texts
+from iceberg_spark.catalog.rest.oauth2 import own_of_table
 from iceberg_spark.catalog.rest.paths import LOAD_TABLE
 from iceberg_spark.catalog.rest.reports import reporter
 from iceberg_spark.catalog.rest.session import RestSession
@@ -58,6 +59,7 @@ class RestTables:
     def given(self, identifier: str, node: Mapping[str, Any]) -> LoadedTable:
         """Return the table of a LoadTableResult. Raises LostAnswerError where it has none."""
         metadata, place = metadata_of(node)
+        self.session.keep_own(identifier, texts(node.get("config")))
         io = self.storage(identifier, node, metadata, place)
         return LoadedTable(
             identifier,
@@ -82,8 +84,9 @@ class RestTables:
         io = table_io(open_storage(properties), metadata, place or metadata.location)
         if expires_at_ms(properties) is None:
             return io
+        own = own_of_table(texts(node.get("config")))
         made_from = self._name, self._properties, identifier, metadata.location
-        return vended_io(self.session.paths, *made_from, io)
+        return vended_io(self.session.paths, *made_from, io, own)
 
 
 def _lasts(io: FileIO) -> bool:

@@ -33,6 +33,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float | None = None
     """Its own time for each step, None: that of the settings."""
+    of_table: str = ""
+    """The table whose own token it carries, where the server gave that one."""
 
     def with_headers(self, headers: Mapping[str, str]) -> Request:
         """Return the request with these headers laid over its own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import pyarrow.fs as pafs
 
@@ -29,26 +29,42 @@ _PAUSE_MS = 10_000
 
 
 def vended_io(
-    paths: Paths, name: str, catalog: Mapping[str, str], identifier: str, place: str, io: FileIO
+    paths: Paths,
+    name: str,
+    catalog: Mapping[str, str],
+    identifier: str,
+    place: str,
+    io: FileIO,
+    own: Mapping[str, str],
 ) -> FileIO:
     """Return storage that renews the credentials of a table, where its server can give new ones.
 
     `catalog` is what the catalog was made from: tasks make its session from that. `place` is the
-    table's location.
+    table's location, `own` says what the server gave for the table's own token.
     """
     enabled = io.properties.get(ENABLED, "true").lower() != "false"
     can = ENDPOINT in io.properties or paths.has(CREDENTIALS)
-    return VendedIO(name, catalog, identifier, place, io) if enabled and can else io
+    return VendedIO(name, catalog, identifier, place, io, own) if enabled and can else io
+
+
+_MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, str]]
 
 
 class VendedIO:
     """A `FileIO` whose credentials are asked for anew some minutes before they expire."""
 
-    __slots__ = ("_ask_at", "_catalog", "_identifier", "_io", "_lock", "_name", "_place")
+    __slots__ = ("_ask_at", "_catalog", "_identifier", "_io", "_lock", "_name", "_own", "_place")
 
     def __init__(
-        self, name: str, catalog: Mapping[str, str], identifier: str, place: str, io: FileIO
+        self,
+        name: str,
+        catalog: Mapping[str, str],
+        identifier: str,
+        place: str,
+        io: FileIO,
+        own: Mapping[str, str] | None = None,
     ) -> None:
+        self._own = dict(own or {})
         self._name = name
         self._place = place
         self._catalog = dict(catalog)
@@ -57,9 +73,9 @@ class VendedIO:
         self._ask_at = _ask_at(io)
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[VendedIO], tuple[str, dict[str, str], str, str, FileIO]]:
-        made_from = (self._name, self._catalog, self._identifier, self._place, self._io)
-        return VendedIO, made_from
+    def __reduce__(self) -> tuple[type[VendedIO], _MadeFrom]:
+        at = self._identifier, self._place
+        return VendedIO, (self._name, self._catalog, *at, self._io, self._own)
 
     def __repr__(self) -> str:
         return f"VendedIO({self._identifier})"
@@ -97,7 +113,10 @@ class VendedIO:
             return credential_for(answer.node().get("storage-credentials"), self._place)
 
         what = f"renew the credentials of {self._identifier}"
-        return session.read(Request("GET", path.lstrip("/")), TABLE, what, parsed)
+        if self._own and not session.has_own(self._identifier):  # in a task
+            session.keep_own(self._identifier, self._own)
+        request = Request("GET", path.lstrip("/"), of_table=self._identifier)
+        return session.read(request, TABLE, what, parsed)
 
     def open(self, path: str) -> BinaryIO:
         """Open for seekable reading."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from iceberg_spark.save.commit_save import commit_save
+from iceberg_spark.save.commit_save import commit_save, take_back
 from iceberg_spark.save.save_plan import SavePlan, TablePlace
 from iceberg_spark.spark.datasource.messages import FilesWritten
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -54,3 +54,4 @@ class BatchWriter(DataSourceArrowWriter):
         if messages and None not in messages:
             return
         remove_aborted(self.plan.context.io, self.plan.context)
+        take_back(self.place, self.plan)

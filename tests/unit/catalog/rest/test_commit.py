@@ -237,7 +237,8 @@ def test_an_unchanged_table_is_not_sent_again():
 
 def test_a_new_tables_place_properties_and_ids_are_the_servers():
     staged = new_metadata(SCHEMA, location="/server/place", now_ms=1, properties={"by": "server"})
-    server = FakeServer({"POST v1/namespaces/db/tables": given(staged)})
+    node = {"metadata-location": None, "metadata": json.loads(metadata_to_json(staged))}
+    server = FakeServer({"POST v1/namespaces/db/tables": httpx.Response(200, json=node)})
 
     new = server.catalog().stage(
         "db.t", lambda at: new_table_updates(SCHEMA, location=at, properties={"mine": "1"})

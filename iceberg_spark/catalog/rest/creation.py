@@ -1,0 +1,131 @@
+"""A new table: prepared by the server, or made at once by one that can't prepare any.
+
+Several servers know no staged creation (Amazon's S3 Tables answers 400). What follows is a commit
+to the empty table that they made, and where that fails the table is dropped again, unless somebody
+has changed it (`commits.made_table`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iceberg_spark.catalog.catalog import Creation, LoadedTable, MadeTable, NewTable
+from iceberg_spark.catalog.rest.answers import NEW_TABLE, Answer, LostAnswerError
+from iceberg_spark.catalog.rest.changes import Change, change_request, make
+from iceberg_spark.catalog.rest.credentials import texts
+from iceberg_spark.catalog.rest.paths import COMMIT, CREATE_TABLE, split
+from iceberg_spark.catalog.rest.staged import creation_of, stage_request
+from iceberg_spark.catalog.rest.tables import RestTables, metadata_of
+from iceberg_spark.errors import InvalidInputError, NoSuchTableError, UnsupportedError
+from iceberg_spark.spec import updates as u
+from iceberg_spark.spec.fresh_ids import assign_fresh_ids
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.sort import SortOrder
+
+
+def prepared(tables: RestTables, identifier: str, creation: Creation) -> NewTable:
+    """Have the server prepare a table, or make it: it says where it goes, and gives storage.
+
+    Raises NoSuchNamespaceError, TableAlreadyExistsError.
+    """
+    session = tables.session
+    session.paths.need(CREATE_TABLE)
+    wanted = creation("")
+    if not session.stages or not session.paths.has(COMMIT):
+        return _made(tables, identifier, wanted)
+    try:
+        return _staged(tables, identifier, wanted)
+    except (InvalidInputError, UnsupportedError):  # or the request itself is wrong: then once more
+        new = _made(tables, identifier, wanted)
+        session.stages = False
+        return new
+
+
+def _staged(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]) -> NewTable:
+    session = tables.session
+    body = stage_request(identifier, wanted)
+    at = session.paths.namespace(split(identifier)[0], "tables")
+    request = change_request(session, "POST", at, body)
+
+    def parsed(answer: Answer) -> NewTable:
+        node = answer.node()
+        metadata, place = metadata_of(node)
+        if place and _is_there(tables, identifier, metadata):
+            return _there(tables.given(identifier, node), is_ours=True)
+        tables.session.keep_own(identifier, texts(node.get("config")))
+        io = tables.storage(identifier, node, metadata, place)
+        tables.known.stage(metadata.location, io)
+        return NewTable(creation_of(metadata), io)
+
+    what = f"create table {tables.shown(identifier)}"
+    # nothing is made: it is as safe to repeat as a read
+    return session.read(request, NEW_TABLE, what, parsed)
+
+
+def _made(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]) -> NewTable:
+    """Have the table made at once. One like it, seen after a lost answer, may be another's."""
+    session = tables.session
+    body = stage_request(identifier, wanted)
+    del body["stage-create"]
+    at = session.paths.namespace(split(identifier)[0], "tables")
+    request = change_request(session, "POST", at, body)
+
+    def is_made() -> bool:
+        try:
+            return _is_like(tables.load(identifier).metadata, wanted)
+        except NoSuchTableError:
+            return False
+
+    what = f"create table {tables.shown(identifier)}"
+    answer = make(session, Change(request, NEW_TABLE, what, is_made))
+    if answer is not None:
+        try:
+            return _there(tables.given(identifier, answer.node()), is_ours=True)
+        except LostAnswerError:  # it is made, and the answer cut
+            pass
+    return _there(tables.load(identifier), is_ours=False)
+
+
+def _there(table: LoadedTable, *, is_ours: bool) -> NewTable:
+    metadata, place = table.metadata, table.metadata_location
+    ours = MadeTable(metadata.table_uuid, place) if is_ours and place else None
+    return NewTable(creation_of(metadata), table.io, table, ours)
+
+
+def _is_there(tables: RestTables, identifier: str, made: TableMetadata) -> bool:
+    """Return whether a server that was to prepare a table has made it."""
+    try:
+        return tables.load(identifier).metadata.table_uuid == made.table_uuid
+    except NoSuchTableError:
+        return False
+
+
+def _is_like(found: TableMetadata, wanted: Sequence[u.TableUpdate]) -> bool:
+    """Return whether a table is empty and as it was to be; its ids are the server's."""
+    return not found.snapshots and all(_has(found, one) for one in wanted)
+
+
+def _has(found: TableMetadata, update: u.TableUpdate) -> bool:
+    match update:
+        case u.AddSchema(schema=schema):
+            return assign_fresh_ids(found.schema).fields == assign_fresh_ids(schema).fields
+        case u.AddPartitionSpec(spec=spec):
+            return _parts(found.spec) == _parts(spec)
+        case u.AddSortOrder(sort_order=order):
+            return _keys(found.sort_order) == _keys(order)
+        case u.SetProperties(updates=properties):
+            return properties.items() <= found.properties.items()
+        case u.UpgradeFormatVersion(format_version=version):
+            return found.format_version == version
+        case _:
+            return True
+
+
+def _parts(spec: PartitionSpec) -> list[tuple[str, str]]:
+    return [(each.name, str(each.transform)) for each in spec.fields]
+
+
+def _keys(order: SortOrder) -> list[tuple[str, str, str]]:
+    fields = order.fields
+    return [(str(one.transform), str(one.direction), str(one.null_order)) for one in fields]
