@@ -88,17 +88,23 @@ class Answer:
     @property
     def is_ok(self) -> bool:
         """Whether the server did what it was asked to."""
-        return 200 <= self.status < 300 or self.status == NOT_MODIFIED
+        return 200 <= self.status < 300
+
+    @property
+    def is_page(self) -> bool:
+        """Whether somebody before the server says yes by a page for people (a portal)."""
+        return self.is_ok and self.headers.get("content-type", "").startswith("text/html")
 
     @property
     def may_pass(self) -> bool:
         """Whether a read that was answered so may succeed later."""
-        return self.status in (TOO_MANY, UNAVAILABLE) or self.status in _FAILED
+        return self.status in (TOO_MANY, UNAVAILABLE, NOT_MODIFIED) or self.status in _FAILED
 
     @property
     def is_doubtful(self) -> bool:
         """Whether a change that was answered so may have been made."""
-        return (self.status >= 500 and self.status not in (501, UNAVAILABLE)) or self.status == 408
+        failed = self.status >= 500 and self.status not in (501, UNAVAILABLE)
+        return failed or self.status in (408, NOT_MODIFIED)
 
     @property
     def retry_after_s(self) -> float | None:
@@ -143,7 +149,7 @@ class Answer:
 
     def error(self, meaning: Mapping[int, type[IcebergError]], what: str) -> IcebergError:
         """Return the error of an answer that is not ok; `what` says what was asked."""
-        if 300 <= self.status < 400:
+        if 300 <= self.status < 400 and self.status != NOT_MODIFIED:
             to = self.headers.get("location", "another address")
             return InvalidInputError(
                 f"Can't {what}: {self.url} is answered with a redirect to {to}, which is not "

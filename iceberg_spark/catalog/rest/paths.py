@@ -70,6 +70,13 @@ def table_node(identifier: str) -> dict[str, Any]:
     return {"namespace": list(namespace), "name": name}
 
 
+def _quoted(part: str) -> str:
+    try:
+        return quote(part, safe="")
+    except UnicodeEncodeError:
+        raise InvalidInputError(f"{part!r} is no name: it has half of a character") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Paths:
     """Paths of one server; `prefix` and `separator` stand in them as the server named them."""
@@ -95,7 +102,7 @@ class Paths:
     def namespace(self, namespace: Name, *below: str) -> str:
         """A namespace, or what is below it."""
         self._check(namespace)
-        parts = self.separator.join(quote(part, safe="") for part in namespace)
+        parts = self.separator.join(_quoted(part) for part in namespace)
         return self._of("namespaces", parts, *below)
 
     def parent(self, namespace: Name) -> str:
@@ -115,12 +122,12 @@ class Paths:
     def table(self, identifier: str, *below: str) -> str:
         """A table, or what is below it."""
         namespace, name = split(identifier)
-        return self.namespace(namespace, "tables", quote(name, safe=""), *below)
+        return self.namespace(namespace, "tables", _quoted(name), *below)
 
     def view(self, identifier: str) -> str:
         """A view."""
         namespace, name = split(identifier)
-        return self.namespace(namespace, "views", quote(name, safe=""))
+        return self.namespace(namespace, "views", _quoted(name))
 
     @property
     def rename_view(self) -> str:

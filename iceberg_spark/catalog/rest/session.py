@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from iceberg_spark.catalog.rest.answers import EXPIRED, Answer, LostAnswerError, NotSentError
+from iceberg_spark.catalog.rest.answers import (
+    EXPIRED,
+    NOT_MODIFIED,
+    Answer,
+    LostAnswerError,
+    NotSentError,
+)
 from iceberg_spark.catalog.rest.auth import Auth, auth_of
 from iceberg_spark.catalog.rest.known_tables import KnownTables
 from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Paths
@@ -23,6 +29,7 @@ T = TypeVar("T")
 Meaning = Mapping[int, type[IcebergError]]
 
 _MOST_SESSIONS = 16
+_MATCH = "If-None-Match"
 _LEAST_PATIENCE_S = 60.0
 _HAS_VIEWS = "view-endpoints-supported"
 _OF_AUTH = (
@@ -54,8 +61,13 @@ class RestSession:
     __slots__ = ("_auth", "_config", "_hidden", "_lock", "_made_for", "_name", "_of_tables",
                  "_properties", "_transport", "known", "stages")  # fmt: skip
 
-    def __init__(self, name: str, properties: Mapping[str, str], made_for: Any = None) -> None:
-        """`made_for` is a transport of httpx in the place of the network (tests)."""
+    def __init__(
+        self,
+        name: str,
+        properties: Mapping[str, str],
+        made_for: Callable[[Request], Answer] | None = None,
+    ) -> None:
+        """`made_for` answers requests in the place of the network (tests)."""
         self._name = name
         self._properties = dict(properties)
         self._made_for = made_for
@@ -125,7 +137,7 @@ class RestSession:
     ) -> T:
         def once() -> T:
             answer = self.exchange(request)
-            if answer.is_ok:
+            if answer.is_ok or (answer.status == NOT_MODIFIED and _MATCH in request.headers):
                 return parsed(answer)
             error = self.error(answer, meaning, what)
             if answer.may_pass:
@@ -143,7 +155,9 @@ class RestSession:
         answer = self._exchanged(request, own or self._auth)
         if own is not None and answer.status in EXPIRED:
             self._of_tables.forget(request.of_table, own)
-            return self._exchanged(request, self._auth)
+            answer = self._exchanged(request, self._auth)
+        if answer.is_page:
+            raise LostAnswerError(f"{answer.url} answered with a page, as no catalog does")
         return answer
 
     def _exchanged(self, request: Request, auth: Auth) -> Answer:

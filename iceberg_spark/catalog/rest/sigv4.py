@@ -67,8 +67,7 @@ class SigV4:
             return self._with_signature(known, headers)
         except ImportError as error:
             raise UnsupportedError(
-                f"Signing requests (SigV4) needs {error.name}: pip install 'iceberg-spark[rest]' "
-                "botocore"
+                f"Signing requests (SigV4) needs {error.name}: pip install botocore"
             ) from error
 
     def renew(self, refused: Request) -> bool:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import ssl
-import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from iceberg_spark.catalog.rest.answers import Answer, LostAnswerError, NotSentError
 from iceberg_spark.catalog.rest.settings import RestSettings
-from iceberg_spark.errors import InvalidInputError, UnsupportedError, redacted
-from iceberg_spark.lazy import LazyModule
-
-httpx = LazyModule("httpx")
+from iceberg_spark.catalog.rest.wire import CutError, Times, UnreachedError, Wire
+from iceberg_spark.errors import InvalidInputError, redacted
 
 _LONGEST_ANSWER_S = 300.0
 """For a whole answer: a server that sends a byte now and then never exceeds a socket's time."""
@@ -44,15 +39,16 @@ class Request:
 class Transport:
     """Connections to a server, kept open; safe among threads, and made anew after a fork."""
 
-    __slots__ = ("_clients", "_lock", "_made_for", "_process", "_settings")
+    __slots__ = ("_made_for", "_process", "_settings", "_wire")
 
-    def __init__(self, settings: RestSettings, made_for: Any = None) -> None:
-        """`made_for` is a transport of httpx in the place of the network (tests)."""
+    def __init__(
+        self, settings: RestSettings, made_for: Callable[[Request], Answer] | None = None
+    ) -> None:
+        """`made_for` answers requests in the place of the network (tests)."""
         self._settings = settings
         self._made_for = made_for
-        self._clients: dict[str, Any] = {}
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._wire = Wire(self._tls)
 
     def whole(self, request: Request) -> Request:
         """Return a request with its whole URL and the headers of every request."""
@@ -61,9 +57,8 @@ class Transport:
         if request.query:
             query = urlencode(request.query, safe="", quote_via=quote)
             url = f"{url}{'&' if '?' in url else '?'}{query}"
-        return replace(
-            request, url=url, query={}, headers={**self._settings.headers, **request.headers}
-        )
+        headers = {"User-Agent": "iceberg-spark", **self._settings.headers, **request.headers}
+        return replace(request, url=url, query={}, headers=headers)
 
     def send(self, request: Request) -> Answer:
         """Send a whole request once.
@@ -71,74 +66,38 @@ class Transport:
         Raises NotSentError (the server hasn't seen it), LostAnswerError (it may have been done),
         InvalidInputError (no such address can be).
         """
+        if self._made_for is not None:
+            return self._made_for(request)
         shown = redacted(request.url.partition("?")[0])
         what = f"{request.method} {shown}"
-        client = self._client(request.url)
         try:
-            return self._exchange(client, request, shown)
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise NotSentError(f"Can't reach {what}: {_words(error)}") from None
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise InvalidInputError(f"Can't ask {what}: {_words(error)}") from None
-        except httpx.TimeoutException as error:
+            return self._exchanged(request, shown)
+        except UnreachedError as error:
+            raise NotSentError(f"Can't reach {what}: {redacted(str(error))}") from None
+        except InvalidInputError as error:
+            raise InvalidInputError(f"Can't ask {what}: {error}") from None
+        except TimeoutError as error:
             raise LostAnswerError(
-                f"No answer to {what} in time ({type(error).__name__}; "
+                f"No answer to {what} in time ({redacted(str(error)) or 'timed out'}; "
                 f"rest.client.socket-timeout-ms is {self._settings.socket_timeout_s * 1000:.0f})"
             ) from None
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            raise LostAnswerError(f"The answer to {what} was cut off: {_words(error)}") from None
+        except (OSError, CutError) as error:
+            words = redacted(str(error)) or type(error).__name__
+            raise LostAnswerError(f"The answer to {what} was cut off: {words}") from None
 
-    def _exchange(self, client: Any, request: Request, shown: str) -> Answer:
-        ends = time.monotonic() + _LONGEST_ANSWER_S
-        own = request.timeout_s
-        with client.stream(
-            request.method,
-            request.url,
-            content=request.body,
-            headers=dict(request.headers),
-            timeout=httpx.USE_CLIENT_DEFAULT if own is None else own,
-        ) as response:
-            parts = []
-            for part in response.iter_bytes():
-                parts.append(part)
-                if time.monotonic() > ends:
-                    raise httpx.ReadTimeout("the answer does not end")
-            return Answer(response.status_code, response.headers, b"".join(parts), shown)
-
-    def _client(self, url: str) -> Any:
-        scheme = urlsplit(url).scheme
+    def _exchanged(self, request: Request, shown: str) -> Answer:
         if self._process != os.getpid():  # connections are the parent's
-            self._lock, self._clients, self._process = threading.Lock(), {}, os.getpid()
-        found = self._clients.get(scheme)
-        if found is None:
-            with self._lock:
-                found = self._clients.get(scheme) or self._made(scheme)
-                self._clients[scheme] = found
-        return found
-
-    def _made(self, scheme: str) -> Any:
+            self._wire, self._process = Wire(self._tls), os.getpid()
         settings = self._settings
-        try:
-            return httpx.Client(
-                transport=self._made_for,
-                verify=self._tls() if scheme == "https" else False,
-                timeout=httpx.Timeout(
-                    settings.socket_timeout_s, connect=settings.connect_timeout_s
-                ),
-                follow_redirects=False,
-                headers={"User-Agent": "iceberg-spark"},
-            )
-        except ImportError as error:
-            raise UnsupportedError(
-                f"Catalogs of type rest need {error.name}: pip install 'iceberg-spark[rest]'"
-            ) from error
+        step_s = settings.socket_timeout_s if request.timeout_s is None else request.timeout_s
+        times = Times(min(settings.connect_timeout_s, step_s), step_s, _LONGEST_ANSWER_S)
+        reply = self._wire.exchange(
+            request.method, request.url, request.headers, request.body, times
+        )
+        return Answer(reply.status, reply.headers, reply.body, shown)
 
     def _tls(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self._settings.ca_bundle)
         if self._settings.client_certificate:
             context.load_cert_chain(*self._settings.client_certificate)
         return context
-
-
-def _words(error: Exception) -> str:
-    return redacted(str(error)) or type(error).__name__

@@ -9,8 +9,10 @@ from typing import Any
 
 import httpx
 
+from iceberg_spark.catalog.rest.answers import Answer, LostAnswerError, NotSentError
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.transport import Request
 
 URI = "http://catalog.test/api"
 Reply = httpx.Response | Exception
@@ -20,6 +22,26 @@ Handler = Callable[[httpx.Request], Reply]
 def error(status: int, kind: str, text: str = "no", **headers: str) -> httpx.Response:
     node = {"error": {"message": text, "type": kind, "code": status}}
     return httpx.Response(status, json=node, headers=headers)
+
+
+def in_place_of_network(server: Handler) -> Callable[[Request], Answer]:
+    """What a session asks instead of a server on the network; errors are told apart as there."""
+
+    def answered(asked: Request) -> Answer:
+        request = httpx.Request(
+            asked.method, asked.url, headers=dict(asked.headers), content=asked.body
+        )
+        try:
+            reply = server(request)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise NotSentError(f"Can't reach {asked.method} {asked.url}: {error}") from None
+        except httpx.TransportError as error:
+            raise LostAnswerError(f"No answer to {asked.method} {asked.url}: {error}") from None
+        assert isinstance(reply, httpx.Response)
+        headers = {name.lower(): value for name, value in reply.headers.items()}
+        return Answer(reply.status_code, headers, reply.content, asked.url)
+
+    return answered
 
 
 @dataclass
@@ -47,7 +69,7 @@ class FakeServer:
 
     def catalog(self, **properties: str) -> RestCatalog:
         given = {"uri": URI, **properties}
-        session = RestSession("c", given, httpx.MockTransport(self))
+        session = RestSession("c", given, in_place_of_network(self))
         return RestCatalog("c", given, session)
 
     def asked(self, method: str = "") -> list[str]:

@@ -23,7 +23,7 @@ from iceberg_spark.spec.new_table import new_metadata
 from iceberg_spark.spec.partition_json import spec_from_dict
 from iceberg_spark.spec.rest_json import requirement_from_json, update_from_json
 from iceberg_spark.spec.schema_json import schema_from_dict
-from tests.unit.catalog.rest.fake_server import URI, error
+from tests.unit.catalog.rest.fake_server import URI, error, in_place_of_network
 
 Answer = Callable[[], httpx.Response]
 
@@ -45,7 +45,7 @@ class SmallServer:
 
     def catalog(self, name: str = "c", **properties: str) -> RestCatalog:
         given = {"uri": URI, **properties}
-        return RestCatalog(name, given, RestSession(name, given, httpx.MockTransport(self)))
+        return RestCatalog(name, given, RestSession(name, given, in_place_of_network(self)))
 
     def named(self, **properties: str) -> TableCatalog:
         return TableCatalog(self.catalog(**properties))

@@ -16,7 +16,7 @@ from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.vended_io import VendedIO
 from iceberg_spark.errors import ForbiddenError
 from iceberg_spark.io.storage import open_storage
-from tests.unit.catalog.rest.fake_server import URI, error
+from tests.unit.catalog.rest.fake_server import URI, error, in_place_of_network
 from tests.unit.catalog.rest.small_server import Answer, SmallServer
 
 CATALOGS = {"token": "of-the-catalog"}
@@ -148,7 +148,7 @@ def test_a_task_renews_credentials_by_the_tables_own_token(
 
     server.meets = meets
     given = {"uri": URI, **CATALOGS}
-    session = RestSession("c", given, httpx.MockTransport(server))
+    session = RestSession("c", given, in_place_of_network(server))
     monkeypatch.setattr(module, "session_of", lambda *_: session)
     ends = str(int(time.time() * 1000) - 1)
     io = open_storage({"s3.session-token-expires-at-ms": ends, "s3.access-key-id": "old"})
