@@ -87,7 +87,8 @@ class Wire:
         """
         parts = _parts(url)
         proxy = _proxy_of(parts)
-        place = f"{parts.scheme}://{parts.netloc}"
+        by = f" by {proxy.host}:{proxy.port}" if proxy else ""
+        place = f"{parts.scheme}://{parts.netloc}{by}"
         connection = self._taken(place) or self._connected(parts, proxy, times)
         try:
             if connection.sock is not None:
@@ -127,16 +128,20 @@ class Wire:
     def _connected(self, parts: SplitResult, proxy: _Proxy | None, times: Times) -> Any:
         host, port = str(parts.hostname), parts.port
         at = (proxy.host, proxy.port) if proxy else (host, port)
-        if parts.scheme == "https":
-            made = client.HTTPSConnection(*at, timeout=times.connect_s, context=self._tls())
-            if proxy:
-                made.set_tunnel(host, port, dict(proxy.headers))
-        else:
-            made = client.HTTPConnection(*at, timeout=times.connect_s)
+        made = None
         try:
+            if parts.scheme == "https":
+                made = client.HTTPSConnection(*at, timeout=times.connect_s, context=self._tls())
+                if proxy:
+                    made.set_tunnel(host, port, dict(proxy.headers))
+            else:
+                made = client.HTTPConnection(*at, timeout=times.connect_s)
             made.connect()
+        except client.InvalidURL:
+            raise InvalidInputError("its host has a character that hosts can't have") from None
         except (OSError, client.HTTPException, UnicodeError) as error:
-            made.close()
+            if made is not None:
+                made.close()
             raise UnreachedError(_words(error)) from None
         return made
 
@@ -175,12 +180,17 @@ def _received(connection: Any, until: float) -> tuple[Reply, bool]:
                 raise TimeoutError("the answer does not end")
     except client.HTTPException as error:
         raise CutError(_words(error)) from None
-    if response.length or response.status < 200:
+    if response.length or response.status < 200 or _ends_in_headers(response, parts):
         raise CutError("the connection ended within it")
     lasts = not response.will_close
     response.close()
     headers = {name.lower(): value for name, value in response.getheaders()}
     return Reply(response.status, headers, _plain(headers, b"".join(parts))), lasts
+
+
+def _ends_in_headers(response: Any, parts: list[bytes]) -> bool:
+    """Return whether there may be more headers: `http.client` takes their end for it."""
+    return response.length is None and not response.chunked and not parts
 
 
 def _plain(headers: Mapping[str, str], body: bytes) -> bytes:
