@@ -15,7 +15,8 @@ SLOW = (
     "botocore",
     "fsspec.asyn",
     "s3fs",
-    "httpx",
+    "http.client",
+    "urllib.request",
 )
 OF_CATALOGS = ("sqlalchemy", "psycopg", "thrift", "hive_metastore", "pyiceberg", "boto3")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -11,6 +12,7 @@ from typing import Any
 
 from iceberg_spark.errors import (
     CommitFailedException,
+    CorruptFileError,
     ForbiddenError,
     IcebergError,
     InvalidInputError,
@@ -27,6 +29,7 @@ from iceberg_spark.errors import (
     ValidationException,
     ViewAlreadyExistsError,
 )
+from iceberg_spark.io.decoding import decoding
 
 NOT_MODIFIED = 304
 CONFLICT = 409
@@ -74,6 +77,17 @@ class NotSentError(ServiceUnavailableError):
 
 class LostAnswerError(ServiceUnavailableError):
     """The request went out, and no whole answer came back: it may have been done."""
+
+
+@contextmanager
+def given_by_server(what: str) -> Iterator[None]:
+    """Name what the server gave where that can't be read. Raises CorruptFileError."""
+    try:
+        with decoding(what):
+            yield
+    except CorruptFileError as error:
+        text = str(error)
+        raise CorruptFileError(text if text.startswith(what) else f"{what}: {text}") from error
 
 
 @dataclass(frozen=True, slots=True)

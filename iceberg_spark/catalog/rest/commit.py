@@ -172,7 +172,7 @@ class TableCommit:
         if len(self.changes) > 1:
             return self._made_all()
         try:
-            metadata, place = metadata_of(answer.node())
+            metadata, place = metadata_of(answer.node(), self.changes[0].identifier)
         except IcebergError as error:  # of metadata that we can't read, too: it may have landed
             raise LostAnswerError(str(error)) from error
         if not has_landed(metadata, _own(self.changes[0])):

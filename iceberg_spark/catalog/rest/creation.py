@@ -50,7 +50,7 @@ def _staged(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]
 
     def parsed(answer: Answer) -> NewTable:
         node = answer.node()
-        metadata, place = metadata_of(node)
+        metadata, place = metadata_of(node, identifier)
         if place and _is_there(tables, identifier, metadata):
             return _there(tables.given(identifier, node), is_ours=True)
         tables.session.keep_own(identifier, texts(node.get("config")))

@@ -7,7 +7,13 @@ from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Reporter
 from iceberg_spark.catalog.decoded_tables import decoded
-from iceberg_spark.catalog.rest.answers import NOT_MODIFIED, TABLE, Answer, LostAnswerError
+from iceberg_spark.catalog.rest.answers import (
+    NOT_MODIFIED,
+    TABLE,
+    Answer,
+    LostAnswerError,
+    given_by_server,
+)
 from iceberg_spark.catalog.rest.credentials import expires_at_ms, storage_properties, texts
 from iceberg_spark.catalog.rest.oauth2 import own_of_table
 from iceberg_spark.catalog.rest.paths import LOAD_TABLE
@@ -58,7 +64,7 @@ class RestTables:
 
     def given(self, identifier: str, node: Mapping[str, Any]) -> LoadedTable:
         """Return the table of a LoadTableResult. Raises LostAnswerError where it has none."""
-        metadata, place = metadata_of(node)
+        metadata, place = metadata_of(node, identifier)
         self.session.keep_own(identifier, texts(node.get("config")))
         io = self.storage(identifier, node, metadata, place)
         return LoadedTable(
@@ -94,10 +100,14 @@ def _lasts(io: FileIO) -> bool:
     return isinstance(io, VendedIO) or expires_at_ms(io.properties) is None
 
 
-def metadata_of(node: Mapping[str, Any]) -> tuple[TableMetadata, str]:
-    """Return the metadata of an answer, and its file's location ("" where it has none yet)."""
+def metadata_of(node: Mapping[str, Any], identifier: str) -> tuple[TableMetadata, str]:
+    """Return the metadata of an answer, and its file's location ("" where it has none yet).
+
+    Raises LostAnswerError, CorruptFileError naming the table.
+    """
     found = node.get("metadata")
     if not isinstance(found, dict):
         raise LostAnswerError("The catalog's answer holds no table metadata")
     place = node.get("metadata-location")
-    return decoded(found), place if isinstance(place, str) else ""
+    with given_by_server(f"The catalog's metadata of table {identifier}"):
+        return decoded(found), place if isinstance(place, str) else ""

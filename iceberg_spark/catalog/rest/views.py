@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from iceberg_spark.catalog.catalog import Name
@@ -12,6 +13,7 @@ from iceberg_spark.catalog.rest.answers import (
     VIEW,
     Answer,
     LostAnswerError,
+    given_by_server,
 )
 from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.pages import pages
@@ -60,7 +62,9 @@ class RestViews:
         paths = self._session.paths
         paths.need(p.LOAD_VIEW)
         request = Request("GET", paths.view(identifier))
-        return self._session.read(request, VIEW, self._what("load", identifier), _view_of)
+        return self._session.read(
+            request, VIEW, self._what("load", identifier), partial(_view_of, identifier)
+        )
 
     def create(self, identifier: str, view: NewView) -> ViewMetadata:
         """Create a view. Raises ViewAlreadyExistsError, NoSuchNamespaceError."""
@@ -134,7 +138,7 @@ class RestViews:
         if answer is None:
             return self.load(identifier)
         try:
-            return _view_of(answer)
+            return _view_of(identifier, answer)
         except LostAnswerError:  # it is made, and the answer cut
             return self.load(identifier)
 
@@ -142,8 +146,9 @@ class RestViews:
         return f"{doing} view {identifier} of catalog '{self._name}'"
 
 
-def _view_of(answer: Answer) -> ViewMetadata:
+def _view_of(identifier: str, answer: Answer) -> ViewMetadata:
     found = answer.node().get("metadata")
     if not isinstance(found, dict):
         raise LostAnswerError("The catalog's answer holds no view metadata")
-    return view_from_dict(found)
+    with given_by_server(f"The catalog's metadata of view {identifier}"):
+        return view_from_dict(found)

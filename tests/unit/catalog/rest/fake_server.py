@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.catalog.rest.answers import Answer, LostAnswerError, NotSentError
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.rest.session import RestSession
@@ -71,6 +72,9 @@ class FakeServer:
         given = {"uri": URI, **properties}
         session = RestSession("c", given, in_place_of_network(self))
         return RestCatalog("c", given, session)
+
+    def named(self, **properties: str) -> TableCatalog:
+        return TableCatalog(self.catalog(**properties))
 
     def asked(self, method: str = "") -> list[str]:
         """What was asked besides the configuration: method, path and query."""
