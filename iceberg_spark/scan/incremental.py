@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from iceberg_spark.io.file_io import FileIO
@@ -27,12 +28,18 @@ def append_snapshots(metadata: TableMetadata, start: int, end: int) -> tuple[Sna
 def appended_manifests(
     metadata: TableMetadata, io: FileIO, start: int, end: int
 ) -> tuple[tuple[ManifestFile, ...], Appended]:
-    """Return the data manifests that the appends after `start` wrote, each once, and their ids.
+    """Return the data manifests that the appends after `start` wrote, each once, and their ids."""
+    return added_manifests(metadata, io, append_snapshots(metadata, start, end))
 
-    A manifest that a later commit rewrote is read from the snapshot that added its files, so
-    nothing is missed or seen twice.
+
+def added_manifests(
+    metadata: TableMetadata, io: FileIO, snapshots: Sequence[Snapshot]
+) -> tuple[tuple[ManifestFile, ...], Appended]:
+    """Return the data manifests that some snapshots wrote, each once, and the snapshots' ids.
+
+    The snapshots come newest first. A manifest that a later commit rewrote is read from the
+    snapshot that added its files, so nothing is missed or seen twice.
     """
-    snapshots = append_snapshots(metadata, start, end)
     ids = tuple(snapshot.snapshot_id for snapshot in snapshots)
     manifests: dict[str, ManifestFile] = {}
     for snapshot in reversed(snapshots):

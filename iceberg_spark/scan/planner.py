@@ -31,7 +31,7 @@ from iceberg_spark.scan.data_entries import (
 from iceberg_spark.scan.delete_entries import matching_deletes
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
 from iceberg_spark.scan.entry_tables import entry_tables
-from iceberg_spark.scan.incremental import Appended, appended_manifests
+from iceberg_spark.scan.incremental import Appended, added_manifests, appended_manifests
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
@@ -41,14 +41,22 @@ from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import Snapshot
 from iceberg_spark.spec.types import IcebergType
 
 
 def plan(
-    metadata: TableMetadata, io: FileIO, context: ScanContext, *, whole_files: bool = False
+    metadata: TableMetadata,
+    io: FileIO,
+    context: ScanContext,
+    *,
+    whole_files: bool = False,
+    added_by: Sequence[Snapshot] | None = None,
 ) -> ScanPlan:
     """Return the files that a scan reads, with the deletes that apply and the filter that is left.
 
+    With `added_by`, snapshots newest first, they are the files that these added, whatever the
+    context says of snapshots, and no deletes apply.
     Deletes of rows that can't match are left out, unless `whole_files` says that the other rows
     of the files found are to be read as well, as by a change that rewrites them.
     Raises ValidationException where delete metadata contradicts itself, UnsupportedError for
@@ -56,7 +64,7 @@ def plan(
     wrong with a manifest.
     """
     started = time.perf_counter()
-    manifests, appended = _manifests(metadata, io, context)
+    manifests, appended = _manifests(metadata, io, context, added_by)
     by_content = {
         content: [manifest for manifest in manifests if manifest.content is content]
         for content in ManifestContent
@@ -82,8 +90,13 @@ def plan(
 
 
 def _manifests(
-    metadata: TableMetadata, io: FileIO, context: ScanContext
+    metadata: TableMetadata,
+    io: FileIO,
+    context: ScanContext,
+    added_by: Sequence[Snapshot] | None,
 ) -> tuple[Sequence[ManifestFile], Appended | None]:
+    if added_by is not None:
+        return added_manifests(metadata, io, added_by)
     if context.snapshot_id is None:
         return (), None
     if context.start_snapshot_id is not None:

@@ -6,7 +6,7 @@ case-insensitive; an unknown one is an error that names the nearest known one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -58,12 +58,15 @@ class ReadOptions(ScanRequest):
         )
 
 
-def read_options(options: Mapping[str, str], *, plain: bool = True) -> ReadOptions:
+def read_options(
+    options: Mapping[str, str], *, plain: bool = True, others: Sequence[str] = ()
+) -> ReadOptions:
     """Parse the options of a load; `plain` is the source's own, which stand in Spark's plan.
 
-    Raises InvalidOptionError naming the option and the fix.
+    `others` are names of options that somebody else reads. Raises InvalidOptionError naming the
+    option and the fix.
     """
-    given = known_options(options, READ_OPTIONS, ())
+    given = known_options(options, (*READ_OPTIONS, *others), ())
     if plain:
         refuse_shown_secrets(options)
     return ReadOptions(

@@ -6,7 +6,14 @@ pickles it between them: it has no SparkSession and keeps what has to agree in `
 
 from __future__ import annotations
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
+from dataclasses import replace
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from iceberg_spark.catalog.pinned import PinnedTable, load, split_name
@@ -22,9 +29,16 @@ from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.datasource.inspect_reader import InspectReader
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
+from iceberg_spark.spark.datasource.stream_reader import AppendStreamReader, StreamRequest
 from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter
 from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.streams.stream_options import (
+    STREAM_OPTIONS,
+    refuse_stream_options,
+    stream_options,
+)
+from iceberg_spark.streams.table_watch import StreamedTable
 
 
 class PyIcebergLiteSource(DataSource):
@@ -34,6 +48,7 @@ class PyIcebergLiteSource(DataSource):
         super().__init__(options)
         self._pinned: tuple[PinnedTable, ScanContext] | None = None
         self._inspected: tuple[PinnedInspection, StructType] | None = None
+        self._table_uuid = ""
 
     @classmethod
     def name(cls) -> str:
@@ -42,8 +57,11 @@ class PyIcebergLiteSource(DataSource):
 
     @in_worker
     def schema(self) -> StructType:
-        """Return the frame's type, and pin the snapshot that the plan will use."""
-        options = read_options(self.options)
+        """Return the frame's type, and pin the snapshot that the plan will use.
+
+        Whether it is a batch's or a stream's isn't known yet.
+        """
+        options = read_options(self.options, others=STREAM_OPTIONS)
         inspected = self._inspect(options)
         if inspected is not None:
             return inspected[1]
@@ -52,6 +70,7 @@ class PyIcebergLiteSource(DataSource):
     @in_worker
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the pinned snapshot."""
+        refuse_stream_options(self.options)
         options = read_options(self.options)
         inspected = self._inspect(options)
         if inspected is not None:
@@ -59,6 +78,24 @@ class PyIcebergLiteSource(DataSource):
         table, context = self._pin(options)
         kind = PushdownReader if options.pushdown else BatchReader
         return kind(table, context, options, _user_type(schema, to_spark(context.read_schema)))
+
+    @in_worker
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """Return the reader of a stream, with the columns of the load."""
+        options = read_options(self.options, others=STREAM_OPTIONS)
+        if split_name(options.path)[1] is not None:
+            raise UnsupportedError(f"'{options.path}' is a metadata table: it can't be streamed")
+        stream = stream_options(self.options, options, changes=False)
+        _, context = self._pin(options)
+        table = StreamedTable(
+            options.path,
+            dict(options.storage),
+            self._table_uuid,
+            stream.branch,
+            replace(context, snapshot_id=None),
+        )
+        kind = _user_type(schema, to_spark(context.read_schema))
+        return AppendStreamReader(StreamRequest(table, options, stream), kind)
 
     @in_worker
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -89,6 +126,7 @@ class PyIcebergLiteSource(DataSource):
             table, loaded = load(options.path, options.storage)
             context = scan_context(loaded.metadata, options, table.io)
             self._pinned = (table, context)
+            self._table_uuid = loaded.metadata.table_uuid
         return self._pinned
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 
 import pyarrow as pa
@@ -21,3 +22,29 @@ def expected_arrow_schema(frame_type: StructType) -> pa.Schema:
     """
     # mypy checks against one PySpark only, and the argument is there in the other
     return to_arrow_schema(frame_type, **_TIMEZONE)  # type: ignore[arg-type, unused-ignore]
+
+
+def stops_where_it_was() -> type:
+    """Return the class by which a stream says that it can end where its table was at the start.
+
+    PySpark has it from 4.2 on; in 4.1 a class without meaning stands in for it.
+    """
+    try:
+        module = importlib.import_module("pyspark.sql.streaming.datasource")
+    except ImportError:
+        return object
+    found: type = module.SupportsTriggerAvailableNow
+    return found
+
+
+def read_limit(files: int | None, rows: int | None) -> object:
+    """Return a stream's own limit as Spark's value; it has none for both, and files go first."""
+    module = importlib.import_module("pyspark.sql.streaming.datasource")
+    if files is not None:
+        return module.ReadMaxFiles(files)
+    return module.ReadAllAvailable() if rows is None else module.ReadMaxRows(rows)
+
+
+def takes_everything(limit: object) -> bool:
+    """Tell whether Spark asks for all that is there, whatever a stream's own limits are."""
+    return type(limit).__name__ == "ReadAllAvailable"

@@ -1,0 +1,270 @@
+"""The rows that snapshots added, as a stream (Java: SyncSparkMicroBatchPlanner).
+
+Appends give the files that they added, replaced files (compaction) nothing, and what deletes or
+overwrites is refused or skipped, as the options say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError, UnsupportedError
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Operation, Snapshot
+from iceberg_spark.streams.history import HOW_TO_GO_ON
+from iceberg_spark.streams.offset import (
+    FROM_FULL,
+    FROM_LATEST,
+    NOTHING_READ,
+    StreamOffset,
+    is_past_everything,
+)
+from iceberg_spark.streams.snapshot_files import FilesKnown
+from iceberg_spark.streams.starting_point import first_offset
+from iceberg_spark.streams.stream_options import StreamOptions
+from iceberg_spark.streams.table_watch import TableSeen
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Files of one snapshot, by position; `end` is None for all that follow."""
+
+    snapshot: Snapshot
+    first: int
+    end: int | None
+    everything: bool
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedBatch:
+    """The files of a micro-batch, in one plan or several, and how they are read."""
+
+    metadata: TableMetadata
+    context: ScanContext
+    plans: tuple[ScanPlan, ...]
+
+
+@dataclass(slots=True)
+class _Room:
+    """What a batch may still take; None: no limit."""
+
+    files: int | None
+    rows: int | None
+
+
+@dataclass(slots=True)
+class AppendStream:
+    """Says up to where the next batch goes, and which files a batch reads."""
+
+    options: StreamOptions
+    _known: FilesKnown = field(default_factory=FilesKnown)
+    _read_whole: StreamOffset | None = None
+
+    def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
+        """Return the end of the next batch, `start` itself where there is nothing to read.
+
+        What comes before a snapshot that the options refuse is handed out first. Raises
+        UnsupportedError for such a snapshot, NoSuchSnapshotError and ValidationException where
+        the history has no place for `start`.
+        """
+        head = seen.history.head
+        if start == FROM_LATEST:
+            return NOTHING_READ if head is None else self._after(seen, head)
+        begin = self._begin(seen, start)
+        if not begin.names_snapshot:
+            return start
+        room = _Room(self.options.max_files, self.options.max_rows)
+        if not (limited and self.options.is_limited):
+            room = _Room(None, None)
+        parts = self._parts(seen, begin, None)
+        if start == FROM_FULL:
+            parts = iter([_Part(seen.metadata.snapshot(begin.snapshot_id), 0, None, True)])
+        end = self._advance(seen, begin, parts, room)
+        return start if end == begin and start != FROM_FULL else end
+
+    def plan(self, seen: TableSeen, start: StreamOffset, end: StreamOffset) -> PlannedBatch:
+        """Return the files between two offsets, the same ones whenever it is asked again.
+
+        Raises as `latest` does, and NoSuchSnapshotError where the end has expired.
+        """
+        if start in (end, FROM_LATEST) or not end.names_snapshot:
+            return PlannedBatch(seen.metadata, seen.context, ())
+        if start == FROM_FULL:
+            if not end.scan_all_files:
+                raise InvalidInputError(
+                    "The checkpoint's first batch did not begin with the whole table: give "
+                    f"option 'stream-from-snapshot' as it was. {HOW_TO_GO_ON}"
+                )
+            begin = replace(end, position=0)
+        else:
+            begin = self._begin(seen.up_to(_in(seen, end)), start)
+        plans = tuple(self._planned(seen, self._parts(seen, begin, end)))
+        return PlannedBatch(seen.metadata, seen.context, plans)
+
+    def _begin(self, seen: TableSeen, start: StreamOffset) -> StreamOffset:
+        """Return the place that a start means now; NOTHING_READ where there is no snapshot yet."""
+        head = seen.history.head
+        if start == NOTHING_READ:
+            return first_offset(self.options, seen.history)
+        if start == FROM_FULL:
+            return NOTHING_READ if head is None else StreamOffset(head.snapshot_id, 0, True)
+        return start
+
+    def _after(self, seen: TableSeen, snapshot: Snapshot) -> StreamOffset:
+        end = self._known.end(seen.metadata, seen.io, snapshot, everything=False)
+        self._read_whole = StreamOffset(snapshot.snapshot_id, end)
+        return self._read_whole
+
+    def _parts(
+        self, seen: TableSeen, begin: StreamOffset, end: StreamOffset | None
+    ) -> Iterator[_Part]:
+        """Yield what comes after an offset, oldest first, up to an end or the branch's head."""
+        end_id = None if end is None else end.snapshot_id
+        following = seen.history.after(begin.snapshot_id, end_id)
+        snapshot = seen.metadata.snapshots.get(begin.snapshot_id)
+        last = end.position if end is not None and not following else None
+        if snapshot is None:
+            self._check_read(seen, begin, following)
+        elif self._has_more(seen, begin, snapshot, last):
+            found = _Part(snapshot, begin.position, last, begin.scan_all_files)
+            yield from self._taken(found) if not begin.scan_all_files else [found]
+        for each in following:
+            is_last = end is not None and each is following[-1]
+            yield from self._taken(
+                _Part(each, 0, end.position if end is not None and is_last else None, False)
+            )
+
+    def _has_more(
+        self, seen: TableSeen, begin: StreamOffset, snapshot: Snapshot, end: int | None
+    ) -> bool:
+        if is_past_everything(begin):
+            return False
+        if end is not None:
+            return begin.position < end
+        known = self._known.end(seen.metadata, seen.io, snapshot, everything=begin.scan_all_files)
+        return begin.position < known
+
+    def _taken(self, part: _Part) -> Iterator[_Part]:
+        """Yield a part that the options take, or one that says that they refuse it."""
+        match part.snapshot.operation:
+            case Operation.APPEND:
+                yield part
+            case Operation.REPLACE:
+                return
+            case Operation.DELETE if self.options.skip_deletes:
+                return
+            case Operation.OVERWRITE if self.options.skip_overwrites:
+                return
+            case _:
+                yield replace(part, refused=True)
+
+    def _check_read(
+        self, seen: TableSeen, begin: StreamOffset, following: tuple[Snapshot, ...]
+    ) -> None:
+        """Raise NoSuchSnapshotError unless all files of an expired snapshot are known as read."""
+        if begin == self._read_whole or is_past_everything(begin):
+            return
+        metadata, io = seen.metadata, seen.io
+        if following and self._known.read_after(metadata, io, begin, following[0]):
+            return
+        raise NoSuchSnapshotError(
+            f"Snapshot {begin.snapshot_id} of {metadata.location}, in which the stream has read "
+            f"up to file {begin.position}, has expired, and nothing that is kept proves that it "
+            f"had no more. {HOW_TO_GO_ON}"
+        )
+
+    def _advance(
+        self, seen: TableSeen, begin: StreamOffset, parts: Iterator[_Part], room: _Room
+    ) -> StreamOffset:
+        whole: _Part | None = None
+        for part in parts:
+            if part.refused:
+                if whole is None:
+                    raise _refusal(part.snapshot)
+                break
+            if room.files is None and room.rows is None:
+                whole = part
+                continue
+            stop = self._stop(seen, part, room)
+            if stop is not None:
+                return StreamOffset(part.snapshot.snapshot_id, stop, part.everything)
+            whole = part
+        if whole is None:
+            return begin
+        end = self._known.end(seen.metadata, seen.io, whole.snapshot, everything=whole.everything)
+        self._read_whole = StreamOffset(whole.snapshot.snapshot_id, end, whole.everything)
+        return self._read_whole
+
+    def _stop(self, seen: TableSeen, part: _Part, room: _Room) -> int | None:
+        """Return where a batch ends in a part, None where it has room for all of it.
+
+        As Java: files never more than the limit; the file that reaches the rows is the last.
+        """
+        key = part.snapshot.snapshot_id, part.everything
+        files = self._known.files(seen.metadata, seen.io, seen.context, key)
+        positions = files.positions
+        first = int(np.searchsorted(positions, part.first))
+        count = len(positions) - first
+        rows = np.cumsum(files.record_counts[first:])
+        fitting = count if room.files is None else min(count, room.files)
+        if room.rows is not None:
+            reached = int(np.searchsorted(rows, room.rows)) + 1
+            if reached <= fitting:
+                return int(positions[first + reached - 1]) + 1
+            room.rows -= int(rows[-1]) if count else 0
+        if room.files is not None:
+            if fitting < count:
+                return int(positions[first + fitting])
+            room.files -= count
+        return None
+
+    def _planned(self, seen: TableSeen, parts: Iterable[_Part]) -> list[ScanPlan]:
+        """Return plans of parts: one of all whole snapshots, one of each that is read in part."""
+        found: list[ScanPlan] = []
+        whole: list[Snapshot] = []
+        for part in parts:
+            if part.refused:
+                raise _refusal(part.snapshot)
+            if not part.everything and self._is_whole(seen, part):
+                whole.append(part.snapshot)
+            else:
+                key = part.snapshot.snapshot_id, part.everything
+                files = self._known.files(seen.metadata, seen.io, seen.context, key)
+                found.append(files.between(part.first, part.end))
+        if whole:
+            newest_first = tuple(reversed(whole))
+            found.append(plan(seen.metadata, seen.io, seen.context, added_by=newest_first))
+        return found
+
+    def _is_whole(self, seen: TableSeen, part: _Part) -> bool:
+        if part.first > 0 or part.end is None:
+            return part.first <= 0
+        return part.end >= self._known.end(seen.metadata, seen.io, part.snapshot, everything=False)
+
+
+def _in(seen: TableSeen, end: StreamOffset) -> int | None:
+    """Return the snapshot that a batch ends in, None where it has expired: `after` says so."""
+    return end.snapshot_id if end.snapshot_id in seen.metadata.snapshots else None
+
+
+def _refusal(snapshot: Snapshot) -> UnsupportedError:
+    """Return the error for a snapshot that a stream of appended rows can't show."""
+    match snapshot.operation:
+        case Operation.DELETE | Operation.OVERWRITE as operation:
+            return UnsupportedError(
+                f"Snapshot {snapshot.snapshot_id} is of operation {operation}: to leave out what "
+                f"such snapshots do, set option 'streaming-skip-{operation}-snapshots' to true; to "
+                "get their rows as changes, read the stream load('<table>#changes')"
+            )
+        case other:
+            return UnsupportedError(
+                f"Snapshot {snapshot.snapshot_id} has operation {other!r}, which streams don't "
+                f"know. {HOW_TO_GO_ON}"
+            )

@@ -1,0 +1,129 @@
+"""What a branch's history has after the snapshot that a stream has read, or why it can't tell."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.errors import IcebergError, NoSuchSnapshotError, ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.ancestry import ancestors, is_ancestor_of
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot
+from iceberg_spark.streams.limits import STREAMING
+
+HOW_TO_GO_ON = (
+    "To go on, start the query with a new checkpoint and option 'stream-from-snapshot': 'full' "
+    "takes the table as it is first, 'earliest' what is kept, 'latest' what comes, an id what "
+    "came after that snapshot"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BranchHistory:
+    """A branch of one version of a table, as far back as its snapshots are kept.
+
+    `head` is None for a table without snapshots.
+    """
+
+    metadata: TableMetadata
+    io: FileIO
+    branch: str
+    head: Snapshot | None
+
+    def kept(self) -> tuple[Snapshot, ...]:
+        """Return all snapshots that are kept, oldest first."""
+        if self.head is None:
+            return ()
+        return tuple(ancestors(self.metadata, self.head.snapshot_id))[::-1]
+
+    def after(self, snapshot_id: int, end_id: int | None = None) -> tuple[Snapshot, ...]:
+        """Return the snapshots after one, oldest first, up to the head or a given end.
+
+        The snapshot itself may have expired, what came next may not. Raises NoSuchSnapshotError
+        where it has, or the end has; ValidationException where the history has another course.
+        """
+        last = self._last(snapshot_id, end_id)
+        found: list[Snapshot] = []
+        for snapshot in ancestors(self.metadata, last.snapshot_id):
+            if snapshot.snapshot_id == snapshot_id:
+                return tuple(reversed(found))
+            found.append(snapshot)
+        if found[-1].parent_snapshot_id == snapshot_id:
+            return tuple(reversed(found))
+        raise self._lost(snapshot_id, found[-1])
+
+    def _last(self, snapshot_id: int, end_id: int | None) -> Snapshot:
+        if end_id is not None:
+            if end_id not in self.metadata.snapshots:
+                raise NoSuchSnapshotError(
+                    f"The checkpoint's last batch ends at snapshot {end_id} of "
+                    f"{self.metadata.location}, which has expired: it can't be planned again. "
+                    f"{HOW_TO_GO_ON}"
+                )
+            return self.metadata.snapshots[end_id]
+        if self.head is None:
+            raise self._rolled_back(snapshot_id)
+        return self.head
+
+    def _lost(self, snapshot_id: int, oldest: Snapshot) -> IcebergError:
+        """Return why a snapshot is not in the history whose oldest snapshot is given."""
+        parent = oldest.parent_snapshot_id
+        if parent is None or self._descends(snapshot_id, oldest.snapshot_id):
+            return self._rolled_back(snapshot_id)
+        following = self._next_by_former_metadata(snapshot_id)
+        named = parent if following is None else following
+        more = "" if named == parent else f", as has all up to snapshot {parent}"
+        return NoSuchSnapshotError(
+            f"The stream has read branch '{self.branch}' of {self.metadata.location} up to "
+            f"snapshot {snapshot_id}, and the next one, snapshot {named}, has expired{more}: what "
+            f"they added can't be read any more as a stream. The oldest one kept is "
+            f"{oldest.snapshot_id}. {HOW_TO_GO_ON}"
+        )
+
+    def _descends(self, snapshot_id: int, ancestor_id: int) -> bool:
+        if snapshot_id not in self.metadata.snapshots:
+            return False
+        before = ancestors(self.metadata, snapshot_id)
+        kept = {one.snapshot_id for one in self.kept()} | {ancestor_id}
+        return any(one.snapshot_id in kept for one in before)
+
+    def _rolled_back(self, snapshot_id: int) -> ValidationException:
+        head = "no snapshot" if self.head is None else f"snapshot {self.head.snapshot_id}"
+        return ValidationException(
+            f"The stream has read up to snapshot {snapshot_id} of {self.metadata.location}, which "
+            f"is not in the history of branch '{self.branch}' any more: that was rolled back or "
+            f"set to {head}. What was read is not taken back. {HOW_TO_GO_ON}"
+        )
+
+    def _next_by_former_metadata(self, snapshot_id: int) -> int | None:
+        """Return the snapshot that followed, as a former metadata file knows it."""
+        former = self.metadata.metadata_log[: -STREAMING.former_metadata - 1 : -1]
+        for entry in former:
+            with suppress(IcebergError):
+                metadata = read_metadata(self.io, entry.metadata_file)
+                for one in metadata.snapshots.values():
+                    if one.parent_snapshot_id == snapshot_id and self._led_here(one, metadata):
+                        return one.snapshot_id
+        return None
+
+    def _led_here(self, snapshot: Snapshot, metadata: TableMetadata) -> bool:
+        """Tell whether a snapshot was an ancestor of this branch in a former version."""
+        head = metadata.branch_head(self.branch)
+        if head is None:
+            return False
+        return is_ancestor_of(metadata, head.snapshot_id, snapshot.snapshot_id)
+
+
+def branch_history(metadata: TableMetadata, io: FileIO, branch: str | None) -> BranchHistory:
+    """Return the history of a branch (None: main). Raises NoSuchSnapshotError where it is gone."""
+    name = branch or MAIN_BRANCH
+    ref = metadata.refs.get(name)
+    if name != MAIN_BRANCH and (ref is None or not ref.is_branch):
+        raise NoSuchSnapshotError(
+            f"Branch '{name}' of {metadata.location}, which a stream reads, was dropped; the "
+            f"table has {', '.join(sorted({MAIN_BRANCH, *metadata.refs}))}. Create it again where "
+            f"it was, or start a query of another branch with a new checkpoint"
+        )
+    return BranchHistory(metadata, io, name, metadata.branch_head(name))

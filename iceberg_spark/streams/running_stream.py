@@ -1,0 +1,80 @@
+"""One run of a stream: it looks at its table, says how far the next batch goes, and plans it."""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar
+
+from iceberg_spark.streams.offset import StreamOffset
+from iceberg_spark.streams.starting_point import starting_point
+from iceberg_spark.streams.stream_options import StreamOptions
+from iceberg_spark.streams.table_watch import Pace, StreamedTable, TableSeen, TableWatch
+
+Planned_co = TypeVar("Planned_co", covariant=True)
+
+
+class StreamKind(Protocol[Planned_co]):
+    """What a stream shows of a table: rows that were added, or changes."""
+
+    options: StreamOptions
+
+    def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
+        """Return the end of the next batch, `start` where there is nothing to read."""
+        ...
+
+    def plan(self, seen: TableSeen, start: StreamOffset, end: StreamOffset) -> Planned_co:
+        """Return what a batch reads."""
+        ...
+
+
+class RunningStream(Generic[Planned_co]):
+    """Keeps what one run of a query knows.
+
+    PySpark 4.1 says neither where it is nor how much a batch may hold: the stream goes on from the
+    offset that it gave last, or from the checkpoint's, which is planned first after a restart.
+    """
+
+    def __init__(
+        self, table: StreamedTable, kind: StreamKind[Planned_co], pace: Pace | None = None
+    ) -> None:
+        self._kind = kind
+        self._watch = TableWatch(table)
+        self._pace = pace or Pace()
+        self._at: StreamOffset | None = None
+        self._initial: StreamOffset | None = None
+        self._idle: tuple[TableSeen, StreamOffset] | None = None
+        self._last: tuple[int | None] | None = None
+
+    def initial(self) -> StreamOffset:
+        """Return where the first batch begins; the same one all along a run."""
+        if self._initial is None:
+            seen = self._watch.look()
+            self._initial = starting_point(self._kind.options, seen.history)
+        return self._initial
+
+    def latest(self, start: StreamOffset | None = None, *, limited: bool = True) -> StreamOffset:
+        """Return the end of the next batch after `start` (None: after the one before)."""
+        begin = start or self._at or self.initial()
+        if not self._pace.may_look():
+            return begin
+        seen = self._seen()
+        end = begin
+        if self._idle != (seen, begin):
+            end = self._kind.latest(seen, begin, limited=limited)
+        self._pace.looked(found=end != begin)
+        self._idle = (seen, begin) if end == begin else None
+        self._at = end
+        return end
+
+    def plan(self, start: StreamOffset, end: StreamOffset) -> Planned_co:
+        """Return what the batch between two offsets reads."""
+        self._at = self._at or end
+        return self._kind.plan(self._watch.look(), start, end)
+
+    def end_here(self) -> None:
+        """Read no further than the newest snapshot of now."""
+        head = self._watch.look().history.head
+        self._last = (None if head is None else head.snapshot_id,)
+
+    def _seen(self) -> TableSeen:
+        seen = self._watch.look()
+        return seen if self._last is None else seen.up_to(*self._last)

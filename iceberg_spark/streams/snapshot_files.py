@@ -1,0 +1,163 @@
+"""The files of one snapshot by the positions that offsets count (Java: MicroBatches).
+
+A manifest's first position is the number of files, added and existing, in the manifests before
+it; from there on the files that a stream reads are counted. Only the manifests that the snapshot
+itself wrote count, unless the whole table as it was then is read.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.manifest.from_manifest import counted
+from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.split import Longs
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Operation, Snapshot
+from iceberg_spark.streams.limits import STREAMING
+from iceberg_spark.streams.offset import StreamOffset
+
+Value = TypeVar("Value")
+Key = tuple[int, bool]
+"""A snapshot's id, and whether all its files are meant."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotFiles:
+    """Files of a snapshot in a plan without filter, with their positions in ascending order."""
+
+    plan: ScanPlan
+    positions: Longs
+
+    @property
+    def record_counts(self) -> Longs:
+        """The rows of each file, deleted ones too."""
+        counts: Longs = self.plan.files.column("record_count").to_numpy()
+        return counts
+
+    def between(self, first: int, end: int | None) -> ScanPlan:
+        """Return the plan of the files from one position up to another (None: to the last)."""
+        low = int(np.searchsorted(self.positions, first))
+        high = len(self.positions) if end is None else int(np.searchsorted(self.positions, end))
+        return self.plan.subset(np.arange(low, max(low, high), dtype=np.int64))
+
+
+@dataclass(slots=True)
+class FilesKnown:
+    """What was found out about snapshots lately; they never change."""
+
+    _manifests: OrderedDict[Key, tuple[ManifestFile, ...]] = field(default_factory=OrderedDict)
+    _files: OrderedDict[Key, SnapshotFiles] = field(default_factory=OrderedDict)
+
+    def end(
+        self, metadata: TableMetadata, io: FileIO, snapshot: Snapshot, *, everything: bool
+    ) -> int:
+        """Return the position past the last file, by the manifest list alone."""
+        return _end(self._of(metadata, io, snapshot, everything), everything=everything)
+
+    def files(
+        self, metadata: TableMetadata, io: FileIO, context: ScanContext, key: Key
+    ) -> SnapshotFiles:
+        """Return the files of a snapshot and their positions.
+
+        Raises CorruptFileError where a manifest list counts other files than its manifests have.
+        """
+        return _kept(self._files, key, lambda: self._plan(metadata, io, context, key))
+
+    def read_after(
+        self, metadata: TableMetadata, io: FileIO, offset: StreamOffset, following: Snapshot
+    ) -> bool:
+        """Tell whether an offset is proved to be past all files of a snapshot that has expired.
+
+        `following` is the snapshot after it: an append lists the manifests of before as they
+        were, unless it merged some, which it then holds existing files of.
+        """
+        if following.operation != Operation.APPEND or offset.scan_all_files:
+            return False
+        manifests = self._of(metadata, io, following, everything=True)
+        own = [one for one in manifests if one.added_snapshot_id == offset.snapshot_id]
+        added = [one for one in manifests if one.added_snapshot_id == following.snapshot_id]
+        merged = any(one.existing_files_count for one in added)
+        return not merged and offset.position >= _end(own, everything=False)
+
+    def _plan(
+        self, metadata: TableMetadata, io: FileIO, context: ScanContext, key: Key
+    ) -> SnapshotFiles:
+        snapshot_id, everything = key
+        snapshot = metadata.snapshot(snapshot_id)
+        unfiltered = replace(
+            context, snapshot_id=snapshot_id, start_snapshot_id=None, row_filter=ALWAYS_TRUE
+        )
+        planned = plan(metadata, io, unfiltered, added_by=None if everything else (snapshot,))
+        positions = _positions(self._of(metadata, io, snapshot, everything), everything=everything)
+        if len(positions) != len(planned):
+            raise CorruptFileError(
+                f"The manifest list of snapshot {snapshot_id} of {metadata.location} counts "
+                f"{len(positions)} files, its manifests have {len(planned)}"
+            )
+        left = tuple(context.row_filter for _ in planned.residuals)
+        own = replace(context, snapshot_id=snapshot_id, start_snapshot_id=None)
+        return SnapshotFiles(replace(planned, context=own, residuals=left), positions)
+
+    def _of(
+        self, metadata: TableMetadata, io: FileIO, snapshot: Snapshot, everything: bool
+    ) -> tuple[ManifestFile, ...]:
+        def read() -> tuple[ManifestFile, ...]:
+            return tuple(
+                _with_counts(one, metadata, io)
+                for one in read_manifest_list(io, snapshot, metadata)
+                if one.content is ManifestContent.DATA
+                and (everything or one.added_snapshot_id == snapshot.snapshot_id)
+            )
+
+        return _kept(self._manifests, (snapshot.snapshot_id, everything), read)
+
+
+def _with_counts(manifest: ManifestFile, metadata: TableMetadata, io: FileIO) -> ManifestFile:
+    """Return a manifest with the counts that lists of old writers lack."""
+    if manifest.added_files_count is not None and manifest.existing_files_count is not None:
+        return manifest
+    return counted(io, manifest, metadata.partition_specs[manifest.partition_spec_id], metadata)
+
+
+def _read(manifest: ManifestFile, *, everything: bool) -> int:
+    existing = (manifest.existing_files_count or 0) if everything else 0
+    return (manifest.added_files_count or 0) + existing
+
+
+def _end(manifests: Sequence[ManifestFile], *, everything: bool) -> int:
+    if not manifests:
+        return 0
+    before = sum(_read(one, everything=True) for one in manifests[:-1])
+    return before + _read(manifests[-1], everything=everything)
+
+
+def _positions(manifests: Sequence[ManifestFile], *, everything: bool) -> Longs:
+    found: list[Longs] = [np.zeros(0, np.int64)]
+    first = 0
+    for manifest in manifests:
+        count = _read(manifest, everything=everything)
+        found.append(np.arange(first, first + count, dtype=np.int64))
+        first += _read(manifest, everything=True)
+    return np.concatenate(found)
+
+
+def _kept(known: OrderedDict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    if key not in known:
+        known[key] = make()
+        while len(known) > STREAMING.kept_snapshots:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return known[key]

@@ -1,0 +1,65 @@
+"""Where a stream without a checkpoint begins (Java: MicroBatchUtils.determineStartingOffset)."""
+
+from __future__ import annotations
+
+from iceberg_spark.errors import NoSuchSnapshotError
+from iceberg_spark.streams.history import BranchHistory
+from iceberg_spark.streams.offset import (
+    FROM_FULL,
+    FROM_LATEST,
+    NOTHING_READ,
+    StreamOffset,
+    after_snapshot,
+)
+from iceberg_spark.streams.stream_options import StreamOptions
+
+
+def starting_point(options: StreamOptions, history: BranchHistory) -> StreamOffset:
+    """Return the start of a stream's first batch.
+
+    That of `latest` and `full` is a mark: which snapshot was meant stands in the end of the first
+    batch, so that a batch that is planned again is the same. Raises NoSuchSnapshotError for an id
+    that is not in the branch's history.
+    """
+    match options.start:
+        case "latest":
+            return FROM_LATEST
+        case "full":
+            return FROM_FULL
+        case int(snapshot_id):
+            _check_in_history(history, snapshot_id)
+            return after_snapshot(snapshot_id)
+        case _:
+            return first_offset(options, history)
+
+
+def first_offset(options: StreamOptions, history: BranchHistory) -> StreamOffset:
+    """Return the place of the oldest snapshot, or of the first one at or after the time asked for.
+
+    NOTHING_READ where there is none yet.
+    """
+    kept = history.kept()
+    since = options.from_timestamp_ms
+    if since is None:
+        return StreamOffset(kept[0].snapshot_id, 0) if kept else NOTHING_READ
+    if not kept or kept[-1].timestamp_ms < since:
+        return NOTHING_READ
+    first = kept[-1]
+    for snapshot in reversed(kept):
+        if snapshot.timestamp_ms < since:
+            break
+        first = snapshot
+        if snapshot.timestamp_ms == since:
+            break
+    return StreamOffset(first.snapshot_id, 0)
+
+
+def _check_in_history(history: BranchHistory, snapshot_id: int) -> None:
+    kept = history.kept()
+    known = {one.snapshot_id for one in kept} | {one.parent_snapshot_id for one in kept[:1]}
+    if snapshot_id not in known:
+        raise NoSuchSnapshotError(
+            f"Snapshot {snapshot_id} ('stream-from-snapshot') is not in the history of branch "
+            f"'{history.branch}' of {history.metadata.location}: it has expired, or never was; "
+            f"kept are {', '.join(str(one.snapshot_id) for one in kept[-20:]) or 'none'}"
+        )

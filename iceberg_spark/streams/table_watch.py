@@ -1,0 +1,145 @@
+"""A table that a stream reads, looked at again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.pinned import split_name
+from iceberg_spark.catalog.registry import resolve
+from iceberg_spark.errors import NoSuchTableError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.projection import dropped_fields
+from iceberg_spark.spec.field_history import field_history
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
+from iceberg_spark.streams.check_schema import check_schema
+from iceberg_spark.streams.history import HOW_TO_GO_ON, BranchHistory, branch_history
+from iceberg_spark.streams.limits import STREAMING
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedTable:
+    """Which table a stream reads, and its columns: they stay as they were at the load.
+
+    `options` are those of the load that concern storage and catalog (may hold secrets).
+    """
+
+    path: str
+    options: Mapping[str, str] = field(repr=False)
+    table_uuid: str
+    branch: str | None
+    context: ScanContext
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableSeen:
+    """One version of the table; `context` reads the stream's columns of its files."""
+
+    history: BranchHistory
+    context: ScanContext
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The table's metadata."""
+        return self.history.metadata
+
+    @property
+    def io(self) -> FileIO:
+        """The storage of the table's files."""
+        return self.history.io
+
+    def up_to(self, snapshot_id: int | None) -> TableSeen:
+        """Return the table as if the branch ended at a snapshot; None: had not begun."""
+        head = None if snapshot_id is None else self.metadata.snapshot(snapshot_id)
+        return replace(self, history=replace(self.history, head=head))
+
+
+class TableWatch:
+    """Loads the newest version of a table; one that is known already is handed out again."""
+
+    def __init__(self, table: StreamedTable) -> None:
+        self._table = table
+        self._catalog: tuple[Catalog, str] | None = None
+        self._seen: tuple[LoadedTable, TableSeen] | None = None
+
+    def look(self) -> TableSeen:
+        """Return the newest version.
+
+        Raises NoSuchTableError for a table that is gone or another's, NoSuchSnapshotError for a
+        branch that is gone, InvalidSchemaError where the stream's columns changed.
+        """
+        if self._catalog is None:
+            self._catalog = resolve(split_name(self._table.path)[0], self._table.options)
+        catalog, identifier = self._catalog
+        loaded = catalog.load(identifier)
+        if self._seen is not None and self._seen[0].metadata is loaded.metadata:
+            return self._seen[1]
+        seen = self._checked(loaded)
+        self._seen = loaded, seen
+        return seen
+
+    def _checked(self, loaded: LoadedTable) -> TableSeen:
+        metadata, table = loaded.metadata, self._table
+        if metadata.table_uuid != table.table_uuid:
+            raise NoSuchTableError(
+                f"{table.path} is another table since it was dropped and created again (its uuid "
+                f"was {table.table_uuid}, it is {metadata.table_uuid}). {HOW_TO_GO_ON}"
+            )
+        check_schema(table.context, metadata)
+        history = branch_history(metadata, loaded.io, table.branch)
+        return TableSeen(history, renewed(table.context, loaded))
+
+
+def renewed(context: ScanContext, loaded: LoadedTable) -> ScanContext:
+    """Return a scan of the same columns over a newer version of its table."""
+    metadata = loaded.metadata
+    return replace(
+        context,
+        snapshot_id=None,
+        start_snapshot_id=None,
+        format_version=metadata.format_version,
+        specs=metadata.partition_specs,
+        dropped_fields=dropped_fields(metadata, context.table_schema),
+        name_mapping=metadata.properties.get(DEFAULT_NAME_MAPPING),
+        history=field_history(context.table_schema, metadata.schemas),
+        io=loaded.io,
+    )
+
+
+class Pace:
+    """When to look at a table in which nothing is new; Spark asks without pause."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.process_time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._clock, self._cpu, self._sleep = clock, cpu, sleep
+        self._wait = 0.0
+        self._next = 0.0
+        self._began = 0.0
+
+    def may_look(self) -> bool:
+        """Wait a little where that is due, and return whether it is time for a look."""
+        left = self._next - self._clock()
+        if left > 0:
+            self._sleep(min(left, STREAMING.longest_wait))
+        if left > STREAMING.longest_wait:
+            return False
+        self._began = self._cpu()
+        return True
+
+    def looked(self, *, found: bool) -> None:
+        """Take note of what a look found: the longer nothing, the rarer the looks."""
+        if found:
+            self._wait = self._next = 0.0
+            return
+        used = (self._cpu() - self._began) / STREAMING.idle_share
+        doubled = min(max(2 * self._wait, STREAMING.shortest_wait), STREAMING.longest_wait)
+        self._wait = min(max(doubled, used), STREAMING.longest_pause)
+        self._next = self._clock() + self._wait
