@@ -66,6 +66,8 @@ class AppendStream:
     options: StreamOptions
     _known: FilesKnown = field(default_factory=FilesKnown)
     _read_whole: StreamOffset | None = None
+    _passed: tuple[StreamOffset, int] | None = None
+    """An offset after which there was nothing up to a snapshot: both may expire meanwhile."""
 
     def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
         """Return the end of the next batch, `start` itself where there is nothing to read.
@@ -87,7 +89,11 @@ class AppendStream:
         if start == FROM_FULL:
             parts = iter([_Part(seen.metadata.snapshot(begin.snapshot_id), 0, None, True)])
         end = self._advance(seen, begin, parts, room)
-        return start if end == begin and start != FROM_FULL else end
+        if end != begin or start == FROM_FULL:
+            return end
+        if head is not None:
+            self._passed = begin, head.snapshot_id
+        return start
 
     def plan(self, seen: TableSeen, start: StreamOffset, end: StreamOffset) -> PlannedBatch:
         """Return the files between two offsets, the same ones whenever it is asked again.
@@ -127,7 +133,9 @@ class AppendStream:
     ) -> Iterator[_Part]:
         """Yield what comes after an offset, oldest first, up to an end or the branch's head."""
         end_id = None if end is None else end.snapshot_id
-        following = seen.history.after(begin.snapshot_id, end_id)
+        passed = self._passed
+        nothing_up_to = passed[1] if passed is not None and passed[0] == begin else None
+        following = seen.history.after(nothing_up_to or begin.snapshot_id, end_id)
         snapshot = seen.metadata.snapshots.get(begin.snapshot_id)
         last = end.position if end is not None and not following else None
         if snapshot is None:
@@ -169,7 +177,8 @@ class AppendStream:
         self, seen: TableSeen, begin: StreamOffset, following: tuple[Snapshot, ...]
     ) -> None:
         """Raise NoSuchSnapshotError unless all files of an expired snapshot are known as read."""
-        if begin == self._read_whole or is_past_everything(begin):
+        is_passed = self._passed is not None and self._passed[0] == begin
+        if is_passed or begin == self._read_whole or is_past_everything(begin):
             return
         metadata, io = seen.metadata, seen.io
         if following and self._known.read_after(metadata, io, begin, following[0]):

@@ -129,7 +129,7 @@ class Pace:
         left = self._next - self._clock()
         if left > 0:
             self._sleep(min(left, STREAMING.longest_wait))
-        if left > STREAMING.longest_wait:
+        if self._next - self._clock() > STREAMING.shortest_wait:
             return False
         self._began = self._cpu()
         return True

@@ -1,18 +1,15 @@
 """Streams of tables in a folder, run as PySpark runs them but without it."""
 
-from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
 
 import iceberg_spark as ice
 from iceberg_spark.catalog.pinned import load
-from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
-from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.streams.append_stream import AppendStream, PlannedBatch
 from iceberg_spark.streams.offset import StreamOffset
 from iceberg_spark.streams.running_stream import RunningStream
@@ -44,7 +41,8 @@ def running(table: ice.Table | str, **options: object) -> RunningStream[PlannedB
     context = scan_context(loaded.metadata, read, pinned.io)
     uuid = loaded.metadata.table_uuid
     watched = StreamedTable(path, read.storage, uuid, stream.branch, context)
-    return RunningStream(watched, AppendStream(stream), Pace(sleep=lambda _: None))
+    pace = Pace(clock=count(0.0, 1000.0).__next__, sleep=lambda _: None)
+    return RunningStream(watched, AppendStream(stream), pace)
 
 
 def ids_in(batch: PlannedBatch) -> list[int]:
@@ -57,34 +55,26 @@ def ids_in(batch: PlannedBatch) -> list[int]:
     return sorted(found)
 
 
-def batches(run: RunningStream[PlannedBatch], most: int = 1000) -> Iterator[list[int]]:
-    """The ids of each batch until there is nothing new, as PySpark 4.1 asks for them."""
-    start: StreamOffset | None = None
-    for _ in range(most):
-        end = run.latest()
-        before = start or run.initial()
-        if end == before:
-            return
-        yield ids_in(run.plan(before, end))
-        start = end
-    raise AssertionError(f"more than {most} batches")
+class Query:
+    """A run of a query over a stream: PySpark 4.1 asks so."""
+
+    def __init__(self, table: ice.Table | str, **options: object) -> None:
+        self.run = running(table, **options)
+        self.at: StreamOffset | None = None
+
+    def batches(self, most: int = 1000) -> list[list[int]]:
+        """The ids of each batch until there is nothing new."""
+        found: list[list[int]] = []
+        while len(found) < most:
+            end = self.run.latest()
+            before = self.at or self.run.initial()
+            if end == before:
+                return found
+            found.append(ids_in(self.run.plan(before, end)))
+            self.at = end
+        raise AssertionError(f"more than {most} batches")
 
 
-def files_by_position(table: ice.Table, snapshot_id: int) -> list[tuple[int, str, int]]:
-    """(position, path, rows) of the files that a snapshot added, entry by entry as in Java."""
-    loaded = ice.load_table(table.location())
-    metadata = loaded.metadata
-    snapshot = metadata.snapshots[snapshot_id]
-    found, first = [], 0
-    for manifest in read_manifest_list(loaded.io, snapshot, metadata):
-        if manifest.content.value != 0 or manifest.added_snapshot_id != snapshot_id:
-            continue
-        spec = metadata.partition_specs[manifest.partition_spec_id]
-        kind = partition_type(spec, metadata.schema)
-        position = first
-        for entry in read_manifest(loaded.io, manifest, kind).to_pylist():
-            if entry["status"] == 1 and entry["snapshot_id"] == snapshot_id:
-                found.append((position, entry["file_path"], entry["record_count"]))
-                position += 1
-        first += (manifest.added_files_count or 0) + (manifest.existing_files_count or 0)
-    return found
+def batches(table: ice.Table | str, **options: object) -> list[list[int]]:
+    """The ids of each batch of a new stream, until there is nothing new."""
+    return Query(table, **options).batches()

@@ -68,7 +68,7 @@ def run(stream: AppendStream, table: TableSeen, start: StreamOffset) -> list[Str
     return ends
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_offsets_and_files_are_javas(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     commits = random_commits(random)
@@ -165,11 +165,11 @@ def test_a_stream_goes_on_though_the_snapshot_that_it_read_has_expired(tmp_path:
 def test_files_of_an_expired_snapshot_that_may_be_unread_are_an_error(tmp_path: Path) -> None:
     commits = [append("a", "b"), append("c")]
     unread = seen(expired(table_of(tmp_path / "1", commits), 1))
-    with pytest.raises(NoSuchSnapshotError, match="Snapshot 1 .* has expired"):
+    with pytest.raises(NoSuchSnapshotError, match=r"Snapshot 1 .* has expired"):
         AppendStream(StreamOptions()).latest(unread, StreamOffset(1, 1), limited=True)
     merged = Commit("append", ((a_file("c"), a_file("a", status=EXISTING)),))
     unknown = seen(expired(table_of(tmp_path / "2", [commits[0], merged]), 1))
-    with pytest.raises(NoSuchSnapshotError, match="Snapshot 1 .* has expired"):
+    with pytest.raises(NoSuchSnapshotError, match=r"Snapshot 1 .* has expired"):
         AppendStream(StreamOptions()).latest(unknown, StreamOffset(1, 2), limited=True)
 
 
