@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.engines import on_spark
-from iceberg_spark.errors import InvalidInputError, InvalidTypeError, NoSuchSnapshotError
+from iceberg_spark.errors import InvalidTypeError, NoSuchSnapshotError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest, change_batches
 from iceberg_spark.scan.changelog import ChangeStep, change_steps
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,36 +82,3 @@ def snapshot_of(metadata: TableMetadata, given: int | str | None, name: str) -> 
             return given
         case _:
             raise InvalidTypeError(f"{name} must be a snapshot id or a name, not {given!r}")
-
-
-def identifiers(
-    schema: Schema,
-    columns: Sequence[str],
-    compute_updates: bool | None,
-    net_changes: bool,
-    *,
-    case_sensitive: bool,
-) -> tuple[str, ...]:
-    """Return the columns that tell updates, none where updates are not asked for.
-
-    As in Java's `create_changelog_view`: given columns ask for updates, and `compute_updates`
-    alone takes the identifier fields of the schema. Raises InvalidInputError.
-    """
-    if not (bool(columns) if compute_updates is None else compute_updates):
-        return ()
-    if net_changes:
-        raise InvalidInputError("net_changes and updates (identifier_columns) exclude each other")
-    given = (columns,) if isinstance(columns, str) else tuple(columns)
-    if not given:
-        ids = schema.identifier_field_ids
-        given = tuple(schema.find_column_name(number) or "" for number in sorted(ids))
-    if not given:
-        raise InvalidInputError(
-            "compute_updates needs identifier_columns: the schema has no identifier fields"
-        )
-    names = tuple(schema.find_field(name, case_sensitive).name for name in given)
-    top = {field.name for field in schema.fields}
-    for name in names:
-        if name not in top:
-            raise InvalidInputError(f"identifier_columns must be top-level columns, not '{name}'")
-    return names

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from iceberg_spark.api.changes import ChangeScan, identifiers, snapshot_of
+from iceberg_spark.api.changes import ChangeScan, snapshot_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.engines import on_spark
@@ -23,6 +23,7 @@ from iceberg_spark.engines.at_hand import (
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest
+from iceberg_spark.read.identifier_columns import identifiers
 from iceberg_spark.read.read_ahead import read_ahead
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext

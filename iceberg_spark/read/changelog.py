@@ -69,6 +69,11 @@ class ChangeRequest:
         """The columns of the result."""
         return Schema(*self.shown.fields, *_ADDED)
 
+    @property
+    def whole_schema(self) -> Schema:
+        """All columns of the rows, and what happened to them."""
+        return Schema(*self.context.read_schema.fields, *_ADDED)
+
 
 def change_batches(
     request: ChangeRequest, io: FileIO, steps: Iterable[ChangeStep]
@@ -144,7 +149,7 @@ def _step_table(request: ChangeRequest, io: FileIO, step: ChangeStep) -> pa.Tabl
         with_change(batch, is_insert, step.ordinal, step.snapshot_id)
         for batch, is_insert in _step_rows(request, io, step)
     ]
-    empty = _whole_schema(request).empty_table()
+    empty = to_arrow(request.whole_schema).empty_table()
     return pa.concat_tables([empty, *tables])
 
 
@@ -227,10 +232,6 @@ def with_change(batch: pa.RecordBatch, is_insert: bool, ordinal: int, snapshot_i
     ]
     fields = [*batch.schema, *to_arrow(Schema(*_ADDED))]
     return pa.Table.from_arrays([*batch.columns, *added], schema=pa.schema(fields))
-
-
-def _whole_schema(request: ChangeRequest) -> pa.Schema:
-    return to_arrow(Schema(*request.context.read_schema.fields, *_ADDED))
 
 
 def shown(request: ChangeRequest, table: pa.Table) -> Iterator[pa.RecordBatch]:

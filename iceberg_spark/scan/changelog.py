@@ -61,6 +61,11 @@ class ChangeStep:
         rows = int(self._rows(self.after, self.added) + self._rows(self.after, self.kept_after))
         return rows + (0 if self.before is None else self._rows(self.before, self.removed))
 
+    @property
+    def file_count(self) -> int:
+        """How many files are changed."""
+        return len(self.removed) + len(self.added) + len(self.kept_after)
+
     def files(self) -> Iterator[ChangedFile]:
         """Yield the changed files: removed ones, those with other deletes, added ones."""
         if self.before is not None:
@@ -102,12 +107,13 @@ def change_steps(
         if each.operation != Operation.REPLACE
     ]
     for ordinal, snapshot in enumerate(snapshots):
-        yield _step(metadata, io, context, ordinal, snapshot)
+        yield change_step(metadata, io, context, ordinal, snapshot)
 
 
-def _step(
+def change_step(
     metadata: TableMetadata, io: FileIO, context: ScanContext, ordinal: int, snapshot: Snapshot
 ) -> ChangeStep:
+    """Return what one snapshot changed. Raises NoSuchSnapshotError: its parent has expired."""
     number, parent = snapshot.snapshot_id, snapshot.parent_snapshot_id
     here = replace(context, snapshot_id=number, start_snapshot_id=None)
     if parent is None or snapshot.operation == Operation.APPEND:
@@ -128,6 +134,15 @@ def _step(
         ordinal, number, before, after, removed, np.flatnonzero(is_new),
         in_before[changed], in_after[changed],
     )  # fmt: skip
+
+
+def whole_table(
+    metadata: TableMetadata, io: FileIO, context: ScanContext, snapshot_id: int
+) -> ChangeStep:
+    """Return all rows of a snapshot as if it had added them."""
+    after = plan(metadata, io, replace(context, snapshot_id=snapshot_id, start_snapshot_id=None))
+    every = np.arange(len(after), dtype=np.int64)
+    return ChangeStep(0, snapshot_id, None, after, _NONE, every, _NONE, _NONE)
 
 
 def _paths(of: ScanPlan) -> Any:

@@ -17,7 +17,7 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation, Snapshot
-from iceberg_spark.streams.history import HOW_TO_GO_ON
+from iceberg_spark.streams.history import HOW_TO_GO_ON, BranchHistory
 from iceberg_spark.streams.offset import (
     FROM_FULL,
     FROM_LATEST,
@@ -26,7 +26,7 @@ from iceberg_spark.streams.offset import (
     is_past_everything,
 )
 from iceberg_spark.streams.snapshot_files import FilesKnown
-from iceberg_spark.streams.starting_point import first_offset
+from iceberg_spark.streams.starting_point import first_offset, starting_point
 from iceberg_spark.streams.stream_options import StreamOptions
 from iceberg_spark.streams.table_watch import TableSeen
 
@@ -69,12 +69,15 @@ class AppendStream:
     _passed: tuple[StreamOffset, int] | None = None
     """An offset after which there was nothing up to a snapshot: both may expire meanwhile."""
 
+    def start(self, history: BranchHistory) -> StreamOffset:
+        """Return where the first batch begins."""
+        return starting_point(self.options, history)
+
     def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
         """Return the end of the next batch, `start` itself where there is nothing to read.
 
-        What comes before a snapshot that the options refuse is handed out first. Raises
-        UnsupportedError for such a snapshot, NoSuchSnapshotError and ValidationException where
-        the history has no place for `start`.
+        Raises UnsupportedError for a snapshot that the options refuse once a batch reaches it,
+        NoSuchSnapshotError and ValidationException where the history has no place for `start`.
         """
         head = seen.history.head
         if start == FROM_LATEST:
@@ -195,9 +198,7 @@ class AppendStream:
         whole: _Part | None = None
         for part in parts:
             if part.refused:
-                if whole is None:
-                    raise _refusal(part.snapshot)
-                break
+                raise _refusal(part.snapshot)
             if room.files is None and room.rows is None:
                 whole = part
                 continue

@@ -22,10 +22,12 @@ class StreamingLimits:
     """Snapshots whose files are kept decoded, of those that a batch ends in the middle of."""
     former_metadata: int = 100
     """Metadata files that are read to name a snapshot that has expired."""
-    changes_together: int = 2_000_000
+    changes_together: int = 1_000_000
     """Rows that one task brings together to tell which were only carried over."""
     changes_bytes: int = 128 * 1024 * 1024
-    """Bytes of changed files that a task reads, where rows need not be brought together."""
+    """Bytes of changed files that a task reads, ..."""
+    changes_files: int = 64
+    """... and files, unless one commit's rows have to be brought together."""
 
 
 STREAMING = StreamingLimits()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, Protocol, TypeVar
 
+from iceberg_spark.streams.history import BranchHistory
 from iceberg_spark.streams.offset import StreamOffset
-from iceberg_spark.streams.starting_point import starting_point
-from iceberg_spark.streams.stream_options import StreamOptions
 from iceberg_spark.streams.table_watch import Pace, StreamedTable, TableSeen, TableWatch
 
 Planned_co = TypeVar("Planned_co", covariant=True)
@@ -15,7 +14,9 @@ Planned_co = TypeVar("Planned_co", covariant=True)
 class StreamKind(Protocol[Planned_co]):
     """What a stream shows of a table: rows that were added, or changes."""
 
-    options: StreamOptions
+    def start(self, history: BranchHistory) -> StreamOffset:
+        """Return where the first batch begins."""
+        ...
 
     def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
         """Return the end of the next batch, `start` where there is nothing to read."""
@@ -48,7 +49,7 @@ class RunningStream(Generic[Planned_co]):
         """Return where the first batch begins; the same one all along a run."""
         if self._initial is None:
             seen = self._watch.look()
-            self._initial = starting_point(self._kind.options, seen.history)
+            self._initial = self._kind.start(seen.history)
         return self._initial
 
     def latest(self, start: StreamOffset | None = None, *, limited: bool = True) -> StreamOffset:

@@ -6,8 +6,6 @@ pickles it between them: it has no SparkSession and keeps what has to agree in `
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -29,16 +27,20 @@ from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.datasource.inspect_reader import InspectReader
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
-from iceberg_spark.spark.datasource.stream_reader import AppendStreamReader, StreamRequest
+from iceberg_spark.spark.datasource.stream_reader import AppendStreamReader, ChangeStreamReader
 from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter
 from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.streams.stream_options import (
+    CHANGES,
     STREAM_OPTIONS,
     refuse_stream_options,
-    stream_options,
 )
-from iceberg_spark.streams.table_watch import StreamedTable
+from iceberg_spark.streams.stream_request import (
+    ChangesRequest,
+    stream_of_changes,
+    stream_of_rows,
+)
 
 
 class PyIcebergLiteSource(DataSource):
@@ -48,6 +50,7 @@ class PyIcebergLiteSource(DataSource):
         super().__init__(options)
         self._pinned: tuple[PinnedTable, ScanContext] | None = None
         self._inspected: tuple[PinnedInspection, StructType] | None = None
+        self._streamed: ChangesRequest | None = None
         self._table_uuid = ""
 
     @classmethod
@@ -62,6 +65,8 @@ class PyIcebergLiteSource(DataSource):
         Whether it is a batch's or a stream's isn't known yet.
         """
         options = read_options(self.options, others=STREAM_OPTIONS)
+        if _is_changes(options):
+            return to_spark(self._changes(options).schema)
         inspected = self._inspect(options)
         if inspected is not None:
             return inspected[1]
@@ -72,6 +77,11 @@ class PyIcebergLiteSource(DataSource):
         """Return the reader of the pinned snapshot."""
         refuse_stream_options(self.options)
         options = read_options(self.options)
+        if _is_changes(options):
+            raise UnsupportedError(
+                f"'{options.path}' is a stream of changes, for spark.readStream: for a batch take "
+                "load_table(...).scan().changes(...).to_df()"
+            )
         inspected = self._inspect(options)
         if inspected is not None:
             return InspectReader(inspected[0], _user_type(schema, inspected[1]))
@@ -83,19 +93,14 @@ class PyIcebergLiteSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Return the reader of a stream, with the columns of the load."""
         options = read_options(self.options, others=STREAM_OPTIONS)
+        if _is_changes(options):
+            changes = self._changes(options)
+            return ChangeStreamReader(changes, _user_type(schema, to_spark(changes.schema)))
         if split_name(options.path)[1] is not None:
             raise UnsupportedError(f"'{options.path}' is a metadata table: it can't be streamed")
-        stream = stream_options(self.options, options, changes=False)
         _, context = self._pin(options)
-        table = StreamedTable(
-            options.path,
-            dict(options.storage),
-            self._table_uuid,
-            stream.branch,
-            replace(context, snapshot_id=None),
-        )
-        kind = _user_type(schema, to_spark(context.read_schema))
-        return AppendStreamReader(StreamRequest(table, options, stream), kind)
+        asked = stream_of_rows(self.options, options, context, self._table_uuid)
+        return AppendStreamReader(asked, _user_type(schema, to_spark(asked.schema)))
 
     @in_worker
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -121,6 +126,13 @@ class PyIcebergLiteSource(DataSource):
             self._inspected = (pinned, to_spark(columns))
         return self._inspected
 
+    def _changes(self, options: ReadOptions) -> ChangesRequest:
+        """Return the stream of changes that the path names, pinned."""
+        if self._streamed is None:
+            table, loaded = load(options.path, options.storage)
+            self._streamed = stream_of_changes(self.options, options, loaded, table.io)
+        return self._streamed
+
     def _pin(self, options: ReadOptions) -> tuple[PinnedTable, ScanContext]:
         if self._pinned is None:
             table, loaded = load(options.path, options.storage)
@@ -128,6 +140,10 @@ class PyIcebergLiteSource(DataSource):
             self._pinned = (table, context)
             self._table_uuid = loaded.metadata.table_uuid
         return self._pinned
+
+
+def _is_changes(options: ReadOptions) -> bool:
+    return split_name(options.path)[1] == CHANGES
 
 
 def _user_type(given: StructType, planned: StructType) -> StructType | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,48 +11,52 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from iceberg_spark.scan.context import ScanContext
-from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.task_batches import task_batches
-from iceberg_spark.spark.session.compat import read_limit, stops_where_it_was, takes_everything
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.compat import (
+    expected_arrow_schema,
+    read_limit,
+    stops_where_it_was,
+    takes_everything,
+)
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.streams.append_stream import AppendStream
+from iceberg_spark.streams.change_stream import ChangeStream
+from iceberg_spark.streams.commit_changes import CommitChanges, change_rows, for_tasks
 from iceberg_spark.streams.offset import offset_from_json
 from iceberg_spark.streams.running_stream import RunningStream
-from iceberg_spark.streams.stream_options import StreamOptions
-from iceberg_spark.streams.table_watch import StreamedTable
+from iceberg_spark.streams.stream_request import ChangesRequest, StreamRequest
 
 _AvailableNow: Any = stops_where_it_was()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRequest:
-    """A stream as it was loaded: its table and columns, and the options of its load."""
-
-    table: StreamedTable
-    read: ReadOptions
-    stream: StreamOptions
-
-
 class StreamedGroup(InputPartition):
-    """The file scan tasks of a batch that one Spark task reads.
+    """What one Spark task reads of a batch: file scan tasks, or changes.
 
-    `context` is how they are read where that is not as at the load: with another partition spec,
-    new credentials.
+    `context` is how, where that is not as at the load: with another partition spec, new
+    credentials.
     """
 
-    def __init__(self, tasks: tuple[FileScanTask, ...], context: ScanContext | None) -> None:
-        super().__init__((tasks, context))
+    def __init__(
+        self,
+        work: tuple[FileScanTask, ...] | tuple[CommitChanges, ...],
+        context: ScanContext | None,
+    ) -> None:
+        super().__init__((work, context))
 
 
 class MicroBatches(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     """What Spark asks of a running stream; offsets travel as JSON objects.
 
-    It is pickled into every task, before it runs.
+    It is pickled into every task, before it runs. `frame_type` is given where the frame's columns
+    differ from the table's in what may be NULL.
     """
 
-    def __init__(self, asked: StreamRequest) -> None:
+    def __init__(self, asked: StreamRequest, frame_type: StructType | None) -> None:
         self.asked = asked
+        self.frame_type = frame_type
         self._run: RunningStream[Any] | None = None
 
     def _running(self) -> RunningStream[Any]:
@@ -86,6 +90,12 @@ class MicroBatches(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         """End the stream at the newest snapshot of now."""
         self._stream.end_here()
 
+    def _context_for_tasks(self, context: ScanContext) -> ScanContext | None:
+        """Return how tasks read a batch, None where they know by what the reader holds."""
+        known = self.asked.table.context
+        is_same = context == known and dict(context.io.properties) == dict(known.io.properties)
+        return None if is_same else context
+
     def commit(self, end: dict[str, object]) -> None:
         """Do nothing: what was read stands in the checkpoint."""
 
@@ -96,10 +106,6 @@ class MicroBatches(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 class AppendStreamReader(MicroBatches):
     """Reads what was appended to a table."""
 
-    def __init__(self, asked: StreamRequest, frame_type: StructType | None) -> None:
-        super().__init__(asked)
-        self.frame_type = frame_type
-
     def _running(self) -> RunningStream[Any]:
         return RunningStream(self.asked.table, AppendStream(self.asked.stream))
 
@@ -108,7 +114,7 @@ class AppendStreamReader(MicroBatches):
         """Return one partition for each balanced group of file scan tasks."""
         batch = self._stream.plan(offset_from_json(start), offset_from_json(end))
         split = self.asked.read.split(batch.metadata)
-        own = None if _is_same(batch.context, self.asked.table.context) else batch.context
+        own = self._context_for_tasks(batch.context)
         return [StreamedGroup(group, own) for each in batch.plans for group in each.groups(split)]
 
     @in_worker
@@ -118,5 +124,27 @@ class AppendStreamReader(MicroBatches):
         yield from task_batches(context or self.asked.table.context, tasks, self.frame_type)
 
 
-def _is_same(one: ScanContext, other: ScanContext) -> bool:
-    return one == other and dict(one.io.properties) == dict(other.io.properties)
+class ChangeStreamReader(MicroBatches):
+    """Reads what commits changed."""
+
+    asked: ChangesRequest
+
+    def _running(self) -> RunningStream[Any]:
+        return RunningStream(self.asked.table, ChangeStream(self.asked.stream))
+
+    @in_worker
+    def partitions(self, start: dict[str, object], end: dict[str, object]) -> list[InputPartition]:
+        """Return one partition for each group of changed files."""
+        batch = self._stream.plan(offset_from_json(start), offset_from_json(end))
+        own = self._context_for_tasks(batch.context)
+        return [StreamedGroup(group, own) for group in for_tasks(batch.changes)]
+
+    @in_worker
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of a group as batches of exactly the frame's Arrow types."""
+        changes, context = partition.value
+        asked = self.asked.changes
+        used = replace(context or asked.context, checks_texts=False)  # Spark's texts are any bytes
+        expected = expected_arrow_schema(self.frame_type or to_spark(asked.schema))
+        found = change_rows(replace(asked, context=used), used.io, changes)
+        yield from spark_batches(found, asked.schema, expected)

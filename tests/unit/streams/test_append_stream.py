@@ -133,16 +133,19 @@ def test_a_stream_from_latest_of_an_empty_table_loses_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("operation", ["delete", "overwrite"])
-def test_a_refused_snapshot_names_the_option_after_what_came_before_it(
-    operation: str, tmp_path: Path
-) -> None:
+def test_a_refused_snapshot_names_the_option_that_skips_it(operation: str, tmp_path: Path) -> None:
     refused = Commit(operation, ((a_file("x"),),))
     table = seen(table_of(tmp_path, [append("a"), refused, append("b")]))
-    stream = AppendStream(StreamOptions())
-    end = stream.latest(table, NOTHING_READ, limited=True)
-    assert paths(stream.plan(table, NOTHING_READ, end)) == ["a"]
-    with pytest.raises(UnsupportedError, match=f"Snapshot 2 .*streaming-skip-{operation}-snap"):
-        stream.latest(table, end, limited=True)
+    named = f"Snapshot 2 .*streaming-skip-{operation}-snap"
+    with pytest.raises(UnsupportedError, match=named):
+        AppendStream(StreamOptions()).latest(table, NOTHING_READ, limited=True)
+    limited = AppendStream(StreamOptions(max_rows=1))
+    end = limited.latest(table, NOTHING_READ, limited=True)
+    assert paths(limited.plan(table, NOTHING_READ, end)) == ["a"]
+    with pytest.raises(UnsupportedError, match=named):
+        limited.latest(table, end, limited=True)
+    with pytest.raises(UnsupportedError, match=named):
+        limited.plan(table, end, StreamOffset(3, 1))
     skipping = AppendStream(SKIPPING)
     last = skipping.latest(table, end, limited=True)
     assert paths(skipping.plan(table, end, last)) == ["b"]

@@ -1,0 +1,163 @@
+"""What commits changed, as a stream: commit by commit, none split over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from iceberg_spark.errors import NoSuchSnapshotError
+from iceberg_spark.scan.changelog import ChangeStep, change_step, whole_table
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.snapshot import Operation, Snapshot
+from iceberg_spark.streams.commit_changes import CommitChanges, changes_of
+from iceberg_spark.streams.history import HOW_TO_GO_ON, BranchHistory
+from iceberg_spark.streams.offset import FROM_FULL, FROM_LATEST, NOTHING_READ, StreamOffset
+from iceberg_spark.streams.starting_point import first_offset, starting_point
+from iceberg_spark.streams.stream_options import StreamOptions
+from iceberg_spark.streams.table_watch import TableSeen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedChanges:
+    """The changes of a micro-batch, and how their files are read."""
+
+    metadata: TableMetadata
+    context: ScanContext
+    changes: tuple[CommitChanges, ...]
+
+
+@dataclass(slots=True)
+class ChangeStream:
+    """Says up to which commit the next batch goes, and what the commits of a batch changed.
+
+    The position of an offset is the number of commits before it, so that `_change_ordinal` counts
+    on over batches and restarts.
+    """
+
+    options: StreamOptions
+    _steps: dict[tuple[int, int], ChangeStep] = field(default_factory=dict)
+    _passed: tuple[StreamOffset, int] | None = None
+
+    def start(self, history: BranchHistory) -> StreamOffset:
+        """Return where the first batch begins."""
+        point = starting_point(self.options, history)
+        if point in (FROM_FULL, FROM_LATEST):
+            return point
+        is_given = isinstance(self.options.start, int)
+        return StreamOffset(point.snapshot_id, 0) if is_given else NOTHING_READ
+
+    def latest(self, seen: TableSeen, start: StreamOffset, *, limited: bool) -> StreamOffset:
+        """Return the end of the next batch, `start` itself where nothing has changed.
+
+        A batch has one commit at least. Raises NoSuchSnapshotError and ValidationException where
+        the history has no place for `start`.
+        """
+        head = seen.history.head
+        if head is None and start.names_snapshot:
+            seen.history.after(start.snapshot_id)  # says what became of it
+        if head is None:
+            return NOTHING_READ if start == FROM_LATEST else start
+        if start == FROM_LATEST:
+            return StreamOffset(head.snapshot_id, 0)
+        if start == FROM_FULL:
+            return StreamOffset(head.snapshot_id, 1, scan_all_files=True)
+        commits = self._commits(seen, start, None)
+        if not commits:
+            self._passed = start, head.snapshot_id
+            return start
+        count = self._fitting(seen, start, commits) if limited else len(commits)
+        last = head if count == len(commits) else commits[count - 1]
+        return StreamOffset(last.snapshot_id, _ordinal(start) + count)
+
+    def plan(self, seen: TableSeen, start: StreamOffset, end: StreamOffset) -> PlannedChanges:
+        """Return the changes between two offsets, the same ones whenever it is asked again.
+
+        Raises as `latest` does, and NoSuchSnapshotError where the end has expired.
+        """
+        return PlannedChanges(seen.metadata, seen.context, tuple(self._changes(seen, start, end)))
+
+    def _changes(
+        self, seen: TableSeen, start: StreamOffset, end: StreamOffset
+    ) -> Iterator[CommitChanges]:
+        if start in (end, FROM_LATEST) or not end.names_snapshot:
+            return
+        if start == FROM_FULL:
+            every = whole_table(seen.metadata, seen.io, seen.context, end.snapshot_id)
+            for file in every.files():
+                yield CommitChanges(0, end.snapshot_id, (file,))
+            return
+        commits = self._commits(seen, start, end.snapshot_id)
+        for ordinal, commit in enumerate(commits, start=_ordinal(start)):
+            yield from changes_of(self._step(seen, ordinal, commit))
+        self._steps.clear()
+
+    def _commits(
+        self, seen: TableSeen, start: StreamOffset, end_id: int | None
+    ) -> Sequence[Snapshot]:
+        """Return the snapshots after an offset that may have changed rows, oldest first."""
+        if start == NOTHING_READ:
+            found = self._from_first(seen, end_id)
+        else:
+            passed = self._passed
+            quiet = passed[1] if passed is not None and passed[0] == start else None
+            found = seen.history.after(quiet or start.snapshot_id, end_id)
+        for snapshot in found:
+            if not _is_readable(seen.metadata, snapshot):
+                raise NoSuchSnapshotError(
+                    f"What snapshot {snapshot.snapshot_id} of {seen.metadata.location} changed "
+                    f"can't be told any more, since the one before it, snapshot "
+                    f"{snapshot.parent_snapshot_id}, has expired. {HOW_TO_GO_ON}"
+                )
+        return [each for each in found if each.operation != Operation.REPLACE]
+
+    def _from_first(self, seen: TableSeen, end_id: int | None) -> Sequence[Snapshot]:
+        """Return the snapshots from the oldest one on whose changes can be told."""
+        history = seen.history
+        if end_id is not None:
+            if end_id not in seen.metadata.snapshots:
+                return history.after(NOTHING_READ.snapshot_id, end_id)  # says that it has expired
+            history = seen.up_to(end_id).history
+        kept = history.kept()
+        first = first_offset(self.options, history).snapshot_id
+        at = next((at for at, one in enumerate(kept) if one.snapshot_id == first), len(kept))
+        if kept[at:] and not _is_readable(seen.metadata, kept[at]):
+            at += 1
+        return kept[at:]
+
+    def _fitting(self, seen: TableSeen, start: StreamOffset, commits: Sequence[Snapshot]) -> int:
+        """Return how many commits a batch takes: one, and as many as its limits have room for."""
+        if not self.options.is_limited:
+            return len(commits)
+        most_files, most_rows = self.options.max_files, self.options.max_rows
+        files = rows = 0
+        for count, commit in enumerate(commits):
+            step = self._step(seen, _ordinal(start) + count, commit)
+            files += step.file_count
+            if count and most_files is not None and files > most_files:
+                return count
+            rows += step.record_count
+            if most_rows is not None and rows >= most_rows:
+                return count + 1
+        return len(commits)
+
+    def _step(self, seen: TableSeen, ordinal: int, commit: Snapshot) -> ChangeStep:
+        """Return what a commit changed; those that a limit was compared with are kept."""
+        key = ordinal, commit.snapshot_id
+        known = self._steps.get(key)
+        if known is None:
+            known = change_step(seen.metadata, seen.io, seen.context, ordinal, commit)
+            if self.options.is_limited:
+                self._steps[key] = known
+        return known
+
+
+def _ordinal(start: StreamOffset) -> int:
+    return start.position if start.names_snapshot else 0
+
+
+def _is_readable(metadata: TableMetadata, snapshot: Snapshot) -> bool:
+    """Tell whether what a snapshot changed can be told: of an append by itself."""
+    parent = snapshot.parent_snapshot_id
+    by_itself = snapshot.operation in (Operation.APPEND, Operation.REPLACE)
+    return by_itself or parent is None or parent in metadata.snapshots

@@ -1,0 +1,131 @@
+"""What one task reads of the changes that commits made, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.row_hashes import hash_rows, polars_frame
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.changelog import (
+    ChangeRequest,
+    changed_rows,
+    identity_keys,
+    row_keys,
+    settled,
+    shown,
+    with_change,
+)
+from iceberg_spark.scan.changelog import ChangedFile, ChangeStep
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFileContent
+from iceberg_spark.streams.limits import STREAMING
+
+
+@dataclass(frozen=True, slots=True)
+class CommitChanges:
+    """Changed files of one commit.
+
+    With `parts` the rows of all of them are brought together, to tell those that were only
+    carried over: the task keeps one part of so many, by the rows' hashes. Without, each file is
+    told by itself.
+    """
+
+    ordinal: int
+    snapshot_id: int
+    files: tuple[ChangedFile, ...]
+    parts: int = 0
+    part: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read."""
+        both = (task for file in self.files for task in (file.before, file.after))
+        return sum(task.length for task in both if task is not None)
+
+
+def changes_of(step: ChangeStep) -> Iterator[CommitChanges]:
+    """Yield a commit's changes in pieces of which each can be a task's."""
+    files = tuple(step.files())
+    if not step.may_carry_over:
+        for file in files:
+            yield CommitChanges(step.ordinal, step.snapshot_id, (file,))
+        return
+    rows = sum(map(_rows_held, files))
+    parts = max(1, -(-rows // STREAMING.changes_together))
+    for part in range(parts):
+        yield CommitChanges(step.ordinal, step.snapshot_id, files, parts, part)
+
+
+def for_tasks(changes: Iterable[CommitChanges]) -> list[tuple[CommitChanges, ...]]:
+    """Return the pieces in groups of about as many bytes, in order."""
+    groups: list[list[CommitChanges]] = []
+    size = files = 0
+    for each in changes:
+        size, files = size + each.size, files + len(each.files)
+        is_full = size > STREAMING.changes_bytes or files > STREAMING.changes_files
+        if is_full or not groups:
+            groups.append([])
+            size, files = each.size, len(each.files)
+        groups[-1].append(each)
+    return [tuple(group) for group in groups]
+
+
+def change_rows(
+    request: ChangeRequest, io: FileIO, changes: Sequence[CommitChanges]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the changes as batches of `request.schema`.
+
+    Memory: the changed rows of one commit's part, nothing where no rows are brought together.
+    """
+    for each in changes:
+        tables = _rows(request, io, each)
+        if not each.parts:
+            for table in tables:
+                yield from shown(request, table)
+            continue
+        held = pa.concat_tables(
+            [
+                to_arrow(request.whole_schema).empty_table(),
+                *(_kept(request, each, one) for one in tables),
+            ]
+        )
+        identity = identity_keys(request, held)
+        told = settled(held, row_keys(request, held), identity, request.identity)
+        yield from shown(request, told)
+
+
+def _rows(request: ChangeRequest, io: FileIO, changes: CommitChanges) -> Iterator[pa.Table]:
+    for file in changes.files:
+        for batch, is_insert in changed_rows(request.context, io, file):
+            yield with_change(batch, is_insert, changes.ordinal, changes.snapshot_id)
+
+
+def _kept(request: ChangeRequest, changes: CommitChanges, table: pa.Table) -> pa.Table:
+    """Return the rows of a task's part: equal rows, or rows of one identity, are in the same."""
+    if changes.parts < 2:
+        return table
+    keys = identity_keys(request, table) or row_keys(request, table)
+    part = hash_rows(polars_frame(keys)) % np.uint64(changes.parts)
+    return table.filter(pa.array(part == changes.part))
+
+
+def _rows_held(file: ChangedFile) -> int:
+    """Return how many rows of a file are changes, at most."""
+    match file:
+        case ChangedFile(None, one) | ChangedFile(one, None) if one is not None:
+            return one.record_count
+        case ChangedFile(_, after) if after is not None:
+            return _deleted_rows(after)
+        case _:
+            return 0
+
+
+def _deleted_rows(task: FileScanTask) -> int:
+    by_key = any(one.content is DataFileContent.EQUALITY_DELETES for one in task.delete_files)
+    by_position = sum(one.record_count for one in task.delete_files)
+    return task.record_count if by_key else min(task.record_count, by_position)

@@ -1,0 +1,84 @@
+"""A stream as it was loaded: table, columns and options, pinned for all processes of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.changelog import ChangeRequest
+from iceberg_spark.read.identifier_columns import identifiers
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.read_options import ReadOptions
+from iceberg_spark.scan.request import scan_context
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.streams.stream_options import StreamOptions, stream_options
+from iceberg_spark.streams.table_watch import StreamedTable
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """A stream of what is appended to a table."""
+
+    table: StreamedTable
+    read: ReadOptions
+    stream: StreamOptions
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its rows."""
+        return self.table.context.read_schema
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesRequest(StreamRequest):
+    """A stream of the changes of a table."""
+
+    changes: ChangeRequest
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its rows."""
+        return self.changes.schema
+
+
+def stream_of_rows(
+    options: Mapping[str, str], read: ReadOptions, context: ScanContext, table_uuid: str
+) -> StreamRequest:
+    """Return a stream of what is appended to a table. Raises InvalidOptionError."""
+    stream = stream_options(options, read, changes=False)
+    return StreamRequest(_table(read, stream, context, table_uuid), read, stream)
+
+
+def stream_of_changes(
+    options: Mapping[str, str], read: ReadOptions, loaded: LoadedTable, io: FileIO
+) -> ChangesRequest:
+    """Return a stream of the changes of a table.
+
+    Raises InvalidOptionError, InvalidInputError for columns, NoSuchSnapshotError for a branch.
+    """
+    stream = stream_options(options, read, changes=True)
+    if read.metadata_columns:
+        raise InvalidOptionError("Option 'metadata-columns' is not for streams of changes")
+    asked = replace(read, start_snapshot_id=None)
+    whole = scan_context(loaded.metadata, replace(asked, selected_fields=("*",)), io)
+    names = identifiers(
+        whole.read_schema,
+        stream.identifier_columns,
+        None,
+        net_changes=False,
+        case_sensitive=read.case_sensitive,
+    )
+    shown = scan_context(loaded.metadata, asked, io).read_schema
+    table = _table(read, stream, whole, loaded.metadata.table_uuid)
+    changes = ChangeRequest(table.context, shown, names)
+    return ChangesRequest(table, read, stream, changes)
+
+
+def _table(
+    read: ReadOptions, stream: StreamOptions, context: ScanContext, table_uuid: str
+) -> StreamedTable:
+    pinned = replace(context, snapshot_id=None, start_snapshot_id=None)
+    return StreamedTable(read.path, dict(read.storage), table_uuid, stream.branch, pinned)
