@@ -90,7 +90,6 @@ class ChangeStream:
         commits = self._commits(seen, start, end.snapshot_id)
         for ordinal, commit in enumerate(commits, start=_ordinal(start)):
             yield from changes_of(self._step(seen, ordinal, commit))
-        self._steps.clear()
 
     def _commits(
         self, seen: TableSeen, start: StreamOffset, end_id: int | None
@@ -130,6 +129,7 @@ class ChangeStream:
         if not self.options.is_limited:
             return len(commits)
         most_files, most_rows = self.options.max_files, self.options.max_rows
+        self._steps.clear()  # of the batch before
         files = rows = 0
         for count, commit in enumerate(commits):
             step = self._step(seen, _ordinal(start) + count, commit)
