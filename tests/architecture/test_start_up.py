@@ -17,6 +17,7 @@ SLOW = (
     "s3fs",
     "http.client",
     "urllib.request",
+    "urllib3",
 )
 OF_CATALOGS = ("sqlalchemy", "psycopg", "thrift", "hive_metastore", "pyiceberg", "boto3")
 

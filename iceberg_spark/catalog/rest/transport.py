@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from iceberg_spark.catalog.rest.answers import Answer, LostAnswerError, NotSentError
 from iceberg_spark.catalog.rest.settings import RestSettings
 from iceberg_spark.catalog.rest.wire import CutError, Times, UnreachedError, Wire
-from iceberg_spark.errors import InvalidInputError, redacted
+from iceberg_spark.errors import InvalidInputError, UnsupportedError, redacted
 
 _LONGEST_ANSWER_S = 300.0
 """For a whole answer: a server that sends a byte now and then never exceeds a socket's time."""
@@ -76,6 +76,10 @@ class Transport:
             raise NotSentError(f"Can't reach {what}: {redacted(str(error))}") from None
         except InvalidInputError as error:
             raise InvalidInputError(f"Can't ask {what}: {error}") from None
+        except ImportError as error:
+            raise UnsupportedError(
+                f"Catalogs of type rest need {error.name}: pip install 'iceberg-spark[rest]'"
+            ) from error
         except TimeoutError as error:
             raise LostAnswerError(
                 f"No answer to {what} in time ({redacted(str(error)) or 'timed out'}; "

@@ -1,20 +1,19 @@
-"""Connections to servers by Python's own HTTP client: kept open for a while, each used by one.
+"""Connections to servers by urllib3: kept open for a while, each used by one.
 
-A third of the processor time that httpx takes, and less than a half of that of urllib3 or httpcore.
-An answer is whole or an error: what `http.client` gives of one that was cut off is not handed on.
+It takes half of the processor time that httpx does. An answer is whole or an error: what
+`http.client` below gives of one that was cut off is not handed on.
 """
 
 from __future__ import annotations
 
 import base64
 import os
-import select
-import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -23,11 +22,13 @@ from iceberg_spark.io.inflate import BROKEN, GZIP, inflated
 from iceberg_spark.io.limits import DEFAULT_LIMITS
 from iceberg_spark.lazy import LazyModule
 
-client = LazyModule("http.client")
+connection = LazyModule("urllib3.connection")
+exceptions = LazyModule("urllib3.exceptions")
+urllib3 = LazyModule("urllib3")
 urllib_request = LazyModule("urllib.request")
 
 _KEPT_S = 5.0
-"""How long a connection that nobody uses may be taken up again."""
+"""How long connections that nobody uses may be taken up again."""
 _MOST_KEPT = 20
 _PART_BYTES = 1 << 18
 _PROXY_END = "_proxy"
@@ -63,18 +64,24 @@ class Times:
 class _Proxy:
     host: str
     port: int
-    headers: Mapping[str, str]
+    user: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        encoded = base64.b64encode(self.user.encode()).decode()
+        return {"Proxy-Authorization": f"Basic {encoded}"} if self.user else {}
 
 
 class Wire:
     """Connections to the servers of some URLs; safe among threads."""
 
-    __slots__ = ("_kept", "_lock", "_tls")
+    __slots__ = ("_lock", "_managers", "_tls", "_used_s")
 
     def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
         """`tls` makes what https is done by."""
         self._tls = tls
-        self._kept: dict[str, list[tuple[float, Any]]] = {}
+        self._managers: dict[tuple[str, _Proxy | None], Any] = {}
+        self._used_s = time.monotonic()
         self._lock = threading.Lock()
 
     def exchange(
@@ -83,114 +90,134 @@ class Wire:
         """Send a request and return its whole answer.
 
         Raises UnreachedError (nothing was sent), InvalidInputError (nothing can be), else
-        TimeoutError, OSError or CutError: it may have been done.
+        TimeoutError or CutError: it may have been done.
         """
         parts = _parts(url)
         proxy = _proxy_of(parts)
-        by = f" by {proxy.host}:{proxy.port}" if proxy else ""
-        place = f"{parts.scheme}://{parts.netloc}{by}"
-        connection = self._taken(place) or self._connected(parts, proxy, times)
         try:
-            if connection.sock is not None:
-                connection.sock.settimeout(times.step_s)
-            sent = {**headers, **proxy.headers} if proxy and parts.scheme == "http" else headers
-            _send(connection, method, _target(parts, proxy, url), sent, body)
-            reply, lasts = _received(connection, time.monotonic() + times.whole_s)
+            response = _sent(
+                self._pool(parts, proxy), method, _target(parts, proxy, url),
+                _headers(headers, proxy if parts.scheme == "http" else None), body, times,
+            )  # fmt: skip
+            return _received(response, time.monotonic() + times.whole_s)
         except BaseException:
-            connection.close()
+            self._close()
             raise
-        if lasts:
-            self._keep(place, connection)
-        else:
-            connection.close()
-        return reply
 
-    def _taken(self, place: str) -> Any:
-        """Return a connection that is open still, None where there is none."""
-        while True:
-            with self._lock:
-                kept = self._kept.get(place)
-                if not kept:
-                    return None
-                since, connection = kept.pop()
-            if time.monotonic() - since < _KEPT_S and not _is_over(connection.sock):
-                return connection
-            connection.close()
-
-    def _keep(self, place: str, connection: Any) -> None:
+    def _pool(self, parts: SplitResult, proxy: _Proxy | None) -> Any:
+        """Return a server's connections. Raises UnreachedError for a host that can't be."""
+        now = time.monotonic()
+        if now - self._used_s > _KEPT_S:
+            self._close()
+        self._used_s = now
         with self._lock:
-            kept = self._kept.setdefault(place, [])
-            kept.append((time.monotonic(), connection))
-            old = kept.pop(0)[1] if len(kept) > _MOST_KEPT else None
-        if old is not None:
-            old.close()
-
-    def _connected(self, parts: SplitResult, proxy: _Proxy | None, times: Times) -> Any:
-        host, port = str(parts.hostname), parts.port
-        at = (proxy.host, proxy.port) if proxy else (host, port)
-        made = None
+            known = self._managers.get((parts.scheme, proxy))
+            if known is None:
+                known = self._managers[parts.scheme, proxy] = self._manager(parts.scheme, proxy)
         try:
-            if parts.scheme == "https":
-                made = client.HTTPSConnection(*at, timeout=times.connect_s, context=self._tls())
-                if proxy:
-                    made.set_tunnel(host, port, dict(proxy.headers))
-            else:
-                made = client.HTTPConnection(*at, timeout=times.connect_s)
-            made.connect()
-        except client.InvalidURL:
-            raise InvalidInputError("its host has a character that hosts can't have") from None
-        except (OSError, client.HTTPException, UnicodeError) as error:
-            if made is not None:
-                made.close()
+            pool = known.connection_from_host(parts.hostname, parts.port, parts.scheme)
+        except exceptions.HTTPError as error:
             raise UnreachedError(_words(error)) from None
-        return made
+        if parts.scheme == "https":
+            pool.ConnectionCls = _secure_connection()
+        return pool
+
+    def _manager(self, scheme: str, proxy: _Proxy | None) -> Any:
+        more = {"ssl_context": self._tls()} if scheme == "https" else {}
+        if proxy is None:
+            return urllib3.PoolManager(maxsize=_MOST_KEPT, **more)
+        at = f"http://{proxy.host}:{proxy.port}"
+        return urllib3.ProxyManager(
+            at, maxsize=_MOST_KEPT, proxy_headers=proxy.headers or None, **more
+        )
+
+    def _close(self) -> None:
+        """Close what nobody uses; what is in use is closed by its user."""
+        with self._lock:
+            for manager in self._managers.values():
+                manager.clear()
 
 
-def _send(
-    connection: Any,
+@cache
+def _secure_connection() -> Any:
+    """Return a class of connections whose failed handshakes are no lost answers."""
+
+    def connect(self: Any) -> None:
+        try:
+            connection.HTTPSConnection.connect(self)
+        except (ssl.SSLError, exceptions.SSLError, TimeoutError) as error:
+            raise exceptions.NewConnectionError(self, _words(error)) from None
+
+    return type("SecureConnection", (connection.HTTPSConnection,), {"connect": connect})
+
+
+def _headers(headers: Mapping[str, str], proxy: _Proxy | None) -> dict[str, str]:
+    asked = {} if "accept-encoding" in map(str.lower, headers) else {"Accept-Encoding": "gzip"}
+    return {**asked, **headers, **(dict(proxy.headers) if proxy else {})}
+
+
+def _sent(
+    pool: Any,
     method: str,
     target: str,
     headers: Mapping[str, str],
     body: bytes | None,
-) -> None:
-    names = {name.lower() for name in headers}
+    times: Times,
+) -> Any:
+    """Return an answer whose body is to be read."""
     try:
-        connection.putrequest(method, target, skip_host="host" in names, skip_accept_encoding=True)
-        if "accept-encoding" not in names:
-            connection.putheader("Accept-Encoding", "gzip")
-        if body is not None or method in ("POST", "PUT"):
-            connection.putheader("Content-Length", str(len(body or b"")))
-        for name, value in headers.items():
-            connection.putheader(name, value.encode("latin-1"))
-    except (ValueError, client.HTTPException):  # a text may be a secret: it isn't shown
+        return pool.urlopen(
+            method,
+            target,
+            body=body,
+            headers=headers,
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            timeout=urllib3.Timeout(connect=times.connect_s, read=times.step_s),
+            preload_content=False,
+            decode_content=False,
+        )
+    except (
+        exceptions.NewConnectionError,
+        exceptions.ConnectTimeoutError,
+        exceptions.ProxyError,
+        exceptions.LocationParseError,
+    ) as error:
+        raise UnreachedError(_words(error)) from None
+    except exceptions.TimeoutError as error:
+        raise TimeoutError(_words(error)) from None
+    except (exceptions.HTTPError, OSError) as error:
+        raise CutError(_words(error)) from None
+    except ValueError:  # a text may be a secret: it isn't shown
         raise InvalidInputError(
             "its address or one of its headers has a character that requests can't have"
         ) from None
-    connection.endheaders(body)
 
 
-def _received(connection: Any, until: float) -> tuple[Reply, bool]:
-    """Return the answer, and whether the connection may be used again."""
+def _received(response: Any, until_s: float) -> Reply:
+    parts = []
     try:
-        response = connection.getresponse()
-        parts = []
-        while part := response.read1(_PART_BYTES):
+        while part := response.read1(_PART_BYTES, decode_content=False):
             parts.append(part)
-            if time.monotonic() > until:
+            if time.monotonic() > until_s:
                 raise TimeoutError("the answer does not end")
-    except client.HTTPException as error:
+    except exceptions.TimeoutError as error:
+        raise TimeoutError(_words(error)) from None
+    except exceptions.HTTPError as error:
         raise CutError(_words(error)) from None
-    if response.length or response.status < 200 or _ends_in_headers(response, parts):
+    finally:
+        if not response.closed:
+            response.close()
+    if response.length_remaining or response.status < 200 or _ends_in_headers(response, parts):
         raise CutError("the connection ended within it")
-    lasts = not response.will_close
-    response.close()
-    headers = {name.lower(): value for name, value in response.getheaders()}
-    return Reply(response.status, headers, _plain(headers, b"".join(parts))), lasts
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Reply(response.status, headers, _plain(headers, b"".join(parts)))
 
 
 def _ends_in_headers(response: Any, parts: list[bytes]) -> bool:
     """Return whether there may be more headers: `http.client` takes their end for it."""
-    return response.length is None and not response.chunked and not parts
+    return response.length_remaining is None and not response.chunked and not parts
 
 
 def _plain(headers: Mapping[str, str], body: bytes) -> bytes:
@@ -207,18 +234,6 @@ def _plain(headers: Mapping[str, str], body: bytes) -> bytes:
                 raise CutError(f"it is not gzip to its end ({_words(error)})") from None
         case other:
             raise CutError(f"it is compressed by {other[:20]}, which was not asked for")
-
-
-def _is_over(line: socket.socket | None) -> bool:
-    """Return whether the other side has closed a connection, or said what nobody asked."""
-    if line is None:
-        return True
-    try:
-        looking = select.poll()
-        looking.register(line, select.POLLIN)
-        return bool(looking.poll(0))
-    except (OSError, ValueError):
-        return True
 
 
 def _parts(url: str) -> SplitResult:
@@ -255,9 +270,7 @@ def _proxy_of(parts: SplitResult) -> _Proxy | None:
             f"A proxy of {at.scheme or 'no scheme'} is not supported; those of http are"
         )
     who = f"{unquote(at.username)}:{unquote(at.password or '')}" if at.username else ""
-    encoded = base64.b64encode(who.encode()).decode()
-    headers = {"Proxy-Authorization": f"Basic {encoded}"} if who else {}
-    return _Proxy(at.hostname, at.port or 80, headers)
+    return _Proxy(at.hostname, at.port or 80, who)
 
 
 def _words(error: Exception) -> str:
