@@ -237,6 +237,15 @@ class Views(Protocol):
         """
         ...
 
+    def update_properties(
+        self, identifier: str, base: ViewMetadata, updates: Mapping[str, str], removals: Name
+    ) -> None:
+        """Set and take away properties of a view.
+
+        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        """
+        ...
+
     def drop(self, identifier: str) -> None:
         """Remove a view. Raises NoSuchViewError."""
         ...

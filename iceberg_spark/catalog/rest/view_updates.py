@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +20,24 @@ def replacing(base: ViewMetadata, view: NewView) -> dict[str, Any]:
     updates: list[dict[str, Any]] = []
     if view.properties:
         updates.append({"action": "set-properties", "updates": dict(view.properties)})
-    requirements = [{"type": "assert-view-uuid", "uuid": base.view_uuid}]
-    return {"requirements": requirements, "updates": updates + _version_updates(base, view)}
+    return {"requirements": _same(base), "updates": updates + _version_updates(base, view)}
+
+
+def changing_properties(
+    base: ViewMetadata, updates: Mapping[str, str], removals: Iterable[str]
+) -> dict[str, Any]:
+    """Return a CommitViewRequest that sets and takes away properties."""
+    asked: list[dict[str, Any]] = []
+    if updates:
+        asked.append({"action": "set-properties", "updates": dict(updates)})
+    gone = list(removals)
+    if gone:
+        asked.append({"action": "remove-properties", "removals": gone})
+    return {"requirements": _same(base), "updates": asked}
+
+
+def _same(base: ViewMetadata) -> list[dict[str, str]]:
+    return [{"type": "assert-view-uuid", "uuid": base.view_uuid}]
 
 
 def _version_updates(base: ViewMetadata, view: NewView) -> list[dict[str, Any]]:

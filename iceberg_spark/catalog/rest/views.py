@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from iceberg_spark.catalog.rest.changes import Change, change_request, make
 from iceberg_spark.catalog.rest.pages import pages
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.transport import Request
-from iceberg_spark.catalog.rest.view_updates import replacing
+from iceberg_spark.catalog.rest.view_updates import changing_properties, replacing
 from iceberg_spark.errors import NoSuchViewError
 from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.spec.view import NewView, ViewMetadata
@@ -107,6 +108,25 @@ class RestViews:
 
         change = Change(request, VIEW, self._what("replace", identifier), is_made)
         return self._made(identifier, change)
+
+    def update_properties(
+        self, identifier: str, base: ViewMetadata, updates: Mapping[str, str], removals: Name
+    ) -> None:
+        """Set and take away properties of a view.
+
+        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        """
+        paths = self._session.paths
+        paths.need(p.REPLACE_VIEW)
+        changed = changing_properties(base, updates, removals)
+        body: dict[str, Any] = {"identifier": p.table_node(identifier), **changed}
+        request = change_request(self._session, "POST", paths.view(identifier), body)
+
+        def is_made() -> bool:
+            now = self.load(identifier).properties
+            return updates.items() <= now.items() and not now.keys() & set(removals)
+
+        self._made(identifier, Change(request, VIEW, self._what("alter", identifier), is_made))
 
     def drop(self, identifier: str) -> None:
         """Remove a view. Raises NoSuchViewError."""

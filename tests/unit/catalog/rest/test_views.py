@@ -282,3 +282,18 @@ def test_requests_repeat_with_one_key_where_the_server_takes_keys():
     sent = [one for one in server.requests if one.method == "POST"]
     assert len({one.headers["Idempotency-Key"] for one in sent}) == 1 and len(sent) == 2
     assert json.loads(sent[0].content) == json.loads(sent[1].content)
+
+
+def test_properties_are_set_and_taken_away_in_one_request_whose_answer_may_be_lost():
+    base = made(version("SELECT 1"))
+    after = replace(base, properties={"a": "b"})
+    for replies in ({"POST": given(after)}, {"POST": LOST, "GET": given(after)}):
+        server = served(**replies)
+        server.catalog().views.update_properties("db.v", base, {"a": "b"}, ("c",))
+        assert server.asked().count(f"POST {ONE}") == 1
+        sent = next(body(one) for one in server.requests if one.method == "POST")
+        assert sent["requirements"] == [{"type": "assert-view-uuid", "uuid": UUID}]
+        assert sent["updates"] == [
+            {"action": "set-properties", "updates": {"a": "b"}},
+            {"action": "remove-properties", "removals": ["c"]},
+        ]
