@@ -20,6 +20,7 @@ Node: TypeAlias = Any  # sqlglot's root class has changed its name between versi
 _PIPES = ("|>", "|")
 _VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
+_SYSTEM = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP"}
 _QUOTED = TokenType.IDENTIFIER
 _TABLE_WORDS = ("TABLE", "STREAM")
 _AFTER_COLUMN = frozenset({
@@ -60,7 +61,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
     Raises InvalidInputError for what can't be parsed and for statements that are no queries.
     """
     try:
-        tree: Node = sqlglot.parse_one(text, dialect=grammar(dialect))
+        tree: Node = sqlglot.parse_one(_read_alike(text, dialect), dialect=grammar(dialect))
     except (SqlglotError, AssertionError) as cause:  # it asserts some of its own
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
@@ -72,6 +73,19 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
             "such as t.append, t.delete or t.merge"
         )
     return tree
+
+
+def _read_alike(text: str, dialect: Dialect) -> str:
+    """Return a text whose AS OF clauses sqlglot knows, with every sign in its place."""
+    if "SYSTEM_" not in text.upper():
+        return text
+    tokens = grammar(dialect)().tokenize(text)
+    for token, *clause, value in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        word = _SYSTEM.get(token.text.upper())
+        is_clause = [each.text.upper() for each in clause] == ["AS", "OF"]
+        if word and is_clause and value.text.upper() not in (",", "FROM"):  # no column AS of
+            text = text[: token.start] + word.ljust(len(token.text)) + text[token.end + 1 :]
+    return text
 
 
 def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[TableReference]:

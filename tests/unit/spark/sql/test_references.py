@@ -1,0 +1,32 @@
+"""AS OF clauses in all of Spark's spellings."""
+
+import pytest
+
+from iceberg_spark.spark.sql.references import parse_query, table_references
+
+
+@pytest.mark.parametrize(
+    "words", ["VERSION", "FOR VERSION", "SYSTEM_VERSION", "FOR SYSTEM_VERSION"]
+)
+def test_a_version_is_named_in_four_ways(words: str) -> None:
+    text = f"SELECT 'SYSTEM_VERSION AS OF' AS x FROM c.d.t {words} AS OF 'b' WHERE x = 1"
+    (found,) = table_references(parse_query(text), text)
+    assert (found.version, found.timestamp) == ("b", None)
+    assert text[found.start : found.end] == f"c.d.t {words} AS OF 'b'"
+
+
+@pytest.mark.parametrize("words", ["TIMESTAMP", "FOR TIMESTAMP", "SYSTEM_TIME", "for system_time"])
+def test_a_moment_is_named_in_four_ways(words: str) -> None:
+    text = f"SELECT x FROM c.d.t {words} AS OF date_sub(now(), 1) AS y JOIN u"
+    found, other = table_references(parse_query(text), text)
+    assert (found.version, found.timestamp, found.alias) == (None, "date_sub(now(), 1)", "y")
+    assert other.parts == ("u",)
+
+
+def test_columns_may_be_called_as_these_words_are() -> None:
+    text = "SELECT system_version AS of, system_time AS of FROM c.d.t"
+    tree = parse_query(text)
+    assert [one.name for one in table_references(tree, text)] == ["c.d.t"]
+    assert {one.name for one in tree.selects[0].find_all(type(tree.selects[0].this))} == {
+        "system_version"
+    }
