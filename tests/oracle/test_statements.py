@@ -161,8 +161,8 @@ def content(place: str) -> list[str]:
     return sorted(str(row) for row in ice.load_table(place).scan().to_arrow().to_pylist())
 
 
-def place(spark: SparkSession, catalog: str, table: str) -> str:
-    return str(Path(spark.conf.get(f"spark.sql.catalog.{catalog}.warehouse")) / "sqls" / table)
+def place(spark: SparkSession, catalog: str, table: str, namespace: str = "sqls") -> str:
+    return str(Path(spark.conf.get(f"spark.sql.catalog.{catalog}.warehouse")) / namespace / table)
 
 
 @pytest.mark.timeout(600)
