@@ -22,6 +22,7 @@ from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.query import plan_query
 
 
@@ -86,9 +87,9 @@ class ReaderHook:
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Return the native frame of a table, or view, where the catalog is one of ours."""
-        catalog, dot, rest = tableName.partition(".")
-        if "." in rest and dot and is_ours(self._session, catalog):
-            return _table_or_view(tableName, self._asked.options, self._session)
+        name = whole_name(self._session, tuple(tableName.split(".")))
+        if len(name) > 2 and is_ours(self._session, name[0]):
+            return _table_or_view(".".join(name), self._asked.options, self._session)
         frame: DataFrame = self._own.table(tableName)
         return frame
 

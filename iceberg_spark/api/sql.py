@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,6 +13,7 @@ from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
+from iceberg_spark.spark.sql.frames import with_frames
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import (
     Args,
@@ -26,7 +28,7 @@ from iceberg_spark.spark.sql.statements.read import read_statement
 from iceberg_spark.spec.printable import printable
 
 
-def sql(spark: SparkSession, query: str, args: Args = None) -> DataFrame:
+def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> DataFrame:
     """Run a statement of SQL, with tables of this library under their own names.
 
     Commands (CREATE, ALTER, INSERT, DELETE, UPDATE, MERGE, CALL, SHOW, ...) run at once, as those
@@ -39,20 +41,22 @@ def sql(spark: SparkSession, query: str, args: Args = None) -> DataFrame:
     that concern one table prune its plan; what is not understood prunes nothing (`explain`).
     Names of views are those of catalogs of type rest: a view's text is read with its own default
     catalog and namespace. `args` are the values of parameters such as
-    `:day`, which prune nothing either.
+    `:day` or `?`, which prune nothing in queries; `frames` are frames, and values, that the text
+    names in braces, as `spark.sql("... FROM {df}", df=df)` does.
 
     Raises InvalidInputError with line and column for what can't be read, NoSuchTableError,
     NoSuchSnapshotError, and what the table API raises for the same change.
     """
     _check(spark, query)
     check_worker_python(spark)
+    text, given = with_frames(spark, query, frames) if frames else (query, {})
     try:
-        statement = read_statement(query, session_dialect(spark))
+        statement = read_statement(text, session_dialect(spark))
     except InvalidInputError:
-        if mentions_ours(spark, query):
+        if mentions_ours(spark, text):
             raise
-        return spark.sql(query, args=args or None)  # type: ignore[arg-type]
-    return run_statement(spark, statement, query, args)
+        return spark.sql(query, args=args or None, **frames)  # type: ignore[arg-type]
+    return run_statement(spark, statement, text, args, given)
 
 
 def explain(spark: SparkSession, query: str) -> str:

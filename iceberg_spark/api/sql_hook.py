@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.sql import sql
 from iceberg_spark.spark.session.session_catalogs import is_ours
+from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.mentions import mentions_ours
 
 Method: TypeAlias = Callable[..., DataFrame]
@@ -23,12 +24,12 @@ def hooked_sql(own: Method) -> Method:
     """Return `SparkSession.sql` that asks us first; `own` is PySpark's."""
 
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
-        if _inside.get() or kwargs or not isinstance(sqlQuery, str):
+        if _inside.get() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
         with _ours():
             if mentions_ours(self, sqlQuery):
-                return sql(self, sqlQuery, args)
-        return own(self, sqlQuery, args)
+                return sql(self, sqlQuery, args, **kwargs)
+        return own(self, sqlQuery, args, **kwargs)
 
     return run
 
@@ -37,9 +38,11 @@ def hooked_table(own: Method) -> Method:
     """Return `SparkSession.table` that reads tables of ours as `spark.read.table` does."""
 
     def table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
-        catalog, _, rest = tableName.partition(".")
-        if not _inside.get() and "." in rest and is_ours(self, catalog):
-            return self.read.table(tableName)
+        if _inside.get():
+            return own(self, tableName)
+        name = whole_name(self, tuple(tableName.split(".")))
+        if len(name) > 2 and is_ours(self, name[0]):
+            return self.read.table(".".join(name))
         return own(self, tableName)
 
     return table

@@ -61,17 +61,24 @@ def struct_with_defaults(
                 f"The default of '{column}' has a field '{name}'; the struct has: "
                 f"{listed(names)}{did_you_mean(str(name), names)}"
             )
-    return t.StructType(*(_with_default(column, field, given) for field in kind.fields))
+    return t.StructType(
+        *(
+            with_default(field, given[field.name], f"{column}.") if field.name in given else field
+            for field in kind.fields
+        )
+    )
 
 
-def _with_default(column: str, field: t.NestedField, given: Mapping[str, object]) -> t.NestedField:
-    if field.name not in given:
-        return field
-    path, inner, value = f"{column}.{field.name}", field.field_type, given[field.name]
-    if isinstance(inner, t.StructType) and isinstance(value, Mapping):
-        inner, value = struct_with_defaults(path, inner, value), {}
-    default = default_value(path, inner, value)
-    return replace(field, field_type=inner, initial_default=default, write_default=default)
+def with_default(field: t.NestedField, given: object, above: str = "") -> t.NestedField:
+    """Return a new column with a default, of a struct those of its fields.
+
+    Raises InvalidSchemaError as `default_value` does; `above` is what stands before its name then.
+    """
+    path, kind, value = f"{above}{field.name}", field.field_type, given
+    if isinstance(kind, t.StructType) and isinstance(value, Mapping):
+        kind, value = struct_with_defaults(path, kind, value), {}
+    default = default_value(path, kind, value)
+    return replace(field, field_type=kind, initial_default=default, write_default=default)
 
 
 def _part(path: str, field: t.NestedField, given: object) -> Any:

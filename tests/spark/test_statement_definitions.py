@@ -136,3 +136,33 @@ def test_show_create_table_makes_the_same_table_again(spark: Any, sql_home: Path
 
 def _runner(spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
     return lambda text: rows(ice.sql(spark, text))
+
+
+def test_columns_are_made_with_defaults_from_format_version_3_on(
+    spark: Any, sql_home: Path
+) -> None:
+    run = _runner(spark)
+    columns = """(id int DEFAULT 5 + 1 COMMENT 'n', s string NOT NULL DEFAULT 'it''s, so',
+                  d date DEFAULT DATE'2024-02-29', p struct<x: int>, m decimal(9, 2) DEFAULT 1)"""
+    run(f"CREATE TABLE st.d.v {columns} TBLPROPERTIES ('format-version' = '3')")
+    shown = run("SHOW CREATE TABLE st.d.v")[0][0]
+    fields = ice.load_table("st.d.v").schema().fields
+    run("DROP TABLE st.d.v PURGE")
+    run(shown)
+    assert ice.load_table("st.d.v").schema().fields == fields
+    run("ALTER TABLE st.d.v ADD COLUMN late int DEFAULT 7")
+    run("ALTER TABLE st.d.v ALTER COLUMN id SET DEFAULT 10")
+    run("INSERT INTO st.d.v (p) VALUES (NULL)")
+    run("ALTER TABLE st.d.v ALTER COLUMN late DROP DEFAULT")
+    run("INSERT INTO st.d.v (id, d) VALUES (1, NULL)")
+    assert run("SELECT id, s, CAST(d AS string), m, late FROM st.d.v ORDER BY id") == [
+        (1, "it's, so", None, 1, None), (10, "it's, so", "2024-02-29", 1, 7),
+    ]  # fmt: skip
+    for text in (
+        "CREATE TABLE st.d.w (id int DEFAULT 1)",
+        "CREATE TABLE st.d.w (id int DEFAULT 'x') TBLPROPERTIES ('format-version' = '3')",
+        "CREATE TABLE st.d.w (id int DEFAULT nowhere) TBLPROPERTIES ('format-version' = '3')",
+    ):
+        with pytest.raises(Exception, match=r"default|Default|nowhere"):
+            run(text)
+    assert not ice.load_catalog("st").table_exists("d.w")

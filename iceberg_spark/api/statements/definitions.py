@@ -7,7 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.new_table import create
-from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.answers import nothing, values_of
 from iceberg_spark.api.statements.target import Target, new_target, properties_at
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.commits.action import Action
@@ -22,6 +22,7 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
     UnsupportedError,
 )
+from iceberg_spark.expr.default_value import with_default
 from iceberg_spark.expr.schema_ddl import schema_from_ddl
 from iceberg_spark.maintenance.drop import drop_table
 from iceberg_spark.save.commit_save import commit_save, not_in_vain
@@ -66,7 +67,7 @@ def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame |
             f"There is no table {'.'.join(statement.table)} to replace: say CREATE OR REPLACE TABLE"
         )
     if exists:
-        _replace(place, statement, query)
+        _replace(spark, place, statement, query)
         return nothing(spark)
     try:
         _create(spark, place, statement, query)
@@ -87,23 +88,24 @@ def drop(spark: SparkSession, statement: DropTable) -> DataFrame:
     return nothing(spark)
 
 
-def schema_of(columns: tuple[Column, ...]) -> Schema:
-    """Return the schema of columns as defined, ids provisional. Raises InvalidSchemaError."""
+def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
+    """Return the schema of columns as defined, ids provisional. Raises InvalidSchemaError.
+
+    Defaults are worked out by Spark now.
+    """
     for column in columns:
         if len(column.path) > 1 or column.place is not None:
             raise InvalidInputError(
                 f"Column '{'.'.join(column.path)}': a new table's columns are names, in order"
             )
-        if column.default is not None:
-            raise UnsupportedError(
-                f"Column '{column.path[0]}': make the table, then ALTER TABLE ... ALTER COLUMN "
-                f"{column.path[0]} SET DEFAULT ..."
-            )
     typed = schema_from_ddl(", ".join(f"{quoted(one.path[0])} {one.type}" for one in columns))
-    fields = [
-        replace(field, required=field.required or column.required, doc=column.comment or field.doc)
-        for field, column in zip(typed.fields, columns, strict=True)
-    ]
+    defaults = iter(values_of(spark, [one.default for one in columns if one.default is not None]))
+    fields = []
+    for field, column in zip(typed.fields, columns, strict=True):
+        required, doc = field.required or column.required, column.comment or field.doc
+        made = replace(field, required=required, doc=doc)
+        given = None if column.default is None else next(defaults)
+        fields.append(made if given is None else with_default(made, given))
     return Schema(*fields)
 
 
@@ -116,7 +118,7 @@ def _create(
     create(
         place.catalog,
         place.identifier,
-        schema_of(statement.columns),
+        schema_of(spark, statement.columns),
         statement.partition_by,
         (),
         _properties(statement),
@@ -144,14 +146,16 @@ def _create_as(
     commit_save(saved, plan, files)
 
 
-def _replace(place: Target, statement: CreateTable, query: DataFrame | None) -> None:
+def _replace(
+    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame | None
+) -> None:
     catalog = place.catalog
     base = catalog.load(place.identifier)
     if statement.location not in (None, base.metadata.location):
         raise UnsupportedError(
             f"The table stays at {base.metadata.location} when it is replaced: leave LOCATION out"
         )
-    schema = schema_of(statement.columns) if query is None else _columns_of(query)
+    schema = schema_of(spark, statement.columns) if query is None else _columns_of(query)
     spec = parse_partition_spec(statement.partition_by, schema, case_sensitive=False)
     properties = created_with(catalog.properties, _properties(statement))
     action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties)

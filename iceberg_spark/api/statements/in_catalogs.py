@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.target import catalog_named
-from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
     ShowNamespaces,
@@ -35,7 +35,7 @@ def create_namespace(spark: SparkSession, statement: CreateNamespace) -> DataFra
 
 
 def drop_namespace(spark: SparkSession, statement: DropNamespace) -> DataFrame:
-    """Drop a namespace, with CASCADE the tables in it too (their files stay, as in Spark).
+    """Drop a namespace, with CASCADE the tables and views in it too (files stay).
 
     Raises NoSuchNamespaceError, NamespaceNotEmptyError.
     """
@@ -56,6 +56,12 @@ def _drop_what_is_in(catalog: TableCatalog, namespace: tuple[str, ...]) -> None:
         catalog.drop_namespace(inner)
     for table in catalog.list_tables(namespace):
         catalog.drop_table(table)
+    try:
+        views = catalog.list_views(namespace)
+    except UnsupportedError:  # a catalog, or a server, without views
+        return
+    for view in views:
+        catalog.drop_view(view)
 
 
 def alter_namespace(spark: SparkSession, statement: AlterNamespace) -> DataFrame:
@@ -69,7 +75,7 @@ def show_tables(spark: SparkSession, statement: ShowTables) -> DataFrame:
     """List the tables of a namespace: namespace, tableName, isTemporary."""
     catalog, namespace = _place(spark, statement.namespace)
     names = [table[-1] for table in catalog.list_tables(namespace)]
-    rows = [(".".join(namespace), name, False) for name in _matching(names, statement.pattern)]
+    rows = [(".".join(namespace), name, False) for name in matching(names, statement.pattern)]
     return rows_of(spark, "namespace string, tableName string, isTemporary boolean", rows)
 
 
@@ -78,7 +84,7 @@ def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame
     catalog = catalog_named(spark, statement.parent[0])
     found = [".".join(each) for each in catalog.list_namespaces(statement.parent[1:])]
     return rows_of(
-        spark, "namespace string", [(name,) for name in _matching(found, statement.pattern)]
+        spark, "namespace string", [(name,) for name in matching(found, statement.pattern)]
     )
 
 
@@ -100,7 +106,7 @@ def _place(spark: SparkSession, name: tuple[str, ...]) -> tuple[TableCatalog, tu
     return catalog_named(spark, name[0]), name[1:]
 
 
-def _matching(names: list[str], pattern: str | None) -> list[str]:
+def matching(names: list[str], pattern: str | None) -> list[str]:
     """Return the names that Spark's pattern matches: `*` is anything, `|` stands between two."""
     if pattern is None:
         return sorted(names)

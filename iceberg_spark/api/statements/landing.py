@@ -11,10 +11,11 @@ from iceberg_spark.api.statements.target import Name, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.sql.wap_branch import WAP_BRANCH, wap_branch
 from iceberg_spark.spec.properties import WRITE_WAP_ENABLED, bool_property
 from iceberg_spark.spec.summary import STAGED_WAP_ID
 
-_BRANCH, _ID = "spark.wap.branch", "spark.wap.id"
+_ID = "spark.wap.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ def landing(spark: SparkSession, name: Name) -> Landing:
     table, case = place.table(), is_case_sensitive(spark)
     if place.branch is not None or not bool_property(table.properties, WRITE_WAP_ENABLED):
         return Landing(table, case, place.branch)
-    branch, staged = spark.conf.get(_BRANCH, None), spark.conf.get(_ID, None)
+    branch, staged = wap_branch(spark, table.properties), spark.conf.get(_ID, None)
     if branch is not None and staged is not None:
-        raise InvalidInputError(f"{_BRANCH} and {_ID} are set both: a write goes one way")
+        raise InvalidInputError(f"{WAP_BRANCH} and {_ID} are set both: a write goes one way")
     if staged is not None:
         return Landing(table, case, None, {STAGED_WAP_ID: staged})
     head = table.current_snapshot()

@@ -17,7 +17,8 @@ from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.sql.inner_tables import with_inner_tables
-from iceberg_spark.spark.sql.query import Args, plan_query
+from iceberg_spark.spark.sql.qualifiers import Name
+from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.statements.rows import (
     Delete,
     Insert,
@@ -38,14 +39,14 @@ def truncate(spark: SparkSession, statement: Truncate) -> DataFrame:
     return nothing(spark)
 
 
-def insert(spark: SparkSession, statement: Insert, args: Args) -> DataFrame:
+def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     """Put a query's rows into a table, by position or by name.
 
     Raises InvalidSchemaError where the columns don't fit.
     """
     goes = landing(spark, statement.table)
     table = goes.table
-    rows = plan_query(spark, statement.query).frame(spark, args)
+    rows = plan_query(spark, statement.query).frame(spark)
     if statement.schema_evolution:
         table.update_schema(case_sensitive=goes.case_sensitive).union_by_name(
             from_spark(rows.schema)
@@ -152,7 +153,8 @@ def _partition_values(goes: Landing, statement: Insert) -> dict[str, str]:
 def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     """Delete the rows for which the condition is true."""
     goes = landing(spark, statement.table)
-    with with_inner_tables(spark, [statement.condition]) as (condition,):
+    named = _named(statement)
+    with with_inner_tables(spark, [statement.condition], named) as (condition,):
         alias = _alias(statement.table, statement.alias, [condition])
         goes.table.delete(
             condition,
@@ -168,9 +170,8 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     """Set columns of the rows for which the condition is true."""
     goes = landing(spark, statement.table)
     given = [statement.condition, *(text for _, text in statement.values)]
-    with with_inner_tables(spark, given) as (condition, *values):
-        name = statement.alias or statement.table[-1]
-        columns = [_column(path, name, goes) for path, _ in statement.values]
+    with with_inner_tables(spark, given, _named(statement)) as (condition, *values):
+        columns = [_column(path, statement, goes) for path, _ in statement.values]
         goes.table.update(
             dict(_once(columns, values)),
             condition,
@@ -182,12 +183,12 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     return nothing(spark)
 
 
-def merge(spark: SparkSession, statement: Merge, args: Args) -> DataFrame:
+def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
     goes = landing(spark, statement.table)
     table = goes.table
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
-    source = plan_query(spark, everything).frame(spark, args)
+    source = plan_query(spark, everything).frame(spark)
     if statement.schema_evolution:
         table.update_schema(case_sensitive=goes.case_sensitive).union_by_name(
             from_spark(source.schema)
@@ -196,7 +197,8 @@ def merge(spark: SparkSession, statement: Merge, args: Args) -> DataFrame:
     texts = [statement.on]
     for clause in statement.clauses:
         texts += [clause.condition or "true", *clause.values]
-    with with_inner_tables(spark, texts) as (on, *given):
+    source_name = () if statement.source_name is None else (statement.source_name,)
+    with with_inner_tables(spark, texts, (*_named(statement), *source_name)) as (on, *given):
         name = statement.alias or statement.table[-1]
         builder = table.merge(
             source,
@@ -211,7 +213,7 @@ def merge(spark: SparkSession, statement: Merge, args: Args) -> DataFrame:
             said = next(left)
             condition = None if clause.condition is None else said
             values = [next(left) for _ in clause.values]
-            columns = [_column(path, name, goes) for path in clause.columns or ()]
+            columns = [_column(path, statement, goes) for path in clause.columns or ()]
             builder = _with_clause(builder, clause, condition, dict(_once(columns, values)))
         builder.execute()
     return nothing(spark)
@@ -248,13 +250,22 @@ def _alias(table: Sequence[str], alias: str | None, texts: Sequence[str]) -> str
     return name if names_in([f"{name}.", f"{name}`."], texts) else None
 
 
-def _column(path: tuple[str, ...], table: str, goes: Landing) -> str:
+def _named(statement: Delete | Update | Merge) -> tuple[Name, ...]:
+    """Return the whole name that columns may stand behind: none where the table has an alias."""
+    return () if statement.alias is not None else (statement.table,)
+
+
+def _column(path: Name, statement: Update | Merge, goes: Landing) -> str:
     """Return an assigned column without the table's name before it, as Spark resolves it."""
-    rest = ".".join(path[1:])
-    if len(path) > 1 and path[0].lower() == table.lower():
-        found = goes.table.schema().find_id(rest, case_sensitive=goes.case_sensitive)
-        if found is not None:
-            return rest
+    table = statement.table if statement.alias is None else (statement.alias,)
+    folded = [part.lower() for part in path]
+    for at in range(len(table)):
+        size = len(table) - at
+        if len(path) > size and folded[:size] == [part.lower() for part in table[at:]]:
+            rest = ".".join(path[size:])
+            found = goes.table.schema().find_id(rest, case_sensitive=goes.case_sensitive)
+            if found is not None:
+                return rest
     return ".".join(path)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,10 +14,21 @@ from iceberg_spark.api.statements import (
     procedures,
     row_changes,
     shown_tables,
+    views,
 )
 from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.current import (
+    chooses_ours,
+    show_current,
+    use,
+    with_whole_names,
+)
 from iceberg_spark.api.statements.target import names_ours
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.arguments import with_arguments
+from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
+from iceberg_spark.spark.sql.frames import Frames, frames_as_views
 from iceberg_spark.spark.sql.inner_tables import with_inner_query
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import Args, plan_query
@@ -28,6 +41,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     DescribeTable,
     ShowColumns,
     ShowCreateTable,
+    ShowCurrentNamespace,
     ShowNamespaces,
     ShowPartitions,
     ShowProperties,
@@ -46,34 +60,72 @@ from iceberg_spark.spark.sql.statements.read import (
     Query,
     Statement,
     TemporaryView,
+    read_statement,
 )
 from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
+from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
 
 
 def run_statement(
-    spark: SparkSession, statement: Statement, text: str, args: Args = None
+    spark: SparkSession, statement: Statement, text: str, args: Args, frames: Frames
 ) -> DataFrame:
     """Carry a statement out and return its rows; a query's are lazy.
 
-    `text` is how it was written, for Spark where it is about no table of ours.
+    `text` is how it was written, for Spark where it is about no table of ours; `frames` are what
+    it names beside tables.
     """
+    if isinstance(statement, Query):
+        return plan_query(spark, statement.text).frame(spark, args, given=frames)
+    with frames_as_views(spark, frames):
+        return _at_once(spark, statement, text, args)
+
+
+def _at_once(
+    spark: SparkSession,
+    statement: Command | Explain | TemporaryView | Other,
+    text: str,
+    args: Args,
+) -> DataFrame:
     match statement:
-        case Query(query):
-            return plan_query(spark, query).frame(spark, args)
         case Explain(_, query) | TemporaryView(_, query) if not mentions_ours(spark, query):
             return _by_spark(spark, text, args)
         case Explain(head, query):
             return plan_query(spark, query).frame(spark, args, head)
-        case TemporaryView(name, query, replaces):
+        case TemporaryView(name, query, replaces, columns):
             rows = plan_query(spark, query).frame(spark, args)
+            rows = rows.toDF(*columns) if columns else rows
             (rows.createOrReplaceTempView if replaces else rows.createTempView)(name)
             return nothing(spark)
         case Other(_, words):
             return _other(spark, words, text, args)
-        case command if not names_ours(spark, named_by(command), parts_needed(command)):
-            return _into_sparks(spark, command, text, args)
+        case Use() | ShowCurrentNamespace():
+            return _current(spark, statement, text, args)
         case command:
-            return _run(spark, command, args)
+            return _command(spark, with_whole_names(spark, command), text, args)
+
+
+def _command(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
+    if not names_ours(spark, named_by(command), parts_needed(command)):
+        return _into_sparks(spark, command, text, args)
+    if args:
+        bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
+        return _run(spark, with_whole_names(spark, cast(Command, bound)))
+    return _run(spark, command)
+
+
+def _current(
+    spark: SparkSession, statement: Use | ShowCurrentNamespace, text: str, args: Args
+) -> DataFrame:
+    """Choose what names alone are of, or show it; Spark has its own choice beside ours."""
+    if isinstance(statement, ShowCurrentNamespace):
+        chosen = current_namespace(spark)
+        return _by_spark(spark, text, args) if chosen is None else show_current(spark, chosen)
+    wanted = cast(Use, with_whole_names(spark, statement))
+    if chooses_ours(spark, wanted):
+        return use(spark, wanted)
+    done = _by_spark(spark, text, args)
+    use_namespace(spark, None)
+    return done
 
 
 def named_by(command: Command) -> tuple[str, ...]:
@@ -81,14 +133,16 @@ def named_by(command: Command) -> tuple[str, ...]:
     match command:
         case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
             return command.name
-        case CommentOn() | Use():
+        case CommentOn():
             return command.name
-        case ShowTables(namespace):
+        case ShowTables(namespace) | ShowViews(namespace):
             return namespace
         case ShowNamespaces(parent):
             return parent
         case Call(procedure):
             return procedure
+        case Use() | ShowCurrentNamespace():
+            return ()
         case _:
             return command.table
 
@@ -100,7 +154,7 @@ def parts_needed(command: Command) -> int:
             return 1
         case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
             return 2
-        case ShowTables() | Use() | CommentOn(kind="namespace"):
+        case ShowTables() | ShowViews() | CommentOn(kind="namespace"):
             return 2
         case _:
             return 3
@@ -108,6 +162,8 @@ def parts_needed(command: Command) -> int:
 
 def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
     """Have Spark carry out a command; tables of ours in its query are views meanwhile."""
+    if isinstance(command, CreateView):
+        return _other(spark, "CREATE VIEW", text, args)
     query = command.query if isinstance(command, CreateTable | Insert) else None
     if query is None or query not in text or not mentions_ours(spark, query):
         return _by_spark(spark, text, args)
@@ -133,39 +189,44 @@ def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:
     return spark.sql(text, args=args or None)  # type: ignore[arg-type]
 
 
-def _run(spark: SparkSession, command: Command, args: Args) -> DataFrame:
+def _run(spark: SparkSession, command: Command) -> DataFrame:
+    made = _definition(spark, command) or _rows(spark, command) or _listing(spark, command)
+    return made or _of_namespace(spark, command)
+
+
+def _definition(spark: SparkSession, command: Command) -> DataFrame | None:
     match command:
         case CreateTable(query=query):
-            rows = None if query is None else plan_query(spark, query).frame(spark, args)
+            rows = None if query is None else plan_query(spark, query).frame(spark)
             return definitions.create_table(spark, command, rows)
-        case Insert():
-            return row_changes.insert(spark, command, args)
-        case Merge():
-            return row_changes.merge(spark, command, args)
-        case _ if args:
-            raise UnsupportedError(
-                "Parameters (args=) are for queries, INSERT, MERGE's source and AS SELECT: write "
-                "the values into the statement"
-            )
-        case _:
-            made = _change(spark, command) or _listing(spark, command)
-            return made or _of_namespace(spark, command)
-
-
-def _change(spark: SparkSession, command: Command) -> DataFrame | None:
-    match command:
-        case Delete():
-            return row_changes.delete(spark, command)
-        case Update():
-            return row_changes.update(spark, command)
-        case Truncate():
-            return row_changes.truncate(spark, command)
         case DropTable():
             return definitions.drop(spark, command)
         case AlterTable():
             return alterations.alter_table(spark, command)
         case Call():
             return procedures.call(spark, command)
+        case CreateView():
+            return views.create_view(spark, command)
+        case DropView():
+            return views.drop_view(spark, command)
+        case AlterView():
+            return views.alter_view(spark, command)
+        case _:
+            return None
+
+
+def _rows(spark: SparkSession, command: Command) -> DataFrame | None:
+    match command:
+        case Insert():
+            return row_changes.insert(spark, command)
+        case Merge():
+            return row_changes.merge(spark, command)
+        case Delete():
+            return row_changes.delete(spark, command)
+        case Update():
+            return row_changes.update(spark, command)
+        case Truncate():
+            return row_changes.truncate(spark, command)
         case _:
             return None
 
@@ -178,18 +239,35 @@ def _listing(spark: SparkSession, command: Command) -> DataFrame | None:
             return in_catalogs.show_namespaces(spark, command)
         case DescribeNamespace():
             return in_catalogs.describe_namespace(spark, command)
-        case DescribeTable():
-            return shown_tables.describe_table(spark, command)
-        case ShowCreateTable():
-            return shown_tables.show_create_table(spark, command)
-        case ShowProperties():
-            return shown_tables.show_properties(spark, command)
-        case ShowColumns():
-            return shown_tables.show_columns(spark, command)
+        case ShowViews():
+            return views.show_views(spark, command)
+        case DescribeTable() | ShowCreateTable() | ShowProperties() | ShowColumns():
+            return _shown(spark, command)
         case ShowPartitions():
             return shown_tables.show_partitions(spark, command)
         case _:
             return None
+
+
+def _shown(
+    spark: SparkSession, command: DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
+) -> DataFrame:
+    """Show a table, or the view of that name where there is no such table."""
+    try:
+        match command:
+            case DescribeTable():
+                return shown_tables.describe_table(spark, command)
+            case ShowCreateTable():
+                return shown_tables.show_create_table(spark, command)
+            case ShowProperties():
+                return shown_tables.show_properties(spark, command)
+            case ShowColumns():
+                return shown_tables.show_columns(spark, command)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        view = views.view_at(spark, command.table)
+        if view is None:
+            raise
+        return views.shown_view(spark, command, view)
 
 
 def _of_namespace(spark: SparkSession, command: Command) -> DataFrame:
@@ -203,6 +281,4 @@ def _of_namespace(spark: SparkSession, command: Command) -> DataFrame:
         case CommentOn():
             return shown_tables.comment_on(spark, command)
         case _:
-            raise UnsupportedError(
-                f"USE {'.'.join(named_by(command))}: name tables with their catalog, as in cat.db.t"
-            )
+            raise UnsupportedError(f"{type(command).__name__} is not carried out here")

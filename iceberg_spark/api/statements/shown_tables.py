@@ -9,6 +9,7 @@ from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.target import catalog_named, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidSchemaError, UnsupportedError
+from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.sql.statements.listings import (
@@ -27,6 +28,7 @@ from iceberg_spark.spec.transforms import (
     TruncateTransform,
     VoidTransform,
 )
+from iceberg_spark.spec.types import IntegerType, LongType, NestedField, StringType
 
 _COMMENT = "comment"
 _FORMAT = "write.format.default"
@@ -41,10 +43,7 @@ Row = tuple[str, str, str | None]
 def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
     """Show columns and partitioning: col_name, data_type, comment (Spark: DescribeTableExec)."""
     table = target(spark, statement.table).whole_table()
-    rows: list[Row] = [
-        (field.name, field.dataType.simpleString(), field.metadata.get(_COMMENT))
-        for field in to_spark(table.schema()).fields
-    ]
+    rows = column_rows(to_spark(table.schema()))
     if statement.column is not None:
         return _described_column(spark, rows, ".".join(statement.column))
     parts = _live(table)
@@ -55,11 +54,19 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
     return rows_of(spark, "col_name string, data_type string, comment string", rows)
 
 
+def column_rows(schema: StructType) -> list[Row]:
+    """Return what DESCRIBE says of columns: name, type, comment."""
+    return [
+        (field.name, field.dataType.simpleString(), field.metadata.get(_COMMENT))
+        for field in schema.fields
+    ]
+
+
 def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFrame:
     """Show the statement that makes such a table: createtab_stmt."""
     table = target(spark, statement.table).whole_table()
     lines = [f"CREATE TABLE {'.'.join(_name(part) for part in statement.table)} ("]
-    lines.append(",\n".join(f"  {one}" for one in _definitions(table.schema())) + ")")
+    lines.append(",\n".join(f"  {one}" for one in definition_lines(table.schema())) + ")")
     lines.append("USING iceberg")
     parts = [_term(table.schema(), part) for part in _live(table)]
     if parts:
@@ -67,17 +74,17 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
     properties = {key: value for key, value in _properties(table) if key not in _ABOUT_NOW}
     comment = properties.pop(_COMMENT, None)
     if comment is not None:
-        lines.append(f"COMMENT {_text(comment)}")
-    lines.append(f"LOCATION {_text(table.location())}")
-    shown = [f"  {_text(key)} = {_text(value)}" for key, value in sorted(properties.items())]
+        lines.append(f"COMMENT {text(comment)}")
+    lines.append(f"LOCATION {text(table.location())}")
+    shown = [f"  {text(key)} = {text(value)}" for key, value in sorted(properties.items())]
     lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
     return rows_of(spark, "createtab_stmt string", [("\n".join(lines) + "\n",)])
 
 
 def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame:
-    """Show a table's properties, or one of them: key, value."""
+    """Show a table's properties, or one of them: key, value; the comment is none, as in Spark."""
     table = target(spark, statement.table).whole_table()
-    found = dict(_properties(table))
+    found = {key: value for key, value in _properties(table) if key != _COMMENT}
     if statement.key is None:
         return rows_of(spark, "key string, value string", sorted(found.items()))
     lacks = f"Table {'.'.join(statement.table)} does not have property: {statement.key}"
@@ -161,13 +168,26 @@ def _properties(table: Table) -> list[tuple[str, str]]:
     ]
 
 
-def _definitions(schema: Schema) -> list[str]:
+def definition_lines(schema: Schema, *, types: bool = True) -> list[str]:
+    """Return columns as CREATE takes them, of views without types."""
     lines = []
     for column, field in zip(schema.fields, to_spark(schema).fields, strict=True):
-        line = f"{_name(column.name)} {_kind(field.dataType)}"
-        line += " NOT NULL" if column.required else ""
-        lines.append(line + (f" COMMENT {_text(column.doc)}" if column.doc else ""))
+        line = _name(column.name)
+        if types:
+            line += f" {_kind(field.dataType)}{' NOT NULL' if column.required else ''}"
+            line += "" if column.write_default is None else f" DEFAULT {_default(column)}"
+        lines.append(line + (f" COMMENT {text(column.doc)}" if column.doc else ""))
     return lines
+
+
+def _default(column: NestedField) -> str:
+    match column.write_default:
+        case str() if isinstance(column.field_type, StringType):
+            return text(column.write_default)
+        case int() if isinstance(column.field_type, IntegerType | LongType):
+            return str(column.write_default)
+        case _:
+            return write_default_text(column)
 
 
 def _kind(kind: DataType) -> str:
@@ -186,7 +206,7 @@ def _kind(kind: DataType) -> str:
 def _inner(field: StructField) -> str:
     required = "" if field.nullable else " NOT NULL"
     comment = field.metadata.get(_COMMENT)
-    said = "" if comment is None else f" COMMENT {_text(comment)}"
+    said = "" if comment is None else f" COMMENT {text(comment)}"
     return f"{_name(field.name)}: {_kind(field.dataType)}{required}{said}"
 
 
@@ -207,6 +227,7 @@ def _name(name: str) -> str:
     return name if name.isidentifier() else quoted(name)
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
+    """Return a text in quotes, as SQL takes it."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

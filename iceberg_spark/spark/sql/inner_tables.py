@@ -8,7 +8,10 @@ from contextlib import ExitStack, contextmanager
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.expr.dialect import SPARK
+from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
+from iceberg_spark.spark.sql.qualifiers import Name, prefixes, without
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 
 _BEFORE = "SELECT 1 WHERE "
@@ -16,14 +19,18 @@ _SUBQUERIES = ("select", "from", "table")
 
 
 @contextmanager
-def with_inner_tables(spark: SparkSession, expressions: Sequence[str]) -> Iterator[list[str]]:
+def with_inner_tables(
+    spark: SparkSession, expressions: Sequence[str], tables: Sequence[Name] = ()
+) -> Iterator[list[str]]:
     """Give expressions in which tables of ours, named by subqueries, are views of the session.
 
-    The views are of the versions that are newest now, and go with the block. Texts without
-    subqueries are given as they are.
+    The views are of the versions that are newest now, and go with the block. `tables` are whole
+    names that columns may stand behind, and lose. Texts without any are given as they are.
     """
+    dialect = session_dialect(spark) if tables else SPARK
     with ExitStack() as views:
-        yield [_replaced(spark, text, views, _BEFORE) for text in expressions]
+        given = [_replaced(spark, text, views, _BEFORE) for text in expressions]
+        yield [without(one, 0, len(one), prefixes(one, tables, dialect)) for one in given]
 
 
 @contextmanager
@@ -46,8 +53,8 @@ def _replaced(spark: SparkSession, text: str, views: ExitStack, before: str) -> 
         part.frame(spark).createOrReplaceTempView(view)
         views.callback(spark.catalog.dropTempView, view)
         pieces += [
-            query.text[at : one.start],
+            query.between(at, one.start),
             view if one.alias else f"{view} AS `{one.parts[-1]}`",
         ]
         at = one.end
-    return "".join([*pieces, query.text[at:]])
+    return "".join([*pieces, query.between(at, len(query.text))])

@@ -11,17 +11,20 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 
-_BEFORE_CATALOGS = ("IN", "FROM", "USE", "NAMESPACE", "DATABASE", "SCHEMA", "EXISTS")
+_BEFORE_CATALOGS = ("IN", "FROM", "USE", "CATALOG", "NAMESPACE", "DATABASE", "SCHEMA", "EXISTS")
 
 
 def mentions_ours(spark: SparkSession, text: str) -> bool:
     """Return whether a text has a name in one of our catalogs, or a location in backticks.
 
     A table's name has three parts at least; two may be one of Spark's. One or two round trips for
-    each first part.
+    each first part. After USE any name may be of our catalog.
     """
+    if current_namespace(spark) is not None:
+        return True
     try:
         tokens = tokens_of(text, session_dialect(spark))
     except InvalidInputError:

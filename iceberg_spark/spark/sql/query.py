@@ -40,7 +40,9 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive, sessio
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
+from iceberg_spark.spark.sql.qualifiers import Range, prefixes, without
 from iceberg_spark.spark.sql.references import (
     TableReference,
     is_rewritten,
@@ -49,6 +51,7 @@ from iceberg_spark.spark.sql.references import (
 )
 from iceberg_spark.spark.sql.view_columns import as_view
 from iceberg_spark.spark.sql.view_names import ViewNames, spark_text
+from iceberg_spark.spark.sql.wap_branch import wap_branch
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.view import ViewMetadata
 
@@ -121,10 +124,18 @@ Part: TypeAlias = QueriedTable | QueriedView | SparksTable
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query whose tables are planned; `frame` has Spark run it."""
+    """A query whose tables are planned; `frame` has Spark run it.
+
+    `cuts` are where columns have their table's catalog and namespace before its name.
+    """
 
     text: str
     parts: tuple[Part, ...]
+    cuts: tuple[Range, ...] = ()
+
+    def between(self, start: int, end: int) -> str:
+        """Return a part of the text, in which tables have their own names only."""
+        return without(self.text, start, end, self.cuts)
 
     @property
     def tables(self) -> tuple[QueriedTable, ...]:
@@ -140,21 +151,26 @@ class Query:
                     continue
         return tuple(found)
 
-    def frame(self, spark: SparkSession, args: Args = None, before: str = "") -> DataFrame:
+    def frame(
+        self,
+        spark: SparkSession,
+        args: Args = None,
+        before: str = "",
+        given: Mapping[str, DataFrame] | None = None,
+    ) -> DataFrame:
         """Return the query's frame. `args` are the values of its parameters (`:name` or `?`).
 
-        `before` stands before it, like EXPLAIN.
+        `before` stands before it, like EXPLAIN; `given` are frames that it names.
         """
-        frames = {
-            f"table_{number}": part.frame(spark)
-            for number, part in enumerate(self.parts)
-            if not isinstance(part, SparksTable)
-        }
+        frames = dict(given or {})
+        for number, part in enumerate(self.parts):
+            if not isinstance(part, SparksTable):
+                frames[f"table_{number}"] = part.frame(spark)
         plain = _escaped if frames else str
         pieces, at = [before], 0
         for number, part in enumerate(self.parts):
             one = part.reference
-            pieces.append(plain(self.text[at : one.start]))
+            pieces.append(plain(self.between(at, one.start)))
             if isinstance(part, SparksTable):
                 pieces.append(plain(part.text))
                 at = one.name_end
@@ -162,9 +178,12 @@ class Query:
                 name = "" if one.alias is not None else f" AS {quoted(one.parts[-1])}"
                 pieces.append(f"{{table_{number}}}{plain(name)}")
                 at = one.end
-        pieces.append(plain(self.text[at:]))
-        given = dict(args) if isinstance(args, Mapping) else list(args or ())
-        return spark.sql("".join(pieces), args=given or None, **frames)
+        pieces.append(plain(self.between(at, len(self.text))))
+        text = "".join(pieces)
+        for name in given or ():  # names that nothing else has
+            text = text.replace(name, f"{{{name}}}")
+        values = dict(args) if isinstance(args, Mapping) else list(args or ())
+        return spark.sql(text, args=values or None, **frames)
 
 
 def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -> Query:
@@ -188,7 +207,9 @@ def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -
             parts.append(_part(planner, place, () if names is None else names.path))
         elif names is not None:
             parts.append(SparksTable(reference))
-    return Query(text, tuple(parts))
+    ours = [one.reference for one in parts if not isinstance(one, SparksTable)]
+    whole = [whole_name(spark, one.parts) for one in ours if one.alias is None]
+    return Query(text, tuple(parts), prefixes(text, whole, dialect))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,12 +242,13 @@ def _place(
 def _ours(reference: TableReference, spark: SparkSession) -> str | None:
     """Return the location or identifier of a table of ours, None for one of Spark's."""
     first, *rest = reference.parts
-    if not rest:
-        return first if "/" in first else None
+    if not rest and "/" in first:
+        return first
     if first.lower() == FORMAT_NAME and len(rest) == 1:
         return rest[0]
-    if len(rest) > 1 and is_ours(spark, first):
-        return ".".join(map(check_part, reference.parts))
+    parts = whole_name(spark, reference.parts)
+    if len(parts) > 2 and is_ours(spark, parts[0]):
+        return ".".join(map(check_part, parts))
     return None
 
 
@@ -286,14 +308,21 @@ class _Planner:
 
     def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
         """Return the table's frame, pruned where the query allows."""
-        choice = {**_selected(selector), **self._as_of()}
-        if selector and not choice:
-            return self._metadata_table(loaded, selector)
-        return self._planned(loaded, choice)
+        selected, as_of = _selected(selector), self._as_of()
+        if selector and not selected:
+            return self._metadata_table(loaded, selector, as_of)
+        return self._planned(loaded, {**selected, **as_of} or self._wap(loaded))
 
-    def _metadata_table(self, loaded: LoadedTable, name: str) -> QueriedTable:
+    def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
+        """Return the session's branch, where the table asks for it and has it already."""
+        branch = wap_branch(self.spark, loaded.metadata.properties)
+        return {} if branch not in loaded.metadata.refs else {"branch": branch}
+
+    def _metadata_table(
+        self, loaded: LoadedTable, name: str, as_of: Mapping[str, Any]
+    ) -> QueriedTable:
         place = f"{loaded.metadata_location}#{name}"
-        options = ReadOptions(path=place, storage=loaded.io.properties)
+        options = ReadOptions(path=place, storage=loaded.io.properties, **as_of)
         rows = MetadataRows(*pin_inspection(options, loaded, name))
         return QueriedTable(self.reference, loaded, rows)
 

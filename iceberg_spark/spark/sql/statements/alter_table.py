@@ -230,7 +230,9 @@ def _alter_column(cursor: Cursor) -> list[Change]:
     if cursor.takes("SET", "DEFAULT"):
         return [AlterColumn(path, default=cursor.until((",",)))]
     if cursor.takes("TYPE"):
-        return [AlterColumn(path, type=cursor.until((",",)))]
+        kind = cursor.until((",",), ("COMMENT",))
+        comment = cursor.string() if cursor.takes("COMMENT") else None
+        return [AlterColumn(path, type=kind, comment=comment)]
     if cursor.takes("COMMENT"):
         return [AlterColumn(path, comment=cursor.string())]
     if cursor.sees("FIRST") or cursor.sees("AFTER"):

@@ -11,10 +11,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.parse import Spark4, Spark4Names
+from iceberg_spark.expr.sql_strings import string_value
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
-_QUOTED = (TokenType.IDENTIFIER, TokenType.STRING)
+_TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
+_QUOTED = (TokenType.IDENTIFIER, *_TEXTS)
 _LONGEST_SHOWN = 60
 
 
@@ -74,11 +76,12 @@ class Cursor:
     Raises InvalidInputError with line and column for what can't be read.
     """
 
-    __slots__ = ("_at", "_tokens", "text")
+    __slots__ = ("_at", "_dialect", "_tokens", "text")
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, tokens: Sequence[Token], dialect: Dialect = SPARK) -> None:
         self.text = text
         self._tokens = tokens
+        self._dialect = dialect
         self._at = 0
 
     def __repr__(self) -> str:
@@ -122,17 +125,17 @@ class Cursor:
 
     def sees_string(self) -> bool:
         """Return whether a text in quotes comes next."""
-        return self._is(self._at, TokenType.STRING)
+        return any(self._is(self._at, kind) for kind in _TEXTS)
 
     def sees_open(self) -> bool:
         """Return whether an opening bracket comes next."""
         return self._is(self._at, TokenType.L_PAREN)
 
     def string(self) -> str:
-        """Read a text in quotes. Raises InvalidInputError."""
+        """Read a text in quotes, as the session reads it. Raises InvalidInputError."""
         if not self.sees_string():
             raise self.error("a text in quotes is needed")
-        return self._taken().text
+        return string_value(self._text(self._taken()), raw_texts=self._dialect.raw_texts)
 
     def whole(self) -> int:
         """Read a whole number, with an `L` behind it or not. Raises InvalidInputError."""
@@ -246,7 +249,7 @@ class Cursor:
         """Return a cursor over some of the tokens; its text ends with them."""
         tokens = self._tokens[first:end]
         text = self.text[: tokens[-1].end + 1] if tokens else self.text[: self.position]
-        return Cursor(text, tokens)
+        return Cursor(text, tokens, self._dialect)
 
     def _past_brackets(self, at: int) -> int:
         depth = 0
@@ -308,7 +311,7 @@ class Cursor:
     def _may_be_name(self, token: Token) -> bool:
         if token.token_type is TokenType.IDENTIFIER:
             return True
-        return token.token_type is not TokenType.STRING and _is_bare(self._text(token))
+        return token.token_type not in _TEXTS and _is_bare(self._text(token))
 
     def _text(self, token: Token) -> str:
         return self.text[token.start : token.end + 1]

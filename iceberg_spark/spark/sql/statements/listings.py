@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.namespaces import KINDS
+from iceberg_spark.spark.sql.statements.views import ShowViews
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -89,13 +90,20 @@ class Use:
     name: Name
 
 
+@dataclass(frozen=True, slots=True)
+class ShowCurrentNamespace:
+    """What USE chose."""
+
+
 Listing: TypeAlias = (
     ShowTables
+    | ShowViews
     | ShowNamespaces
     | ShowCreateTable
     | ShowProperties
     | ShowColumns
     | ShowPartitions
+    | ShowCurrentNamespace
     | DescribeTable
     | DescribeNamespace
 )
@@ -107,8 +115,12 @@ def read_show(cursor: Cursor) -> Listing | None:
     Raises InvalidInputError.
     """
     cursor.needs("SHOW")
+    if cursor.takes("CURRENT"):
+        return _ended(cursor, ShowCurrentNamespace()) if cursor.takes_one_of(*KINDS) else None
     if cursor.takes("TABLES"):
         return ShowTables(_within(cursor), _pattern(cursor))
+    if cursor.takes("VIEWS"):
+        return ShowViews(_within(cursor), _pattern(cursor))
     if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS") is not None:
         return ShowNamespaces(_within(cursor), _pattern(cursor))
     if cursor.takes("CREATE", "TABLE"):
@@ -157,7 +169,11 @@ def read_comment(cursor: Cursor) -> CommentOn:
 
 
 def read_use(cursor: Cursor) -> Use:
-    """Read a statement from USE on. Raises InvalidInputError."""
+    """Read a statement from USE, or SET CATALOG, on. Raises InvalidInputError."""
+    if cursor.takes("SET", "CATALOG"):
+        catalog = cursor.string() if cursor.sees_string() else cursor.identifier()
+        cursor.done()
+        return Use((catalog,))
     cursor.needs("USE")
     cursor.takes_one_of(*KINDS)
     name = cursor.name()

@@ -41,6 +41,11 @@ from iceberg_spark.spark.sql.statements.rows import (
     read_truncate,
     read_update,
 )
+from iceberg_spark.spark.sql.statements.views import (
+    ViewChange,
+    read_view_change,
+    read_view_columns,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ class TemporaryView:
     name: str
     query: str
     replaces: bool = False
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,7 @@ Command: TypeAlias = (
     | CommentOn
     | Use
     | Change
+    | ViewChange
     | Call
 )
 Statement: TypeAlias = Command | Query | Explain | TemporaryView | Other
@@ -95,7 +102,7 @@ _QUERIES = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
 def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
     """Return the statement of a text. Raises InvalidInputError with line and column."""
-    cursor = Cursor(text, tokens_of(text, dialect))
+    cursor = Cursor(text, tokens_of(text, dialect), dialect)
     if cursor.at_end:
         raise cursor.error("a statement is needed")
     if any(cursor.sees(word) for word in _QUERIES):
@@ -126,7 +133,7 @@ def _definition(cursor: Cursor) -> Command | None:
         return read_drop_table(cursor)
     if cursor.sees("ALTER", "TABLE"):
         return read_alter_table(cursor)
-    return read_call(cursor) if cursor.sees("CALL") else None
+    return read_call(cursor) if cursor.sees("CALL") else read_view_change(cursor)
 
 
 def _row_change(cursor: Cursor) -> Command | None:
@@ -148,7 +155,7 @@ def _listing(cursor: Cursor) -> Command | None:
         return read_describe(cursor.fresh())
     if cursor.sees("COMMENT", "ON"):
         return read_comment(cursor)
-    return read_use(cursor) if cursor.sees("USE") else None
+    return read_use(cursor) if cursor.sees("USE") or cursor.sees("SET", "CATALOG") else None
 
 
 def _behind_with(cursor: Cursor) -> Statement:
@@ -179,9 +186,12 @@ def _temporary_view(cursor: Cursor) -> TemporaryView | None:
     if cursor.takes_one_of("TEMPORARY", "TEMP") is None or not cursor.takes("VIEW"):
         return None
     name = cursor.name()
+    columns = tuple(column for column, _ in read_view_columns(cursor))
+    if cursor.takes("COMMENT"):
+        cursor.string()
     if len(name) > 1 or not cursor.takes("AS"):
         return None
-    return TemporaryView(name[0], cursor.rest(), replaces)
+    return TemporaryView(name[0], cursor.rest(), replaces, columns)
 
 
 def _is_query(cursor: Cursor) -> bool:

@@ -68,7 +68,10 @@ class WhenClause:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A MERGE. `source` is what may stand behind FROM, with its alias; `with_clause` its CTEs."""
+    """A MERGE. `source` is what may stand behind FROM, its CTEs with it.
+
+    `source_name` is the source's whole name where it has no alias.
+    """
 
     table: Name
     alias: str | None
@@ -77,6 +80,7 @@ class Merge:
     on: str
     clauses: tuple[WhenClause, ...]
     schema_evolution: bool = False
+    source_name: Name | None = None
 
 
 Change: TypeAlias = Insert | Truncate | Delete | Update | Merge
@@ -166,6 +170,7 @@ def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
             cursor.brackets()
     source = cursor.text[start : cursor.end]
     source_alias = _alias(cursor, "ON")
+    source_name = None if source_alias is not None else name
     if source_alias is None:
         if name is None:
             raise cursor.error("a name for the source (AS s) is needed")
@@ -179,7 +184,7 @@ def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
         raise cursor.error("WHEN [NOT] MATCHED ... THEN is needed")
     if with_clause:
         source = f"({with_clause} SELECT * FROM {source})"  # noqa: S608 (the user's own text)
-    return Merge(table, alias, source, source_alias, on, tuple(clauses), evolves)
+    return Merge(table, alias, source, source_alias, on, tuple(clauses), evolves, source_name)
 
 
 _QUERY_BEGINS = (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",), ("FROM",))

@@ -29,6 +29,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     DescribeTable,
     ShowColumns,
     ShowCreateTable,
+    ShowCurrentNamespace,
     ShowNamespaces,
     ShowProperties,
     ShowTables,
@@ -55,6 +56,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
     WhenClause,
 )
+from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
 
 T = ("c", "d", "t")
 DAY = 86_400_000
@@ -255,6 +257,7 @@ def test_a_merge_has_all_kinds_of_clauses() -> None:
             WhenClause("by_source", "update", None, (("old",),), ("true",)),
         ),
         schema_evolution=True,
+        source_name=("s",),
     )
 
 
@@ -287,7 +290,19 @@ def test_a_merge_has_all_kinds_of_clauses() -> None:
          Explain("EXPLAIN  ", "WITH a AS (SELECT 1) FROM a")),
         ("EXPLAIN DROP TABLE x", Other("EXPLAIN DROP TABLE x", "EXPLAIN DROP")),
         ("CREATE OR REPLACE TEMP VIEW v AS SELECT 1", TemporaryView("v", "SELECT 1", True)),
-        ("CREATE VIEW v AS SELECT 1", Other("CREATE VIEW v AS SELECT 1", "CREATE VIEW")),
+        ("CREATE VIEW c.d.v (a COMMENT 'x', `b c`) COMMENT 'q' TBLPROPERTIES (k 'v') AS TABLE t",
+         CreateView(("c", "d", "v"), "TABLE t", (("a", "x"), ("b c", "")), "q", {"k": "v"})),
+        ("CREATE OR REPLACE VIEW v AS SELECT 1", CreateView(("v",), "SELECT 1", replaces=True)),
+        ("DROP VIEW IF EXISTS c.d.v", DropView(("c", "d", "v"), if_exists=True)),
+        ("ALTER VIEW v SET TBLPROPERTIES ('a' = 'b')", AlterView(("v",), {"a": "b"})),
+        ("ALTER VIEW v RENAME TO w", AlterView(("v",), new_name=("w",))),
+        ("SHOW VIEWS IN c.d LIKE 'a*'", ShowViews(("c", "d"), "a*")),
+        ("SHOW CURRENT NAMESPACE", ShowCurrentNamespace()),
+        ("SET CATALOG 'x'", Use(("x",))),
+        ("CREATE TEMP VIEW v (a COMMENT 'x', b) AS SELECT 1, 2",
+         TemporaryView("v", "SELECT 1, 2", columns=("a", "b"))),
+        (r"COMMENT ON TABLE c.d.t IS 'a\nb''c\u0041'", CommentOn("table", T, "a\nb'cA")),
+        (r"COMMENT ON TABLE c.d.t IS r'a\nb'", CommentOn("table", T, r"a\nb")),
         ("SHOW FUNCTIONS", Other("SHOW FUNCTIONS", "SHOW FUNCTIONS")),
         ("DESCRIBE FUNCTION abs", Other("DESCRIBE FUNCTION abs", "DESCRIBE FUNCTION")),
     ],

@@ -1,0 +1,93 @@
+"""USE, and names of statements as the catalog and namespace that it chose complete them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.statements.answers import nothing, rows_of
+from iceberg_spark.api.statements.target import catalog_named
+from iceberg_spark.errors import NoSuchNamespaceError
+from iceberg_spark.spark.session.session_catalogs import is_ours
+from iceberg_spark.spark.sql.current_namespace import (
+    Name,
+    current_namespace,
+    use_namespace,
+    whole_name,
+    whole_namespace,
+)
+from iceberg_spark.spark.sql.statements.call import Call
+from iceberg_spark.spark.sql.statements.create_table import CreateTable
+from iceberg_spark.spark.sql.statements.listings import (
+    CommentOn,
+    DescribeNamespace,
+    ShowCurrentNamespace,
+    ShowNamespaces,
+    ShowTables,
+    Use,
+)
+from iceberg_spark.spark.sql.statements.namespaces import (
+    AlterNamespace,
+    CreateNamespace,
+    DropNamespace,
+)
+from iceberg_spark.spark.sql.statements.read import Command
+from iceberg_spark.spark.sql.statements.views import CreateView, ShowViews
+
+_PROCEDURES = "system"
+
+
+def with_whole_names(spark: SparkSession, command: Command) -> Command:
+    """Return a command whose table or namespace has its whole name; unchanged before USE."""
+    current = current_namespace(spark)
+    if current is None:
+        return command
+    match command:
+        case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace() | Use():
+            return replace(command, name=whole_namespace(spark, command.name))
+        case CommentOn(kind="namespace"):
+            return replace(command, name=whole_namespace(spark, command.name))
+        case CommentOn():
+            return replace(command, name=whole_name(spark, command.name))
+        case ShowTables() | ShowViews():
+            return replace(command, namespace=whole_namespace(spark, command.namespace))
+        case ShowNamespaces():
+            parent = command.parent or current[:1]
+            return replace(command, parent=whole_namespace(spark, parent))
+        case Call():
+            return replace(command, procedure=_procedure(current, command.procedure))
+        case ShowCurrentNamespace():
+            return command
+        case CreateTable() | CreateView():
+            return replace(command, table=whole_name(spark, command.table, new=True))
+        case _:
+            return replace(command, table=whole_name(spark, command.table))
+
+
+def _procedure(current: Name, name: Name) -> Name:
+    is_short = len(name) == 2 and name[0].lower() == _PROCEDURES
+    return (current[0], *name) if is_short else name
+
+
+def chooses_ours(spark: SparkSession, statement: Use) -> bool:
+    """Return whether USE is about a catalog of ours; a database of Spark's name comes first."""
+    name = statement.name
+    if not is_ours(spark, name[0]):
+        return False
+    return len(name) > 1 or not spark.catalog.databaseExists(name[0])
+
+
+def use(spark: SparkSession, statement: Use) -> DataFrame:
+    """Choose what names alone are of. Raises NoSuchNamespaceError."""
+    catalog, namespace = catalog_named(spark, statement.name[0]), statement.name[1:]
+    if namespace and not catalog.namespace_exists(namespace):
+        raise NoSuchNamespaceError(f"There is no namespace {'.'.join(statement.name)}")
+    use_namespace(spark, statement.name)
+    return nothing(spark)
+
+
+def show_current(spark: SparkSession, chosen: Name) -> DataFrame:
+    """Show what USE chose: catalog, namespace."""
+    row = (chosen[0], ".".join(chosen[1:]))
+    return rows_of(spark, "catalog string, namespace string", [row])

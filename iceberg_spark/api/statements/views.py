@@ -1,0 +1,186 @@
+"""Views of a catalog: made, altered, dropped, listed and shown."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.statements.answers import nothing, rows_of
+from iceberg_spark.api.statements.in_catalogs import matching
+from iceberg_spark.api.statements.shown_tables import column_rows, definition_lines, text
+from iceberg_spark.api.statements.target import Name, Target, catalog_named, new_target
+from iceberg_spark.api.view import View, views_of
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchViewError,
+    UnsupportedError,
+    ViewAlreadyExistsError,
+)
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.sql.current_namespace import current_namespace
+from iceberg_spark.spark.sql.statements.listings import (
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowProperties,
+)
+from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
+from iceberg_spark.spec.view import QUERY_COLUMN_NAMES
+
+_COMMENT, _LOCATION = "comment", "location"
+_MADE_BY = "create_engine_version"
+_RESERVED = (_COMMENT, _MADE_BY, "engine_version", "owner", QUERY_COLUMN_NAMES)
+ShownView = DescribeTable | ShowProperties | ShowCreateTable | ShowColumns
+
+
+def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
+    """Make a view, or give one that is there another definition.
+
+    A table's name alone is of the namespace that USE chose, else of the view's own. Raises
+    ViewAlreadyExistsError, UnsupportedError (no views; a location; another catalog in use).
+    """
+    place = _place(spark, statement.table)
+    if _LOCATION in statement.properties:
+        raise UnsupportedError("The catalog says where a view lies: leave 'location' out")
+    properties = dict(statement.properties)
+    if statement.comment is not None:
+        properties[_COMMENT] = statement.comment
+    try:
+        catalog_named(spark, statement.table[0]).create_view(
+            place.identifier,
+            statement.query,
+            namespace=_defaults(spark, statement.table),
+            columns=dict(statement.columns),
+            properties=properties,
+            or_replace=statement.replaces,
+            spark=spark,
+        )
+    except ViewAlreadyExistsError:
+        if not statement.if_not_exists:
+            raise
+    return nothing(spark)
+
+
+def drop_view(spark: SparkSession, statement: DropView) -> DataFrame:
+    """Drop a view. Raises NoSuchViewError unless IF EXISTS is said."""
+    place = _place(spark, statement.table)
+    try:
+        views_of(place.catalog).drop(place.identifier)
+    except NoSuchViewError:
+        if not statement.if_exists:
+            raise
+    return nothing(spark)
+
+
+def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
+    """Change a view's properties, or its name. Raises NoSuchViewError, InvalidInputError."""
+    place = _place(spark, statement.table)
+    views = views_of(place.catalog)
+    if statement.new_name is not None:
+        new = statement.new_name
+        full = new if new[0] == statement.table[0] else (statement.table[0], *new)
+        views.rename(place.identifier, _place(spark, full).identifier)
+        return nothing(spark)
+    base = views.load(place.identifier)
+    for key in (*statement.updates, *statement.removals):
+        if key in _RESERVED and key != _COMMENT:
+            raise InvalidInputError(f"Property '{key}' of a view is kept by the catalog")
+    missing = [key for key in statement.removals if key not in base.properties]
+    if missing and not statement.if_exists:
+        raise InvalidInputError(f"The view has no property '{missing[0]}': say IF EXISTS")
+    removals = tuple(key for key in statement.removals if key in base.properties)
+    if statement.updates or removals:
+        views.update_properties(place.identifier, base, statement.updates, removals)
+    return nothing(spark)
+
+
+def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
+    """List the views of a namespace: namespace, viewName, isTemporary."""
+    catalog, namespace = catalog_named(spark, statement.namespace[0]), statement.namespace[1:]
+    names = [view[-1] for view in catalog.list_views(namespace)]
+    rows = [(".".join(namespace), name, False) for name in matching(names, statement.pattern)]
+    return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
+
+
+def view_at(spark: SparkSession, name: Name) -> View | None:
+    """Return the view of that name, None where there is none, or the catalog has no views."""
+    place = new_target(spark, name)
+    if place.catalog.views is None:
+        return None
+    try:
+        return View(place.identifier, place.catalog.views.load(place.identifier))
+    except (NoSuchViewError, UnsupportedError):
+        return None
+
+
+def shown_view(spark: SparkSession, statement: ShownView, view: View) -> DataFrame:
+    """Show of a view what the statement shows of a table (Spark: DescribeV2ViewExec and others)."""
+    match statement:
+        case ShowColumns():
+            names = [(field.name,) for field in view.schema().fields]
+            return rows_of(spark, "col_name string", names)
+        case ShowProperties(key=key):
+            shown = dict(_properties(view))
+            lacks = f"View {'.'.join(statement.table)} does not have property: {key}"
+            rows = sorted(shown.items()) if key is None else [(key, shown.get(key, lacks))]
+            return rows_of(spark, "key string, value string", rows)
+        case ShowCreateTable():
+            return rows_of(spark, "createtab_stmt string", [(_statement(statement.table, view),)])
+        case DescribeTable():
+            described = column_rows(to_spark(view.schema()))
+            if statement.extended:
+                described += [("", "", ""), *_details(statement.table[0], view)]
+            return rows_of(spark, "col_name string, data_type string, comment string", described)
+
+
+def _place(spark: SparkSession, name: Name) -> Target:
+    if "/" in name[-1]:
+        raise InvalidInputError(f"{'.'.join(name)}: a view is named by its catalog")
+    return new_target(spark, name)
+
+
+def _defaults(spark: SparkSession, name: Name) -> Name | None:
+    current = current_namespace(spark)
+    if current is None:
+        return None
+    if current[0] != name[0]:
+        raise UnsupportedError(
+            f"USE chose catalog {current[0]}, and the view is of {name[0]}: USE that one first"
+        )
+    return current[1:] or None
+
+
+def _properties(view: View) -> list[tuple[str, str]]:
+    return [(key, value) for key, value in view.properties.items() if key not in _RESERVED]
+
+
+def _details(catalog: str, view: View) -> list[tuple[str, str, str]]:
+    version = view.current_version()
+    where = (version.default_catalog or catalog, *version.default_namespace)
+    names = view.properties.get(QUERY_COLUMN_NAMES, "").split(",")
+    shown = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(_properties(view)))
+    return [
+        ("# Detailed View Information", "", ""),
+        ("Comment", view.properties.get(_COMMENT, ""), ""),
+        ("View Catalog and Namespace", ".".join(where), ""),
+        ("View Query Output Columns", f"[{', '.join(names)}]", ""),
+        ("View Properties", f"[{shown}]", ""),
+        ("Created By", view.properties.get(_MADE_BY, ""), ""),
+    ]
+
+
+def _statement(name: Name, view: View) -> str:
+    columns = definition_lines(view.schema(), types=False)
+    lines = [f"CREATE VIEW {'.'.join(map(_bare, name))} (", ",\n".join(f"  {x}" for x in columns)]
+    lines[-1] += ")"
+    comment = view.properties.get(_COMMENT)
+    if comment:
+        lines.append(f"COMMENT {text(comment)}")
+    shown = [f"  {text(key)} = {text(value)}" for key, value in sorted(_properties(view))]
+    if shown:
+        lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
+    return "\n".join([*lines, "AS", f"{view.sql_for()}", ""])
+
+
+def _bare(name: str) -> str:
+    return name if name.isidentifier() else quoted(name)

@@ -1,0 +1,152 @@
+"""Values of a statement's parameters as literals in its text; Spark says what the values are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import types as s
+from sqlglot.tokenizer_core import Token, TokenType
+
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.query import Args
+from iceberg_spark.spark.sql.statements.cursor import tokens_of
+from iceberg_spark.spec.calendar_text import date_text, timestamp_text
+
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_SUFFIXES: dict[type[s.DataType], str] = {
+    s.ByteType: "Y",
+    s.ShortType: "S",
+    s.IntegerType: "",
+    s.LongType: "L",
+}
+
+
+def with_arguments(spark: SparkSession, text: str, args: Args) -> str:
+    """Return a statement in which `:name` or `?` are literals of the values that are given.
+
+    What is no parameter stays as it was written, `:name` without a value too. Raises
+    InvalidInputError where values are missing, UnsupportedError for one that has no literal.
+    """
+    if not args:
+        return text
+    dialect = session_dialect(spark)
+    tokens = tokens_of(text, dialect)
+    if isinstance(args, Mapping):
+        places = list(_named(text, tokens, args))
+    else:
+        places = [(one.start, one.end + 1, "?") for one in tokens if _is(one, "?")]
+        if len(places) > len(args):
+            raise InvalidInputError(f"{len(places)} values are needed for '?', not {len(args)}")
+        args = list(args)[: len(places)]
+    if not places:
+        return text
+    literals = _literals(spark, [marker for _, _, marker in places], args, dialect)
+    pieces, at = [], 0
+    for (start, end, _), literal in zip(places, literals, strict=True):
+        pieces += [text[at:start], literal]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def sql_literal(kind: s.DataType, value: pa.Scalar, dialect: Dialect) -> str:
+    """Return a value as SQL of exactly its type. Raises UnsupportedError."""
+    if not value.is_valid:
+        is_void = isinstance(kind, s.NullType)
+        return "NULL" if is_void else f"CAST(NULL AS {kind.simpleString()})"
+    match kind:
+        case s.StringType():
+            return _text(value.as_py(), dialect)
+        case s.ArrayType():
+            inner = ", ".join(sql_literal(kind.elementType, one, dialect) for one in value)
+            return f"CAST(array({inner}) AS {kind.simpleString()})"
+        case s.MapType():
+            pairs = zip(value.values.field(0), value.values.field(1), strict=True)
+            inner = ", ".join(
+                f"{sql_literal(kind.keyType, key, dialect)}, "
+                f"{sql_literal(kind.valueType, one, dialect)}"
+                for key, one in pairs
+            )
+            return f"CAST(map({inner}) AS {kind.simpleString()})"
+        case s.StructType():
+            inner = ", ".join(
+                f"{_text(field.name, dialect)}, "
+                f"{sql_literal(field.dataType, value[field.name], dialect)}"
+                for field in kind.fields
+            )
+            return f"named_struct({inner})"
+        case _:
+            return _primitive(kind, value)
+
+
+def _primitive(kind: s.DataType, value: pa.Scalar) -> str:
+    match kind:
+        case s.BooleanType():
+            return "true" if value.as_py() else "false"
+        case s.ByteType() | s.ShortType() | s.IntegerType() | s.LongType():
+            number = f"{value.as_py()}{_SUFFIXES[type(kind)]}"
+            return f"({number})" if number.startswith("-") else number
+        case s.FloatType():
+            return f"CAST('{np.float32(value.as_py())}' AS float)"
+        case s.DoubleType():
+            return f"CAST('{value.as_py()!r}' AS double)"
+        case s.DecimalType():
+            number = format(Decimal(value.as_py()), "f")
+            return f"CAST('{number}' AS {kind.simpleString()})"
+        case s.BinaryType():
+            return f"X'{value.as_py().hex()}'"
+        case s.DateType():
+            return f"DATE '{date_text(value.cast(pa.int32()).as_py())}'"
+        case s.TimestampType():
+            return f"TIMESTAMP '{_moment(value)}Z'"
+        case s.TimestampNTZType():
+            return f"TIMESTAMP_NTZ '{_moment(value)}'"
+        case _:
+            raise UnsupportedError(
+                f"A parameter of type {kind.simpleString()}: write its value into the statement"
+            )
+
+
+def _moment(value: pa.Scalar) -> str:
+    micros = value.cast(pa.timestamp("us", value.type.tz)).cast(pa.int64()).as_py()
+    return timestamp_text(micros, 6)
+
+
+def _text(value: str, dialect: Dialect) -> str:
+    """Return a text in quotes; bytes of it where quotes, backslashes or variables may be read."""
+    if "${" in value or (dialect.raw_texts and any(sign in value for sign in "'\\")):
+        return f"CAST(X'{value.encode().hex()}' AS string)"
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _named(
+    text: str, tokens: list[Token], args: Mapping[str, object]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield where `:name` stands; behind a name a colon is that of a struct's type."""
+    for place, token in enumerate(tokens[:-1]):
+        if not _is(token, ":") or (place and tokens[place - 1].token_type in _NAMES):
+            continue
+        following = tokens[place + 1]
+        name = text[following.start : following.end + 1].strip("`")
+        if name in args:
+            yield token.start, following.end + 1, f":{name}"
+
+
+def _literals(spark: SparkSession, markers: list[str], args: Args, dialect: Dialect) -> list[str]:
+    asked = ", ".join(f"{marker} AS c{place}" for place, marker in enumerate(markers))
+    found = spark.sql(f"SELECT {asked}", args=args)  # type: ignore[arg-type]
+    kinds = [field.dataType for field in found.schema.fields]
+    columns = found.toArrow().columns
+    return [
+        sql_literal(kind, column[0], dialect) for kind, column in zip(kinds, columns, strict=True)
+    ]
+
+
+def _is(token: Token, sign: str) -> bool:
+    return token.text == sign and token.token_type is not TokenType.STRING

@@ -1,0 +1,72 @@
+"""What `USE` chose of our catalogs, session by session; Spark knows nothing of it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TypeAlias
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
+
+Name: TypeAlias = tuple[str, ...]
+_SPARKS = frozenset({"spark_catalog", "global_temp", "session", "system"})
+_lock = threading.Lock()
+_current: dict[str, Name] = {}
+"""Catalog and namespace by a session's id: a few characters for each session that said USE."""
+
+
+def current_namespace(session: SparkSession) -> Name | None:
+    """Return the catalog of ours, with the namespace, that names alone are of; None for Spark's."""
+    if not _current:
+        return None
+    return _current.get(session_key(session) or "")
+
+
+def use_namespace(session: SparkSession, name: Name | None) -> None:
+    """Choose what names alone are of from now on, None for what Spark chooses."""
+    key = session_key(session) or ""
+    with _lock:
+        if name is None:
+            _current.pop(key, None)
+        else:
+            _current[key] = name
+
+
+def whole_name(session: SparkSession, name: Name, *, new: bool = False) -> Name:
+    """Return a table's name with catalog and namespace, as the session says after USE.
+
+    As Spark does it: a temporary view comes before a table (not before a `new` one), and a name
+    of more parts begins with a catalog or belongs to the current one.
+    """
+    current = current_namespace(session)
+    if current is None or not name or "/" in name[-1]:
+        return name
+    if len(name) == 1:
+        is_view = not new and _is_temporary_view(session, name[0])
+        return name if is_view else (*current, *name)
+    return name if begins_with_catalog(session, name) else (current[0], *name)
+
+
+def whole_namespace(session: SparkSession, name: Name) -> Name:
+    """Return a namespace's name with its catalog, as the session says after USE."""
+    current = current_namespace(session)
+    if current is None or not name:
+        return current or name
+    return name if begins_with_catalog(session, name) else (current[0], *name)
+
+
+def begins_with_catalog(session: SparkSession, name: Name) -> bool:
+    """Return whether a name's first part is a catalog, ours or one of Spark's."""
+    first = name[0]
+    return first in _SPARKS or is_ours(session, first) or has_spark_catalog(session, first)
+
+
+def _is_temporary_view(session: SparkSession, name: str) -> bool:
+    try:
+        return bool(session.catalog.getTable(quoted(name)).isTemporary)
+    except AnalysisException:
+        return False

@@ -1,0 +1,62 @@
+"""Frames and values that a text names in braces, as `spark.sql(text, df=df)` takes them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from string import Formatter
+from typing import Any, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.arguments import sql_literal
+
+Frames: TypeAlias = Mapping[str, Any]
+"""Frames by the names that stand for them in a text."""
+
+
+def with_frames(
+    spark: SparkSession, text: str, given: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return a text in which frames have names of their own and other values are literals.
+
+    Raises InvalidInputError for a name that was not given, UnsupportedError for `{df.column}`.
+    """
+    pieces: list[str] = []
+    names: dict[str, str] = {}
+    try:
+        parsed = list(Formatter().parse(text))
+    except ValueError as cause:
+        raise InvalidInputError(f"The braces of the text can't be read: {cause}") from cause
+    for plain, name, _, _ in parsed:
+        pieces.append(plain)
+        if name is None:
+            continue
+        if name not in given:
+            known = name.partition(".")[0].partition("[")[0] in given
+            kind = UnsupportedError if known and name else InvalidInputError
+            raise kind(f"{{{name}}}: given are {', '.join(given)}; a column is written by its name")
+        if isinstance(given[name], DataFrame):
+            pieces.append(names.setdefault(name, f"iceberg_spark_{uuid.uuid4().hex}"))
+        else:
+            pieces.append(_literal(spark, given[name]))
+    return "".join(pieces), {names[name]: given[name] for name in names}
+
+
+@contextmanager
+def frames_as_views(spark: SparkSession, frames: Frames) -> Iterator[None]:
+    """Have the frames as views of the session while the block runs."""
+    with ExitStack() as views:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+            views.callback(spark.catalog.dropTempView, name)
+        yield
+
+
+def _literal(spark: SparkSession, value: Any) -> str:
+    found = spark.sql("SELECT :value AS c", args={"value": value})
+    kind = found.schema.fields[0].dataType
+    return sql_literal(kind, found.toArrow().column(0)[0], session_dialect(spark))

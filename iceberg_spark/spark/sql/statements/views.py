@@ -1,0 +1,123 @@
+"""CREATE VIEW, ALTER VIEW, DROP VIEW and SHOW VIEWS of a catalog; the query stays a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.statements.cursor import Cursor
+from iceberg_spark.spark.sql.statements.properties import read_keys, read_properties
+
+Name: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """A view to be made; `columns` are names with comments, "" for none."""
+
+    table: Name
+    query: str
+    columns: tuple[tuple[str, str], ...] = ()
+    comment: str | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    replaces: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    """A view to be dropped."""
+
+    table: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterView:
+    """Properties that a view gets and loses, or its new name."""
+
+    table: Name
+    updates: dict[str, str] = field(default_factory=dict)
+    removals: tuple[str, ...] = ()
+    if_exists: bool = False
+    new_name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowViews:
+    """The views of a namespace; `pattern` is Spark's (`*`, `|`)."""
+
+    namespace: Name
+    pattern: str | None = None
+
+
+ViewChange: TypeAlias = CreateView | DropView | AlterView
+
+
+def read_view_change(cursor: Cursor) -> ViewChange | None:
+    """Read a statement about a view of a catalog; None for another. Raises InvalidInputError."""
+    if cursor.sees("CREATE", "VIEW") or cursor.sees("CREATE", "OR", "REPLACE", "VIEW"):
+        return _create(cursor)
+    if cursor.takes("DROP", "VIEW"):
+        if_exists = cursor.takes("IF", "EXISTS")
+        name = cursor.name()
+        cursor.done()
+        return DropView(name, if_exists)
+    return _alter(cursor) if cursor.takes("ALTER", "VIEW") else None
+
+
+def read_view_columns(cursor: Cursor) -> tuple[tuple[str, str], ...]:
+    """Read `(a COMMENT 'x', b)` if a bracket comes next. Raises InvalidInputError."""
+    if not cursor.sees_open():
+        return ()
+    found = []
+    for item in cursor.brackets().items():
+        name = item.identifier()
+        found.append((name, item.string() if item.takes("COMMENT") else ""))
+        item.done()
+    if len({name.lower() for name, _ in found}) < len(found):
+        raise InvalidInputError("Two columns of the view have the same name")
+    return tuple(found)
+
+
+def _create(cursor: Cursor) -> CreateView:
+    cursor.needs("CREATE")
+    replaces = cursor.takes("OR", "REPLACE")
+    cursor.needs("VIEW")
+    if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
+    if replaces and if_not_exists:
+        raise InvalidInputError("OR REPLACE and IF NOT EXISTS don't go together")
+    name = cursor.name()
+    columns = read_view_columns(cursor)
+    comment, properties = None, {}
+    while not cursor.takes("AS"):
+        if cursor.takes("COMMENT"):
+            comment = cursor.string()
+        elif cursor.takes("TBLPROPERTIES"):
+            properties = read_properties(cursor)
+        elif cursor.sees("WITH", "SCHEMA"):
+            raise InvalidInputError(
+                "CREATE VIEW ... WITH SCHEMA: a view of an Iceberg catalog keeps its columns; "
+                "leave the clause out"
+            )
+        else:
+            raise cursor.error("COMMENT, TBLPROPERTIES or AS is needed")
+    return CreateView(name, cursor.rest(), columns, comment, properties, replaces, if_not_exists)
+
+
+def _alter(cursor: Cursor) -> AlterView:
+    name = cursor.name()
+    if cursor.takes("RENAME", "TO"):
+        made = AlterView(name, new_name=cursor.name())
+    elif cursor.takes("SET", "TBLPROPERTIES"):
+        made = AlterView(name, read_properties(cursor))
+    elif cursor.takes("UNSET", "TBLPROPERTIES"):
+        if_exists = cursor.takes("IF", "EXISTS")
+        made = AlterView(name, removals=read_keys(cursor), if_exists=if_exists)
+    elif cursor.takes("AS"):
+        raise InvalidInputError("ALTER VIEW ... AS: say CREATE OR REPLACE VIEW, as Java asks too")
+    else:
+        raise cursor.error("SET TBLPROPERTIES, UNSET TBLPROPERTIES or RENAME TO is needed")
+    cursor.done()
+    return made

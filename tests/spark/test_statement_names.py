@@ -1,0 +1,170 @@
+"""What a session adds to statements: USE, parameters, frames in braces, the branch it works on."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as sf
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in frame.collect()]
+
+
+@pytest.fixture
+def enabled(any_spark: Any, sql_home: Path) -> Iterator[Callable[..., list[tuple[Any, ...]]]]:
+    """`spark.sql(text, ...)` of an enabled session, with its rows."""
+    ice.enable(any_spark)
+    try:
+        yield lambda text, *args, **named: rows(any_spark.sql(text, *args, **named))
+    finally:
+        any_spark.sql("USE spark_catalog.default")
+        ice.disable(any_spark)
+
+
+def test_use_completes_the_names_of_every_statement(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
+) -> None:
+    run = enabled
+    any_spark.range(3).createOrReplaceTempView("shadow")
+    run("USE st.d")
+    assert run("SHOW CURRENT NAMESPACE") == [("st", "d")]
+    run("CREATE TABLE t (id bigint, s string)")
+    run("INSERT INTO t SELECT id, 'x' FROM shadow")  # the temporary view comes first
+    run("CREATE TABLE shadow AS SELECT 7 AS id")
+    run("UPDATE t SET s = 'y' WHERE id IN (SELECT max(id) FROM t)")
+    run("DELETE FROM d.t WHERE st.d.t.id = 0 AND d.t.id = t.id")
+    nine = "(SELECT 9L AS id, 'z' AS s) n"
+    run(f"MERGE INTO t USING {nine} ON d.t.id = n.id WHEN NOT MATCHED THEN INSERT *")
+    run("ALTER TABLE t ADD COLUMN n int")
+    assert run("WITH t2 AS (SELECT * FROM t) SELECT id, s FROM t2 ORDER BY 1") == [
+        (1, "x"), (2, "y"), (9, "z"),
+    ]  # fmt: skip
+    assert run("SELECT count(*) FROM shadow") == [(3,)]
+    assert run("SELECT d.shadow.id, st.d.shadow.* FROM d.shadow") == [(7, 7)]
+    assert run("SHOW TABLES LIKE 't'") == [("d", "t", False)]
+    assert [row[0] for row in run("DESCRIBE t")] == ["id", "s", "n"]
+    assert run("SELECT count(*) FROM d.t.snapshots") == run("SELECT count(*) FROM st.d.t.history")
+    assert len(run("CALL system.ancestors_of('d.t')")) == 4
+    assert rows(any_spark.table("t").select("id").where("id > 2")) == [(9,)]
+    run("CREATE NAMESPACE e")
+    run("USE e")
+    assert run("SHOW NAMESPACES") == [("d",), ("e",)]
+    with pytest.raises(NoSuchNamespaceError):
+        run("USE nowhere")
+    assert run("SELECT count(*) FROM d.t") == [(3,)]
+    assert run("SHOW CURRENT NAMESPACE") == [("st", "e")]
+    run("USE spark_catalog.default")
+    assert run("SHOW CURRENT NAMESPACE") == [("spark_catalog", "default")]
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        run("SELECT * FROM t")
+    any_spark.catalog.dropTempView("shadow")
+
+
+def test_use_is_of_one_session(spark: Any, sql_home: Path) -> None:
+    other = spark.newSession()
+    ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id")
+    ice.sql(other, "USE st.d")
+    try:
+        assert rows(ice.sql(other, "SELECT * FROM t")) == [(1,)]
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            ice.sql(spark, "SELECT * FROM t")
+    finally:
+        ice.sql(other, "USE spark_catalog.default")
+
+
+def test_parameters_are_taken_by_every_statement(
+    enabled: Callable[..., list[tuple[Any, ...]]],
+) -> None:
+    run = enabled
+    day, moment = dt.date(2024, 2, 29), dt.datetime(2024, 3, 31, 1, 30, tzinfo=dt.UTC)
+    run(
+        "CREATE TABLE st.d.p (id bigint, s string, f double, m decimal(9, 2), d date,"
+        " ts timestamp, b binary, a array<int>, st struct<x: int, y: string>, k map<string, int>)"
+    )
+    odd = 'it\'s \\ "quoted" ${env:HOME} :id ? {brace}'
+    run(
+        "INSERT INTO st.d.p VALUES (:id, :s, :f, :m, :d, :ts, :b, :a, :st, :k)",
+        {"id": -1, "s": odd, "f": float("nan"), "m": Decimal("-1.10"), "d": day, "ts": moment,
+         "b": b"\x00\xff", "a": sf.array(sf.lit(1), sf.lit(2)),
+         "st": sf.named_struct(sf.lit("x"), sf.lit(1), sf.lit("y"), sf.lit("it's")),
+         "k": sf.create_map(sf.lit("q'"), sf.lit(2))},
+    )  # fmt: skip
+    assert run("SELECT s, d, b, a, st.y, k FROM st.d.p WHERE s = ? AND isnan(f)", [odd]) == [
+        (odd, day, bytearray(b"\x00\xff"), [1, 2], "it's", {"q'": 2})
+    ]
+    run("INSERT INTO st.d.p (id, s) VALUES (?, ?), (?, NULL)", [2, "two", 3])
+    run(
+        "UPDATE st.d.p SET s = :new WHERE id -:one = :two AND id < 10",
+        {"new": "n", "one": 1, "two": 1},
+    )
+    run(
+        "DELETE FROM st.d.p WHERE d = :d AND ts = :ts AND m = :m AND b = :b AND s <> ':d'",
+        {"d": day, "ts": moment, "m": Decimal("-1.10"), "b": b"\x00\xff"},
+    )
+    run(
+        "MERGE INTO st.d.p t USING (SELECT ? AS id) x ON t.id = x.id AND t.id > ?"
+        " WHEN MATCHED THEN UPDATE SET s = ? WHEN NOT MATCHED THEN INSERT (id) VALUES (?)",
+        [3, 0, "m", 99],
+    )
+    assert run("SELECT id, s FROM st.d.p ORDER BY id") == [(2, "n"), (3, "m")]
+    run("ALTER TABLE st.d.p SET TBLPROPERTIES ('x' = ':no', 'y' = '?')", {"no": 1})
+    assert ice.load_table("st.d.p").properties["x"] == ":no"
+    before = ice.load_table("st.d.p").metadata_location
+    with pytest.raises(InvalidInputError, match="2 values are needed"):
+        run("DELETE FROM st.d.p WHERE id = ? OR id = ?", [2])
+    with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
+        run("DELETE FROM st.d.p WHERE id = :missing", {"other": 2})
+    assert ice.load_table("st.d.p").metadata_location == before
+
+
+def test_frames_in_braces_stand_beside_tables_of_ours(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
+) -> None:
+    run = enabled
+    df = any_spark.createDataFrame([(1, "a"), (2, "{b}")], "id int, s string")
+    run("CREATE TABLE st.d.f AS SELECT * FROM {df}", df=df)
+    found = any_spark.sql(
+        "SELECT t.id, x.s FROM st.d.f t JOIN {df} x ON t.id = x.id WHERE x.s = {s} OR x.s = '{{'",
+        df=df, s="{b}",
+    )  # fmt: skip
+    views = {one.name for one in any_spark.catalog.listTables() if one.isTemporary}
+    assert not any(name.startswith("iceberg_spark") for name in views)
+    assert rows(found) == [(2, "{b}")]
+    run(
+        "MERGE INTO st.d.f t USING {df} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET s = {v}",
+        df=df.where("id = 1"),
+        v="it's",
+    )
+    run("INSERT INTO st.d.f SELECT id + 10, s FROM {df}", df=df)
+    run("DELETE FROM st.d.f WHERE id IN (SELECT id + 10 FROM {df})", df=df.limit(1))
+    assert run("SELECT id, s FROM st.d.f ORDER BY id") == [(1, "it's"), (2, "{b}"), (12, "{b}")]
+    with pytest.raises(InvalidInputError, match="given are df"):
+        run("SELECT * FROM st.d.f JOIN {other}", df=df)
+    with pytest.raises(UnsupportedError, match="a column is written by its name"):
+        run("SELECT {df.id} FROM st.d.f", df=df)
+
+
+def test_a_session_reads_the_branch_that_it_works_on(spark: Any, sql_home: Path) -> None:
+    """As Java: where the table has `write.wap.enabled`, and the branch is there already."""
+    spark.conf.set("spark.wap.branch", "audit")
+    try:
+        ice.sql(
+            spark,
+            "CREATE TABLE st.d.w TBLPROPERTIES ('write.wap.enabled' = 'true') AS SELECT 1 AS id",
+        )
+        ids = "SELECT id FROM st.d.w{} ORDER BY id"
+        assert rows(ice.sql(spark, ids.format(""))) == [(1,)]
+        ice.sql(spark, "INSERT INTO st.d.w SELECT id + 1 FROM st.d.w")
+        ice.sql(spark, "DELETE FROM st.d.w WHERE id IN (SELECT min(id) FROM st.d.w)")
+        assert rows(ice.sql(spark, ids.format(""))) == [(2,)]
+        assert rows(ice.sql(spark, ids.format(" VERSION AS OF 'main'"))) == [(1,)]
+    finally:
+        spark.conf.unset("spark.wap.branch")
+    assert rows(ice.sql(spark, ids.format(""))) == [(1,)]

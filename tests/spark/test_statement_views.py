@@ -1,0 +1,133 @@
+"""Statements about views; a catalog in memory stands for REST's."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    NoSuchViewError,
+    UnsupportedError,
+    ViewAlreadyExistsError,
+)
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.view import NewView, ViewMetadata
+from tests.spark.test_views import ViewsInMemory
+
+
+class KeptViews(ViewsInMemory):
+    """All that a catalog does with views."""
+
+    def list_views(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+        return [tuple(name.split(".")) for name in self.kept if name.startswith(f"{namespace[0]}.")]
+
+    def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
+        version = replace(view.version, version_id=base.current_version_id + 1, schema_id=9)
+        self.kept[identifier] = replace(
+            base,
+            current_version_id=version.version_id,
+            versions=(*base.versions, version),
+            schemas=(*base.schemas, Schema(*view.schema.fields, schema_id=9)),
+            properties={**base.properties, **view.properties},
+        )
+        return self.kept[identifier]
+
+    def update_properties(
+        self,
+        identifier: str,
+        base: ViewMetadata,
+        updates: Mapping[str, str],
+        removals: tuple[str, ...],
+    ) -> None:
+        kept = {key: value for key, value in base.properties.items() if key not in removals}
+        self.kept[identifier] = replace(base, properties={**kept, **updates})
+
+    def drop(self, identifier: str) -> None:
+        self.load(identifier)
+        del self.kept[identifier]
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        self.kept[new_identifier] = self.kept.pop(identifier)
+
+
+@pytest.fixture
+def views(monkeypatch: pytest.MonkeyPatch, sql_home: Path) -> KeptViews:
+    found = KeptViews()
+    monkeypatch.setattr(PointerCatalog, "views", property(lambda _: found))
+    return found
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in frame.collect()]
+
+
+def test_a_views_life_in_statements(spark: Any, views: KeptViews) -> None:
+    def run(text: str) -> list[tuple[Any, ...]]:
+        return rows(ice.sql(spark, text))
+
+    run("CREATE TABLE st.d.t (id int, `a b` string)")
+    run("INSERT INTO st.d.t VALUES (1, 'x'), (2, NULL)")
+    run(
+        """CREATE VIEW st.d.v (n COMMENT 'the ''id''', `b c`) COMMENT 'some; -- text'
+           TBLPROPERTIES ('k' = 'v1', 'gone' = '') AS SELECT id + 1, `a b` FROM t -- of d"""
+    )
+    assert run("SELECT * FROM st.d.v ORDER BY n") == [(2, "x"), (3, None)]
+    assert run("DESCRIBE st.d.v") == [("n", "int", "the 'id'"), ("b c", "string", None)]
+    extended = dict(row[:2] for row in run("DESCRIBE EXTENDED st.d.v"))
+    assert extended["Comment"] == "some; -- text"
+    assert extended["View Catalog and Namespace"] == "st.d"
+    assert run("SHOW COLUMNS IN st.d.v") == [("n",), ("b c",)]
+    run("ALTER VIEW st.d.v SET TBLPROPERTIES ('k' = 'v2')")
+    run("ALTER VIEW st.d.v UNSET TBLPROPERTIES ('gone')")
+    run("ALTER VIEW st.d.v UNSET TBLPROPERTIES IF EXISTS ('gone')")
+    assert run("SHOW TBLPROPERTIES st.d.v") == [("k", "v2")]
+    shown = run("SHOW CREATE TABLE st.d.v")[0][0]
+    run("ALTER VIEW st.d.v RENAME TO d.w")
+    assert run("SHOW VIEWS IN st.d") == [("d", "w", False)]
+    run(shown)
+    assert run("SELECT * FROM st.d.v") == run("SELECT * FROM st.d.w")
+    assert run("SHOW CREATE TABLE st.d.v")[0][0] == shown
+    run("CREATE OR REPLACE VIEW st.d.v AS SELECT max(id) AS top FROM st.d.t")
+    run("CREATE VIEW IF NOT EXISTS st.d.v AS SELECT 1 AS other")
+    assert run("SELECT * FROM st.d.v") == [(2,)]
+    assert len(views.kept["d.v"].versions) == 2
+    assert run("SHOW VIEWS IN st.d LIKE 'v*'") == [("d", "v", False)]
+    run("USE st.d")
+    run("CREATE TEMP VIEW renamed (one COMMENT 'x') AS SELECT top FROM v")
+    assert run("SELECT one FROM renamed") == [(2,)]
+    run("DROP VIEW renamed")
+    run("USE spark_catalog.default")
+    run("DROP VIEW st.d.w")
+    run("DROP VIEW IF EXISTS st.d.w")
+    run("DROP NAMESPACE st.d CASCADE")
+    assert views.kept == {}
+    with pytest.raises(NoSuchNamespaceError):
+        run("SHOW TABLES IN st.d")
+
+
+def test_a_refused_statement_about_a_view_changes_nothing(spark: Any, views: KeptViews) -> None:
+    ice.sql(spark, "CREATE VIEW st.d.v TBLPROPERTIES ('k' = 'v') AS SELECT 1 AS id")
+    before = dict(views.kept)
+    for text, error in {
+        "CREATE VIEW st.d.v AS SELECT 2 AS id": ViewAlreadyExistsError,
+        "CREATE VIEW st.d.w AS SELECT * FROM st.d.w": Exception,
+        "CREATE VIEW st.d.w (a, a) AS SELECT 1, 2": InvalidInputError,
+        "CREATE VIEW st.d.w (a) AS SELECT 1, 2": InvalidInputError,
+        "CREATE VIEW st.d.w TBLPROPERTIES ('location' = '/x') AS SELECT 1": UnsupportedError,
+        "CREATE OR REPLACE VIEW st.d.v AS SELECT nowhere": Exception,
+        "DROP VIEW st.d.w": NoSuchViewError,
+        "ALTER VIEW st.d.w SET TBLPROPERTIES ('a' = 'b')": NoSuchViewError,
+        "ALTER VIEW st.d.v UNSET TBLPROPERTIES ('a')": InvalidInputError,
+        "ALTER VIEW st.d.v SET TBLPROPERTIES ('spark.query-column-names' = 'x')": InvalidInputError,
+        "ALTER VIEW st.d.v AS SELECT 3 AS id": InvalidInputError,
+        "CREATE VIEW plain AS SELECT * FROM st.d.v": UnsupportedError,
+    }.items():
+        with pytest.raises(error):
+            ice.sql(spark, text)
+        assert views.kept == before, text
