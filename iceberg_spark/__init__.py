@@ -17,6 +17,7 @@ _installed = LazyModule("importlib.metadata")  # it takes more time than all els
 _HOME = {
     "api.catalog": ("TableCatalog", "load_catalog", "transaction"),
     "api.enable": ("disable", "enable"),
+    "api.envelopes": ("cdc",),
     "api.load": ("create_table", "load_table"),
     "api.register": ("register",),
     "api.import_table": ("migrate", "snapshot"),
@@ -43,7 +44,7 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [  # noqa: RUF022 - by what a user needs first
     "load_table", "create_table", "load_catalog", "snapshot", "migrate", "transaction", "enable",
-    "disable", "sql", "explain", "register", "doctor",
+    "disable", "sql", "explain", "register", "doctor", "cdc",
     "Table", "TableScan", "TableTransaction", "TableCatalog", "View",
     "CatalogTransaction", "col",
     "Schema", "NestedField", "BooleanType", "IntegerType", "LongType", "FloatType", "DoubleType",

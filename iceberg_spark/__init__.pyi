@@ -4,6 +4,7 @@ from iceberg_spark.api.catalog import transaction as transaction
 from iceberg_spark.api.catalog_transaction import CatalogTransaction as CatalogTransaction
 from iceberg_spark.api.enable import disable as disable
 from iceberg_spark.api.enable import enable as enable
+from iceberg_spark.api.envelopes import cdc as cdc
 from iceberg_spark.api.import_table import migrate as migrate
 from iceberg_spark.api.import_table import snapshot as snapshot
 from iceberg_spark.api.load import create_table as create_table

@@ -9,6 +9,7 @@ PAGES = (
     "README.md",
     "docs/reading.md",
     "docs/writing.md",
+    "docs/cdc.md",
     "docs/evolution.md",
     "docs/types.md",
     "docs/history.md",

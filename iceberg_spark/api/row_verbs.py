@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
+from iceberg_spark.api.apply_changes import add_changes, scd_type
 from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.commits.append import AppendFiles
@@ -13,13 +14,21 @@ from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.apply_cdc import CdcRequest
 from iceberg_spark.engines.at_hand import is_frame, read_by_session, session_time_zone
+from iceberg_spark.engines.cdc_input import Condition, cdc_input, column_names
 from iceberg_spark.engines.delete_change import delete_change
 from iceberg_spark.engines.write_changes import write_changes
 from iceberg_spark.engines.write_rows import RowSource
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.errors import (
+    CommitFailedException,
+    InvalidInputError,
+    InvalidSchemaError,
+    ValidationException,
+)
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
+from iceberg_spark.row_level.cdc_plan import Choice
 from iceberg_spark.row_level.row_level_change import ChangedRows, Names
 from iceberg_spark.row_level.target_files import TargetOptions
 from iceberg_spark.save.added_files import check_not_there, files_to_add, import_options
@@ -263,6 +272,68 @@ class RowVerbs:
             changes.note(files.paths)
             changes.actions.extend(plan.actions(files))
         return UpsertResult() if changes.was_skipped else result
+
+    def apply_changes(  # noqa: PLR0913 - the names of Spark's create_auto_cdc_flow
+        self,
+        df: RowSource,
+        keys: Sequence[str],
+        sequence_by: Condition,
+        *,
+        apply_as_deletes: Condition | None = None,
+        apply_as_truncates: Condition | None = None,
+        column_list: Sequence[str] | None = None,
+        except_column_list: Sequence[str] | None = None,
+        stored_as_scd_type: int | str = 1,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        case_sensitive: bool = True,
+        txn_app_id: str | None = None,
+        txn_version: int | None = None,
+    ) -> ChangedRows:
+        """Apply changes by key in the order of a sequence, whenever and however often they come.
+
+        `df` has a row for each change; `sequence_by` (a column; of a frame any expression) says
+        which is later, and what the table has from a later change stays. `apply_as_deletes` and
+        `apply_as_truncates` are conditions over the rows. All columns of `df` are taken, those of
+        `column_list`, or all but `except_column_list`. Type 2 keeps what rows were, from
+        `__START_AT` to before `__END_AT`. Deletes are remembered for `cdc.tombstone-retention`.
+
+        Raises InvalidInputError for a NULL key or sequence, and for different changes of one key
+        that have one sequence.
+        """
+        token = self._token(txn_app_id, txn_version, branch)
+        given = cdc_input(df, sequence_by, apply_as_deletes, apply_as_truncates)
+        request = CdcRequest(
+            given,
+            column_names(keys, "keys") or (),
+            Choice(
+                column_names(column_list, "column_list"),
+                column_names(except_column_list, "except_column_list"),
+            ),
+            scd_type(stored_as_scd_type) == 2,
+            apply_as_truncates is not None,
+            branch,
+            case_sensitive,
+            self._told(snapshot_properties, token),
+        )
+        with given.held():
+            for _ in range(self._conflict_retries()):
+                try:
+                    return self._run_apply(request, token)
+                except (ValidationException, CommitFailedException):
+                    self._before_retry()
+            return self._run_apply(request, token)
+
+    def _run_apply(self, request: CdcRequest, token: Token | None) -> ChangedRows:
+        counts = ChangedRows()
+        with self._changes() as changes, changes.batch(token) as is_new:
+            if is_new:
+                counts = add_changes(changes, request)
+        return ChangedRows() if changes.was_skipped else self._counted(counts, request.branch)
+
+    def _conflict_retries(self) -> int:
+        """Return how often a verb may be planned anew when others came first."""
+        return 0
 
     def merge(
         self,

@@ -194,6 +194,9 @@ class Table(RowVerbs):
     def _before_retry(self) -> object:
         return self.refresh()
 
+    def _conflict_retries(self) -> int:
+        return int_property(self.metadata.properties, COMMIT_NUM_RETRIES)
+
     def transaction(
         self,
         *,

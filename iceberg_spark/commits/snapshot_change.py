@@ -46,9 +46,13 @@ class FileChange:
     __slots__ = ("_added", "_filtered", "_merged", "producer")
 
     def __init__(
-        self, branch: str | None = None, snapshot_properties: Mapping[str, str] | None = None
+        self,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, str] | None = None,
+        *,
+        creates_branch: bool = False,
     ) -> None:
-        self.producer = SnapshotProducer(branch, snapshot_properties)
+        self.producer = SnapshotProducer(branch, snapshot_properties, creates_branch=creates_branch)
         self._added: tuple[ManifestFile, ...] | None = None
         self._filtered = FilteredManifests()
         self._merged = MergedManifests()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spec.durations import duration_ms
 from iceberg_spark.spec.secrets import check_stored
 
 DEFAULT_FORMAT_VERSION = 2
@@ -97,6 +98,8 @@ AUTO_COMPACT_MIN_FILES = "maintenance.auto-compact.min-files"
 MAX_SNAPSHOT_AGE_MS = "history.expire.max-snapshot-age-ms"
 MIN_SNAPSHOTS_TO_KEEP = "history.expire.min-snapshots-to-keep"
 MAX_REF_AGE_MS = "history.expire.max-ref-age-ms"
+CDC_TOMBSTONE_RETENTION = "cdc.tombstone-retention"
+CDC_MISSING_LEDGER = "cdc.missing-ledger"
 
 _MB = 1024 * 1024
 DEFAULTS: Mapping[str, bool | int | str] = {
@@ -162,6 +165,8 @@ DEFAULTS: Mapping[str, bool | int | str] = {
     MAX_SNAPSHOT_AGE_MS: 432_000_000,
     MIN_SNAPSHOTS_TO_KEEP: 1,
     MAX_REF_AGE_MS: (1 << 63) - 1,
+    CDC_TOMBSTONE_RETENTION: "7 days",
+    CDC_MISSING_LEDGER: "error",
 }
 _ROW_LEVEL = ("copy-on-write", "merge-on-read")
 _ISOLATION = ("serializable", "snapshot")
@@ -182,6 +187,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     UPDATE_ISOLATION_LEVEL: _ISOLATION,
     MERGE_ISOLATION_LEVEL: _ISOLATION,
     DELETE_GRANULARITY: ("file", "partition"),
+    CDC_MISSING_LEDGER: ("error", "forget"),
 }
 
 
@@ -224,6 +230,18 @@ def bool_property(properties: Mapping[str, str], key: str, default: bool | None 
     return value.strip().lower() == "true"
 
 
+def duration_property(properties: Mapping[str, str], key: str) -> int:
+    """Return a property that is a length of time, in ms. Raises InvalidOptionError."""
+    value = text_property(properties, key)
+    found = duration_ms(value)
+    if found is None:
+        raise InvalidOptionError(
+            f"Table property '{key}' is '{value}'; it must be a length of time, as '7 days', "
+            "'12 hours', '30 minutes', '10 seconds', or a number of ms"
+        )
+    return found
+
+
 def prefixed(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Return the properties that start with the prefix, by what follows it."""
     return {
@@ -251,6 +269,8 @@ def check_known_values(properties: Mapping[str, str]) -> None:
                     raise InvalidOptionError(
                         f"Table property '{key}' is '{value}'; it must not be negative"
                     )
+            case _ if key == CDC_TOMBSTONE_RETENTION:
+                duration_property(properties, key)
             case _:
                 text_property(properties, key, "")
     check_stored(properties)

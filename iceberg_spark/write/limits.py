@@ -87,3 +87,14 @@ OPEN_FILES = OpenFileLimits()
 ROWS = RowLimits()
 UPSERTS = UpsertLimits()
 LOOKS = Looks()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLimits:
+    """How messages of change feeds are looked at."""
+
+    sample: int = 1_000
+    """Messages of a frame that show its columns where nobody names them."""
+
+
+MESSAGES = MessageLimits()

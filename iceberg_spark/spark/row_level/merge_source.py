@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,33 +18,12 @@ from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.expr.condition import equalities
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.equality import Equality
-from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
-from iceberg_spark.expr.nodes import (
-    ALWAYS_FALSE,
-    And,
-    Comparison,
-    IsNull,
-    Op,
-    Or,
-    Reference,
-    Unbound,
-)
+from iceberg_spark.expr.nodes import And, Unbound
+from iceberg_spark.row_level.key_ranges import compares, key_range, range_type
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.row_level.own_names import MERGE_RUN, SOURCE_ROW
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import (
-    DateType,
-    DecimalType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampType,
-    TimestamptzType,
-)
-
-_LONGEST_TEXT = 256
 
 MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
 
@@ -105,7 +84,7 @@ def read_once(
 
 def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Source:
     """Count the rows and find the ranges of their keys, in the pass that reads them."""
-    usable = [(key, kind) for key in keys if (kind := _range_type(schema, key.column))]
+    usable = [(key, kind) for key in keys if (kind := range_type(schema, key.column))]
     sides = [
         made
         for place, (key, _) in enumerate(usable)
@@ -120,60 +99,12 @@ def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Sour
     parts: list[Unbound] = []
     for place, (key, kind) in enumerate(usable):
         low, high = found.column(f"low{place}"), found.column(f"high{place}")
-        if not _compares(low.type, kind):
+        if not compares(low.type, kind):
             continue
         with_nulls = key.null_safe and found.column(f"nulls{place}")[0].as_py() > 0
-        part = _range(key.column, _literal(low[0]), _literal(high[0]), with_nulls=with_nulls)
+        part = key_range(key.column, low[0], high[0], with_nulls=with_nulls)
         if part is not None:
             parts.append(part)
     if not parts:
         return Source(rows, count, None)
     return Source(rows, count, parts[0] if len(parts) == 1 else And(tuple(parts)))
-
-
-def _range(column: str, low: Any, high: Any, *, with_nulls: bool) -> Unbound | None:
-    reference = Reference(column)
-    nulls = IsNull(reference)
-    if low is None:
-        return nulls if with_nulls else ALWAYS_FALSE
-    if isinstance(high, str) and max(len(low), len(high)) > _LONGEST_TEXT:
-        return None
-    within = And((Comparison(Op.GE, reference, low), Comparison(Op.LE, reference, high)))
-    return Or((within, nulls)) if with_nulls else within
-
-
-def _literal(value: pa.Scalar) -> Any:
-    """Return a key as a literal; dates and timestamps by their number, for Python's end at 9999."""
-    if not value.is_valid:
-        return None
-    if pa.types.is_date(value.type):
-        return DateLiteral(value.cast(pa.int32()).as_py())
-    if pa.types.is_timestamp(value.type):
-        micros = value.cast(pa.timestamp("us", value.type.tz)).cast(pa.int64()).as_py()
-        zone = None if value.type.tz is None else "UTC"
-        return TimestampLiteral(micros * 1000, zone, is_local=zone is None)
-    return value.as_py()
-
-
-def _range_type(schema: Schema, column: str) -> IcebergType | None:
-    field_id = schema.find_id(column)
-    return None if field_id is None else schema.find_type(field_id)
-
-
-def _compares(kind: pa.DataType, wanted: IcebergType) -> bool:
-    """Whether Spark compares the two without a cast that changes order or equality."""
-    match wanted:
-        case IntegerType() | LongType():
-            return bool(pa.types.is_integer(kind))
-        case StringType():
-            return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-        case DateType():
-            return bool(pa.types.is_date(kind))
-        case TimestampType():
-            return bool(pa.types.is_timestamp(kind) and kind.tz is None)
-        case TimestamptzType():
-            return bool(pa.types.is_timestamp(kind) and kind.tz is not None)
-        case DecimalType(scale=scale):
-            return bool(pa.types.is_decimal(kind) and kind.scale == scale)
-        case _:
-            return False

@@ -1,0 +1,135 @@
+"""Add files to the ledger of changes by key, a branch beside the data, in the data's commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.removed_entries import Paths, Selection
+from iceberg_spark.commits.snapshot_change import FileChange, Wanted
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.snapshot import (
+    MAIN_BRANCH,
+    Operation,
+    SnapshotRef,
+    SnapshotRefType,
+)
+from iceberg_spark.spec.updates import (
+    AddPartitionSpec,
+    RemoveSnapshotRef,
+    SetSnapshotRef,
+    TableUpdate,
+)
+
+OF_SNAPSHOT = "cdc.of-snapshot"
+"""In the summary of a ledger's snapshot: the one of the data that it was committed with."""
+HAS_LEDGER = "cdc.ledger"
+"""In the summary of a snapshot of the data: the branch that is its ledger."""
+_PREFIX = "__cdc_"
+_FOR_EVER = (1 << 63) - 1
+
+
+def ledger_branch(branch: str | None) -> str:
+    """Return the name of the branch that is the ledger of a branch."""
+    return f"{_PREFIX}{branch or MAIN_BRANCH}"
+
+
+class LedgerFiles:
+    """Add and replace files of a branch's ledger, and say which snapshot it now goes with.
+
+    It stands behind the change of the data, whose snapshot is the branch's head by then.
+    `planned` is the head of the ledger when it was read, `parent` the snapshot that was read:
+    after a rollback that is an older one, and the ledger goes on from there. Another commit that
+    moved the ledger meanwhile is a ValidationException.
+    """
+
+    def __init__(
+        self,
+        added: Sequence[DataFile],
+        removed: Sequence[DataFile],
+        *,
+        branch: str | None,
+        planned: int | None,
+        parent: int | None,
+        spec: PartitionSpec,
+    ) -> None:
+        self._added, self._removed = tuple(added), tuple(removed)
+        self._branch = branch
+        self._planned, self._parent = planned, parent
+        self._spec = spec
+        self._change = FileChange(ledger_branch(branch), creates_branch=True)
+
+    @property
+    def _name(self) -> str:
+        return ledger_branch(self._branch)
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
+        """Refuse a ledger that another commit has moved since it was read."""
+        ref = base.refs.get(self._name)
+        found = None if ref is None else ref.snapshot_id
+        if found != self._planned:
+            raise ValidationException(
+                f"Conflict: another commit applied changes to {base.location} meanwhile; run it "
+                "anew"
+            )
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
+        """Return the updates that add the files to the ledger of the data as it is staged."""
+        before = (*self._moved(base), *self._with_spec(base))
+        staged = base
+        if before:
+            now_ms = max(int(time.time() * 1000), base.last_updated_ms)
+            staged = apply(base, before, now_ms=now_ms)
+        if staged.partition_specs.get(self._spec.spec_id) != self._spec:
+            raise ValidationException(
+                f"Another commit gave {base.location} a partition spec with id "
+                f"{self._spec.spec_id}: run it anew"
+            )
+        data = base.branch_head(self._branch)
+        if data is None:
+            raise ValidationException(f"The ledger of {base.location} has no data to go with")
+        gone = Paths.of(self._removed)
+        selections: list[Selection] = [gone] if self._removed else []
+        wanted = Wanted(
+            added=self._added,
+            data=selections,
+            operation=lambda removed: Operation.REPLACE if removed else Operation.APPEND,
+            summary={OF_SNAPSHOT: str(data.snapshot_id)},
+        )
+        made = self._change.prepare(staged, io, wanted).updates
+        return ActionCommit((*before, *(_kept(update) for update in made)))
+
+    def _moved(self, base: TableMetadata) -> tuple[TableUpdate, ...]:
+        """Return what lets the ledger go on from the snapshot that was read."""
+        ref = base.refs.get(self._name)
+        if (None if ref is None else ref.snapshot_id) == self._parent:
+            return ()
+        if self._parent is None:
+            return (RemoveSnapshotRef(self._name),)
+        return (SetSnapshotRef(self._name, _branch_at(self._parent)),)
+
+    def _with_spec(self, base: TableMetadata) -> tuple[TableUpdate, ...]:
+        if base.partition_specs.get(self._spec.spec_id) == self._spec:
+            return ()
+        return (AddPartitionSpec(self._spec),)
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Remove manifests and lists that the committed snapshot does not use."""
+        self._change.clean_up(io, committed)
+
+
+def _branch_at(snapshot_id: int) -> SnapshotRef:
+    return SnapshotRef(snapshot_id, SnapshotRefType.BRANCH, max_ref_age_ms=_FOR_EVER)
+
+
+def _kept(update: TableUpdate) -> TableUpdate:
+    """Return an update whose branch no expiry drops for its age."""
+    if isinstance(update, SetSnapshotRef):
+        return SetSnapshotRef(update.ref_name, _branch_at(update.ref.snapshot_id))
+    return update

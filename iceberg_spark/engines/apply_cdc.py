@@ -1,0 +1,168 @@
+"""Changes by key and sequence applied: by this process, or on Spark where they are many."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.from_arrow import from_arrow
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.cdc_input import CdcInput
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Comparison, IsNull, Op, Or, Reference, Unbound
+from iceberg_spark.row_level.apply_changes import CdcChange, apply_here
+from iceberg_spark.row_level.cdc_events import OPERATION, SEQUENCE, Events, read_events
+from iceberg_spark.row_level.cdc_ledger import Ledger, open_ledger
+from iceberg_spark.row_level.cdc_notes import KIND, LIVE
+from iceberg_spark.row_level.cdc_notes import SEQUENCE as NOTED
+from iceberg_spark.row_level.cdc_plan import (
+    CdcPlan,
+    Choice,
+    check_sequence_type,
+    chosen_columns,
+    evolved,
+    find_top_level,
+    key_fields,
+)
+from iceberg_spark.row_level.key_ranges import literal
+from iceberg_spark.row_level.position_deletes import deletes_context
+from iceberg_spark.row_level.row_level_change import RowVerb
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import CDC_TOMBSTONE_RETENTION, duration_property
+from iceberg_spark.spec.types import IcebergType, NestedField
+from iceberg_spark.write.context import WriteContext
+from iceberg_spark.write.uncommitted_files import remove_strays
+
+
+@dataclass(frozen=True, slots=True)
+class CdcRequest:
+    """One call of `apply_changes`, its rows looked at once."""
+
+    given: CdcInput
+    keys: tuple[str, ...]
+    choice: Choice
+    history: bool
+    truncates: bool
+    branch: str | None
+    case_sensitive: bool
+    snapshot_properties: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCdc:
+    """A request planned on a version of a table: the rows it has, or a frame of them."""
+
+    plan: CdcPlan
+    events: Events | None
+    columns: tuple[str, ...]
+    truncated_at: Any | None = None
+
+
+def plan_cdc(metadata: TableMetadata, request: CdcRequest) -> PlannedCdc | None:
+    """Plan changes on a table as it is staged; None where there are none.
+
+    Raises InvalidInputError, InvalidSchemaError for what does not fit, and for what is wrong with
+    the rows of an Arrow table.
+    """
+    given = request.given
+    if request.history and request.truncates:
+        raise InvalidInputError("apply_as_truncates goes with stored_as_scd_type=1 only")
+    if isinstance(given.rows, pa.Table) and not given.rows.num_rows:
+        return None
+    schema, case = metadata.schema, request.case_sensitive
+    columns = chosen_columns(
+        given.names, schema, given.sequence, request.choice, given.controls, case_sensitive=case
+    )
+    keys = key_fields(schema, request.keys, columns.names, case_sensitive=case)
+    sequence = None
+    if columns.named_sequence and given.sequence is not None:
+        theirs = given.schema.find_field(given.sequence)
+        mine = find_top_level(schema, given.sequence, case_sensitive=case)
+        sequence = mine or NestedField(1, given.sequence, theirs.field_type)
+    kind = check_sequence_type(_sequence_type(given) if sequence is None else sequence.field_type)
+    schema = evolved(
+        schema,
+        metadata.last_column_id,
+        sequence,
+        kind,
+        history=request.history,
+        format_version=metadata.format_version,
+    )
+    plan = CdcPlan(
+        schema,
+        keys,
+        None if sequence is None else next(f for f in schema.fields if f.name == sequence.name),
+        kind,
+        request.history,
+        duration_property(metadata.properties, CDC_TOMBSTONE_RETENTION),
+    )
+    if plan.history:
+        plan = replace(
+            plan, sequence_type=check_sequence_type(plan.column("__START_AT").field_type)
+        )
+    if not isinstance(given.rows, pa.Table):
+        at = on_spark.truncated_at(given.rows, plan) if request.truncates else None
+        return PlannedCdc(plan, None, columns.names, at)
+    rows = given.rows.select([*columns.names, SEQUENCE, OPERATION])
+    events = read_events(plan, rows.combine_chunks().to_batches(), case_sensitive=case)
+    return PlannedCdc(plan, events, columns.names, events.truncated_at)
+
+
+def _sequence_type(given: CdcInput) -> IcebergType:
+    if isinstance(given.rows, pa.Table):
+        rows = given.rows.schema
+        return from_arrow(pa.schema([rows.field(SEQUENCE)])).fields[0].field_type
+    found = on_spark.from_spark(given.rows.select(SEQUENCE).schema)
+    return found.fields[0].field_type
+
+
+def rows_before(planned: PlannedCdc, ledger: Ledger) -> Unbound | None:
+    """Return the filter of the rows that a truncation deletes, None where there is none to do.
+
+    Raises UnsupportedError for one that came late where no column has the rows' sequences.
+    """
+    at, column = planned.truncated_at, planned.plan.sequence
+    if at is None:
+        return None
+    done = ledger.truncated_at()
+    if done is not None and done.as_py() >= at.as_py():
+        return None
+    if column is not None:
+        name = Reference(column.name)
+        return Or((IsNull(name), Comparison(Op.LT, name, literal(at))))
+    later = Comparison(Op.GE, Reference(NOTED), literal(at))
+    for batch in ledger.batches(later):
+        if any(kind == LIVE for kind in batch.column(KIND).to_pylist()):
+            raise UnsupportedError(
+                "A truncation came later than changes that are newer than it, and no column of "
+                "the table has the sequence of its rows: let sequence_by be one of them"
+            )
+    return ALWAYS_TRUE
+
+
+def ledger_of(committed: TableMetadata, verb: RowVerb, plan: CdcPlan) -> Ledger:
+    """Return the ledger of a table as a verb sees it, and what is committed of it."""
+    now_ms = max(int(time.time() * 1000), verb.metadata.last_updated_ms)
+    ledger = open_ledger(verb.metadata, verb.io, plan, verb.branch, now_ms)
+    ref = committed.refs.get(ledger.branch)
+    return replace(ledger, head=None if ref is None else ref.snapshot_id)
+
+
+def apply_planned(
+    verb: RowVerb, context: WriteContext, planned: PlannedCdc, request: CdcRequest, ledger: Ledger
+) -> CdcChange:
+    """Return the change that a request makes; what it wrote is removed when it fails."""
+    try:
+        if planned.events is not None:
+            return apply_here(verb, context, planned.plan, planned.events, ledger)
+        rows = on_spark.CdcRows(request.given.rows, planned.columns, request.case_sensitive)
+        at = planned.truncated_at
+        return on_spark.apply_on_spark(verb, context, planned.plan, rows, ledger, at)
+    except BaseException:
+        for each in (context, deletes_context(context), ledger.write_context(context)):
+            remove_strays(verb.io, each, keep=(), aborted=True)
+        raise

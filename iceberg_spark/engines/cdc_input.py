@@ -1,0 +1,153 @@
+"""Changes as users hand them over, ready to be applied: what orders them, and what each does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.from_arrow import from_arrow
+from iceberg_spark.arrow.given_rows import given_rows
+from iceberg_spark.engines import on_spark
+from iceberg_spark.engines.at_hand import is_frame, session_dialect, session_time_zone
+from iceberg_spark.engines.write_rows import RowSource
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.build import Predicate, as_unbound
+from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.expr.row_filter import row_filter
+from iceberg_spark.row_level.cdc_events import DELETE, OPERATION, SEQUENCE, TRUNCATE, UPSERT
+from iceberg_spark.row_level.conditions import names_in
+from iceberg_spark.spec.schema import Schema
+
+Condition: TypeAlias = Any
+"""SQL text, a predicate, or a PySpark Column (which ships no types)."""
+
+_COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class CdcInput:
+    """Rows with `SEQUENCE` and `OPERATION`: an Arrow table, or a frame with too many of them.
+
+    `schema` has the rows' own columns, `sequence` is the one that orders them (None: an
+    expression), and `controls` are those that conditions may use.
+    """
+
+    rows: pa.Table | on_spark.DataFrame
+    schema: Schema
+    sequence: str | None
+    controls: frozenset[str]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep a frame's rows while the block runs, so that all passes see the same ones."""
+        if isinstance(self.rows, pa.Table):
+            yield
+        else:
+            with on_spark.held(self.rows):
+                yield
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The rows' own columns."""
+        return tuple(field.name for field in self.schema.fields if field.name not in _OURS)
+
+
+_OURS = (SEQUENCE, OPERATION)
+
+
+def column_names(given: Sequence[Any] | None, what: str) -> tuple[str, ...] | None:
+    """Return names of columns, which may be given as PySpark's columns."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        raise InvalidInputError(f"{what} must be a list of columns, as in {what}=['{given}']")
+    return tuple(_plain_name(each) or str(each) for each in given)
+
+
+def _plain_name(given: object) -> str | None:
+    """Return the column that is meant, None for an expression."""
+    if isinstance(given, str):
+        return given
+    match = _COLUMN.fullmatch(repr(given))
+    return None if match is None else match.group(1)
+
+
+def cdc_input(
+    rows: RowSource,
+    sequence_by: Condition,
+    deletes: Condition | None,
+    truncates: Condition | None,
+) -> CdcInput:
+    """Look at the rows once: their sequence, and which are deletes and truncations.
+
+    Frames that the driver can hold come as Arrow. Raises InvalidInputError, InvalidExpressionError.
+    """
+    if is_frame(rows):
+        return _of_frame(rows, sequence_by, deletes, truncates)
+    schema, batches = given_rows(rows)
+    table = pa.Table.from_batches(batches, schema)
+    check_own_names(table.column_names)
+    name = _plain_name(sequence_by)
+    if name is None or name not in table.column_names:
+        raise InvalidInputError(
+            f"sequence_by must name a column of the rows, not {sequence_by!r}; they have: "
+            f"{', '.join(table.column_names)}. Expressions need a Spark frame"
+        )
+    does = np.full(table.num_rows, UPSERT, np.int8)
+    controls: set[str] = set()
+    for what, number in ((deletes, DELETE), (truncates, TRUNCATE)):
+        if what is not None:
+            does[_matches(table, what)] = number
+            controls |= set(names_in(table.column_names, [str(what)]))
+    own = from_arrow(table.schema)
+    table = table.append_column(SEQUENCE, table.column(name))
+    table = table.append_column(OPERATION, pa.array(does))
+    return CdcInput(table, own, name, frozenset(controls))
+
+
+def _of_frame(
+    frame: on_spark.DataFrame,
+    sequence_by: Condition,
+    deletes: Condition | None,
+    truncates: Condition | None,
+) -> CdcInput:
+    check_own_names(frame.columns)
+    name = _plain_name(sequence_by)
+    named = name if name in frame.columns else None
+    given = on_spark.cdc_rows(frame, sequence_by if named is None else named, deletes, truncates)
+    said = [str(each) for each in (deletes, truncates) if each is not None]
+    controls = frozenset(names_in(frame.columns, said))
+    return CdcInput(given, on_spark.from_spark(frame.schema), named, controls)
+
+
+def check_own_names(names: Sequence[str]) -> None:
+    """Refuse columns that are named as ours. Raises InvalidInputError."""
+    for name in names:
+        if name.lower() in _OURS:
+            raise InvalidInputError(f"Column '{name}' is needed for the change itself; rename it")
+
+
+def _matches(table: pa.Table, condition: Condition) -> Any:
+    """Return the mask of the rows for which a condition is true."""
+    if not isinstance(condition, str | Predicate | Unbound):
+        raise InvalidInputError(
+            f"{condition!r} is no condition over Arrow rows: use SQL text, or pass a Spark frame"
+        )
+    schema = from_arrow(table.schema)
+    bound = bind(
+        schema,
+        as_unbound(condition, session_dialect()),
+        time_zone=session_time_zone(),
+    )
+    paths = {
+        number: tuple(schema.find_field(each).name for each in schema.path_ids(number))
+        for number in schema.field_ids
+    }
+    return row_filter(bound, paths)(table.combine_chunks()).to_numpy(zero_copy_only=False)

@@ -1,0 +1,100 @@
+"""Changes applied to a table that holds the newest row of each key (type 1).
+
+A change counts where it is later than all that is known of its key: the row's last change, a
+delete, a truncation. So it doesn't matter in which batch a change comes, nor how often.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.lazy import LazyModule
+from iceberg_spark.row_level.cdc_decision import Decision, Known, with_row_ids
+from iceberg_spark.row_level.cdc_events import Events, event_frame
+from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame, longs, series
+from iceberg_spark.row_level.cdc_notes import DELETED, LIVE, SEQUENCE, Notes
+from iceberg_spark.row_level.cdc_plan import CdcPlan
+
+pl = LazyModule("polars")
+
+
+def decide_current(plan: CdcPlan, events: Events, known: Known, ledger: Notes) -> Decision:
+    """Return what changes do to rows of which each key has one."""
+    rows = _known_rows(plan, known)
+    last = _with_known(plan, _last(plan, events), rows, known)
+    done = last.filter(_applies(plan, known))
+    gone = rows.join(done, on=key_columns(plan.keys), how="semi").sort("at")
+    upserts = done.filter(~pl.col("delete")).sort("n")
+    written = events.rows.take(pa.array(longs(upserts, "row")))
+    places = pa.array(upserts.get_column("place").to_arrow()).cast(pa.int64())
+    updated = upserts.get_column("times").is_not_null().sum()
+    return Decision(
+        longs(gone, "at"),
+        with_row_ids(written, known.rows, places),
+        _notes(plan, events, done, ledger),
+        inserted=upserts.height - updated,
+        updated=updated,
+        deleted=int(done.filter(pl.col("delete")).get_column("times").sum()),
+    )
+
+
+def _last(plan: CdcPlan, events: Events) -> Frame:
+    """Return the last change of each key."""
+    keys = key_columns(plan.keys)
+    frame = event_frame(plan, events)
+    newest = pl.col("seq") == pl.col("seq").max().over(keys)
+    return frame.filter(newest).unique(subset=keys, keep="first", maintain_order=True)
+
+
+def _known_rows(plan: CdcPlan, known: Known) -> Frame:
+    """Return the table's rows: keys, `held` (their sequence), `at` (their place)."""
+    frame = key_frame(known.rows, plan.keys)
+    kind = to_arrow_type(plan.sequence_type)
+    if plan.sequence is None:
+        held = pl.Series("held", pl.from_arrow(pa.nulls(frame.height, kind)))
+    else:
+        held = series(known.rows.column(plan.sequence.name), kind).alias("held")
+    at = pl.Series("at", np.arange(known.rows.num_rows, dtype=np.int64))
+    return frame.with_columns(held, at)
+
+
+def _with_known(plan: CdcPlan, last: Frame, rows: Frame, known: Known) -> Frame:
+    """Put beside each change what is known of its key: `held`, `times`, `place`, `noted`."""
+    keys, kind = key_columns(plan.keys), to_arrow_type(plan.sequence_type)
+    stored = rows.group_by(keys).agg(
+        pl.col("held").max(), pl.len().alias("times"), pl.col("at").min().alias("place")
+    )
+    notes = key_frame(known.ledger, plan.keys).with_columns(
+        series(known.ledger.column(SEQUENCE), kind).alias("noted")
+    )
+    noted = notes.group_by(keys).agg(pl.col("noted").max())
+    return last.join(stored, on=keys, how="left").join(noted, on=keys, how="left")
+
+
+def _applies(plan: CdcPlan, known: Known) -> Any:
+    """Return the expression that says of a change whether it counts.
+
+    A row that is older than a delete goes, even where the ledger has that delete: it was put
+    there by others.
+    """
+    later = pl.col("held").is_null() | (pl.col("seq") > pl.col("held"))
+    unknown = pl.col("noted").is_null() | (pl.col("seq") > pl.col("noted"))
+    if known.truncated_at is not None:
+        unknown = unknown & (pl.col("seq") >= pl.lit(known.truncated_at.as_py()))
+    if plan.sequence is None:
+        return later & unknown
+    there = pl.col("delete") & pl.col("held").is_not_null()
+    return later & (there | unknown)
+
+
+def _notes(plan: CdcPlan, events: Events, done: Frame, ledger: Notes) -> pa.Table:
+    """Return what the ledger has to know: deletes, and the sequences that no column holds."""
+    newer = pl.col("noted").is_null() | (pl.col("seq") > pl.col("noted"))
+    noted = done.filter(newer if plan.sequence is None else newer & pl.col("delete")).sort("n")
+    at = pa.array(longs(noted, "n"))
+    kinds = np.where(noted.get_column("delete").to_numpy(), DELETED, LIVE)
+    return ledger.note(events.keys.take(at), events.sequence.take(at), kinds)

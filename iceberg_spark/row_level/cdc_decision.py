@@ -1,0 +1,52 @@
+"""What is stored of some keys, and what changes do to it: values that engines carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from iceberg_spark.row_level.cdc_frames import Longs
+from iceberg_spark.spec.reserved import ROW_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a table and its ledger hold of the keys of some changes.
+
+    `rows` are the table's: keys and sequence, of a history all columns; with row ids where rows
+    keep theirs. `ledger` has the ledger's columns, `truncated_at` is from there too.
+    """
+
+    rows: pa.Table
+    ledger: pa.Table
+    truncated_at: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of the keys of some changes.
+
+    `gone` are rows of `Known.rows`, by their place; `rows` are written, with row ids where rows
+    keep theirs; `notes` go to the ledger. The counts are rows.
+    """
+
+    gone: Longs
+    rows: pa.Table
+    notes: pa.Table
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done."""
+        return not (len(self.gone) or self.rows.num_rows or self.notes.num_rows)
+
+
+def with_row_ids(rows: pa.Table, known: pa.Table, places: pa.Array) -> pa.Table:
+    """Return rows with the ids of known rows at places (NULL: a new one), where those have some."""
+    if ROW_ID.name not in known.column_names:
+        return rows
+    return rows.append_column(ROW_ID.name, known.column(ROW_ID.name).take(places))

@@ -1,0 +1,214 @@
+"""Changes by key and sequence as they came: checked, and in the table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.lazy import LazyModule
+from iceberg_spark.row_level.cdc_frames import (
+    Longs,
+    key_columns,
+    key_frame,
+    longs,
+    rows_equal,
+    series,
+)
+from iceberg_spark.row_level.cdc_plan import CdcPlan
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import NestedField
+from iceberg_spark.write.align_batches import AlignOptions, aligned
+
+pl = LazyModule("polars")
+
+SEQUENCE, OPERATION = "__iceberg_cdc_sequence", "__iceberg_cdc_operation"
+"""Columns of given rows: what orders them, and what each does."""
+UPSERT, DELETE, TRUNCATE = 0, 1, 2
+_SEQUENCE_ID = 2_147_480_000
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Changes: a key, a sequence, and whether the key's row goes, for each.
+
+    `rows` are what the others make of it, and `row_of` says which of them is whose (-1: none).
+    Rows with a sequence below `truncated_at` are gone, whatever their key.
+    """
+
+    keys: pa.Table
+    sequence: pa.Array
+    deletes: npt.NDArray[np.bool_]
+    rows: pa.Table
+    row_of: Longs
+    truncated_at: Any = None
+
+    def __len__(self) -> int:
+        return len(self.sequence)
+
+
+def key_schema(plan: CdcPlan) -> Schema:
+    """Return the key columns alone."""
+    return Schema(*plan.keys)
+
+
+def read_events(
+    plan: CdcPlan, batches: Iterable[pa.RecordBatch], *, case_sensitive: bool = True
+) -> Events:
+    """Return the changes in rows that have `SEQUENCE` and `OPERATION` beside their own columns.
+
+    Raises InvalidInputError for a key or a sequence that is NULL, for rows of one key and
+    sequence that differ, and for values that the table's columns can't hold.
+    """
+    options = AlignOptions(case_sensitive=case_sensitive)
+    parts = [_part(plan, batch, options) for batch in batches if batch.num_rows]
+    rows = _table([each.rows for each in parts], to_arrow(plan.schema))
+    keys = _table([each.keys for each in parts], to_arrow(key_schema(plan)))
+    kind = to_arrow_type(plan.sequence_type)
+    sequence = pa.concat_arrays([each.sequence for each in parts] or [pa.array([], kind)])
+    deletes = np.concatenate([np.zeros(0, bool), *(each.deletes for each in parts)])
+    marks = [each.truncated_at for each in parts if each.truncated_at is not None]
+    truncated_at = pc.max(pa.array(marks, kind)) if marks else None
+    found = Events(keys, sequence, deletes, rows, _numbered(~deletes), truncated_at)
+    found = after_truncation(found, truncated_at)
+    _check_ties(plan, found)
+    return found
+
+
+def _table(batches: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables([schema.empty_table(), *batches]).combine_chunks()
+
+
+def _numbered(mask: npt.NDArray[np.bool_]) -> Longs:
+    numbers: Longs = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int64)
+    return numbers
+
+
+def _part(plan: CdcPlan, batch: pa.RecordBatch, options: AlignOptions) -> Events:
+    given = pa.Table.from_batches([batch])
+    does = given.column(OPERATION).to_numpy()
+    sequence = sequences(plan, given.select([SEQUENCE]))
+    truncations = does == TRUNCATE
+    marks = sequence.filter(pa.array(truncations))
+    kept = pa.array(~truncations)
+    given, does, sequence = given.filter(kept), does[~truncations], sequence.filter(kept)
+    deletes = does == DELETE
+    own = given.drop_columns([SEQUENCE, OPERATION])
+    return Events(
+        _keys(plan, own, options),
+        sequence,
+        deletes,
+        _rows(plan, own.filter(pa.array(~deletes)), options),
+        _numbered(~deletes),
+        pc.max(marks) if len(marks) else None,
+    )
+
+
+def sequences(plan: CdcPlan, rows: pa.Table) -> pa.Array:
+    """Return the column `SEQUENCE`, alone in `rows`, in its type. Raises InvalidInputError."""
+    number = Schema(NestedField(_SEQUENCE_ID, SEQUENCE, plan.sequence_type))
+    (ordered,) = aligned(number, [_batch(rows)], AlignOptions())
+    sequence = ordered.column(0)
+    if sequence.null_count:
+        raise InvalidInputError(
+            f"sequence_by is NULL in {sequence.null_count:,} rows: every change needs a place in "
+            "the order of changes"
+        )
+    return sequence
+
+
+def _batch(rows: pa.Table) -> pa.RecordBatch:
+    return rows.combine_chunks().to_batches()[0]
+
+
+def _keys(plan: CdcPlan, own: pa.Table, options: AlignOptions) -> pa.Table:
+    names = {name if options.case_sensitive else name.lower() for name in plan.key_names}
+    chosen = [
+        name
+        for name in own.column_names
+        if (name if options.case_sensitive else name.lower()) in names
+    ]
+    optional = Schema(*(NestedField(f.field_id, f.name, f.field_type) for f in plan.keys))
+    found = list(aligned(optional, own.select(chosen).combine_chunks().to_batches(), options))
+    keys = pa.Table.from_batches(found, to_arrow(optional))
+    for name in keys.column_names:
+        nulls = keys.column(name).null_count
+        if nulls:
+            raise InvalidInputError(f"Key column '{name}' is NULL in {nulls:,} rows")
+    return keys.cast(to_arrow(key_schema(plan)))
+
+
+def _rows(plan: CdcPlan, own: pa.Table, options: AlignOptions) -> pa.Table:
+    found = list(aligned(plan.schema, own.combine_chunks().to_batches(), options))
+    return pa.Table.from_batches(found, to_arrow(plan.schema))
+
+
+def after_truncation(events: Events, truncated_at: Any | None) -> Events:
+    """Leave out what came before a truncation."""
+    if truncated_at is None:
+        return events
+    return taken(events, pc.greater_equal(events.sequence, truncated_at), truncated_at)
+
+
+def taken(events: Events, mask: pa.Array, truncated_at: Any = None) -> Events:
+    """Return the events of a mask; their rows stay where they are."""
+    chosen = mask.to_numpy(zero_copy_only=False)
+    return Events(
+        events.keys.filter(mask),
+        events.sequence.filter(mask),
+        events.deletes[chosen],
+        events.rows,
+        events.row_of[chosen],
+        truncated_at,
+    )
+
+
+def event_frame(plan: CdcPlan, events: Events) -> Any:
+    """Return events as a Polars frame: keys, `seq`, `delete`, `row` and `n`, their number."""
+    kind = to_arrow_type(plan.sequence_type)
+    return key_frame(events.keys, plan.keys).with_columns(
+        series(events.sequence, kind).alias("seq"),
+        pl.Series("delete", events.deletes),
+        pl.Series("row", events.row_of),
+        pl.Series("n", np.arange(len(events), dtype=np.int64)),
+    )
+
+
+def _check_ties(plan: CdcPlan, events: Events) -> None:
+    """Refuse changes of one key that have one sequence and differ: nobody knows which is later."""
+    if not len(events):
+        return
+    by = [*key_columns(plan.keys), "seq"]
+    frame = event_frame(plan, events)
+    first = frame.group_by(by).agg(
+        pl.col("n").first().alias("first"),
+        pl.col("row").first().alias("first_row"),
+        pl.col("delete").first().alias("first_delete"),
+        pl.len().alias("times"),
+    )
+    again = (
+        frame.join(first.filter(pl.col("times") > 1), on=by, how="inner")
+        .filter(pl.col("n") != pl.col("first"))
+        .sort("n")
+    )
+    if not again.height:
+        return
+    differs = (again.get_column("delete") != again.get_column("first_delete")).to_numpy()
+    both = np.flatnonzero(~differs & ~again.get_column("delete").to_numpy())
+    one, other = longs(again, "row")[both], longs(again, "first_row")[both]
+    differs = differs.copy()
+    differs[both] = ~rows_equal(events.rows, one, other)
+    if differs.any():
+        place = int(longs(again, "n")[int(np.flatnonzero(differs)[0])])
+        key = {name: events.keys.column(name)[place].as_py() for name in plan.key_names}
+        raise InvalidInputError(
+            f"Two different changes of the key {key} have the sequence "
+            f"{events.sequence[place].as_py()}: sequence_by must tell which is later"
+        )

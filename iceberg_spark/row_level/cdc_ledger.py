@@ -1,0 +1,184 @@
+"""The ledger of changes by key: what a table's rows can't say, in a branch beside them.
+
+Rows say which change of their key was the last one, and histories say even more; but not that a
+row was deleted, and when. That is what the ledger knows: a row for each such change, with the key
+and the sequence. It is a branch of the same table (`__cdc_<branch>`), so that it lands in the same
+commit, and expiry and orphan removal of every engine keep its files. Each of its snapshots names
+the snapshot of the data that it belongs to: a rollback, a branch or a tag has its own ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.commits.ledger_files import HAS_LEDGER, OF_SNAPSHOT, ledger_branch
+from iceberg_spark.commits.lineage import Lineage
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Comparison, Op, Reference, Unbound
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.lazy import LazyModule
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame
+from iceberg_spark.row_level.cdc_notes import KIND, SEQUENCE, TRUNCATED, Notes
+from iceberg_spark.row_level.cdc_plan import CdcPlan
+from iceberg_spark.row_level.key_ranges import ranges_of
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan as plan_scan
+from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.properties import CDC_MISSING_LEDGER, text_property
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot
+from iceberg_spark.spec.sort import UNSORTED, UNSORTED_ORDER_ID
+from iceberg_spark.write.context import WriteContext
+
+pl = LazyModule("polars")
+
+_PLACES = ("write.data.path", "write.object-storage.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A table's ledger as it was when a change was planned.
+
+    `found` is the snapshot that goes with the data, None where nothing was noted yet, and `head`
+    the committed one of the ledger's branch, which may be newer after a rollback.
+    """
+
+    metadata: TableMetadata
+    io: FileIO
+    branch: str
+    found: Snapshot | None
+    head: int | None
+    notes: Notes
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the ledger: the key's, optional, and our own."""
+        return self.notes.schema
+
+    def scan(self, row_filter: Unbound | None = None) -> ScanPlan:
+        """Plan the rows under a filter over the ledger's columns."""
+        schema = self.schema
+        bound = ALWAYS_TRUE if row_filter is None else bind(schema, row_filter)
+        context = ScanContext(
+            table_location=self.metadata.location,
+            snapshot_id=None if self.found is None else self.found.snapshot_id,
+            format_version=self.metadata.format_version,
+            table_schema=schema,
+            read_schema=schema,
+            specs=self.metadata.partition_specs,
+            row_filter=bound,
+            io=self.io,
+        )
+        return plan_scan(self.metadata, self.io, context)
+
+    def batches(self, row_filter: Unbound | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows under a filter that are not forgotten."""
+        scanned = self.scan(row_filter)
+        for task in scanned:
+            for batch in read_task(scanned.context, self.io, task):
+                yield batch.filter(self.notes.remembered(batch))
+
+    def of_keys(self, keys: pa.Table, wanted: Frame) -> pa.Table:
+        """Return what is known of some keys; `wanted` has them as `key_frame` gives them.
+
+        Memory holds the rows of these keys.
+        """
+        names = key_columns(self.notes.plan.keys)
+        found = [to_arrow(self.schema).empty_table()]
+        if self.found is not None and keys.num_rows:
+            distinct = wanted.select(names).unique()
+            for batch in self.batches(ranges_of(self.schema, keys)):
+                known = batch.filter(pc.not_equal(batch.column(KIND), TRUNCATED))
+                at = key_frame(known, self.notes.plan.keys).with_row_index("at")
+                met = at.join(distinct, on=names, how="semi").get_column("at").to_numpy()
+                found.append(pa.Table.from_batches([known]).take(pa.array(met)))
+        return pa.concat_tables(found).combine_chunks()
+
+    def truncated_at(self) -> pa.Scalar | None:
+        """Return the sequence of the latest truncation, None where there was none."""
+        if self.found is None:
+            return None
+        latest = None
+        for batch in self.batches(Comparison(Op.EQ, Reference(KIND), TRUNCATED)):
+            seen = pc.max(batch.column(SEQUENCE))
+            if seen.is_valid and (latest is None or pc.greater(seen, latest).as_py()):
+                latest = seen
+        return latest
+
+    def write_context(self, context: WriteContext) -> WriteContext:
+        """Return the context in which the ledger's files are written beside the table's."""
+        spec = unpartitioned(self.metadata)
+        kept = {k: v for k, v in context.properties.items() if k.startswith(_PLACES)}
+        return replace(
+            context,
+            schema=self.schema,
+            spec=spec,
+            sort_order_id=UNSORTED_ORDER_ID,
+            sort_order=UNSORTED,
+            file_format=FileFormat.PARQUET,
+            write_id=f"c{context.write_id}",
+            properties=kept,
+            row_bytes=None,
+        )
+
+
+def unpartitioned(metadata: TableMetadata) -> PartitionSpec:
+    """Return the unpartitioned spec, one that is still to be added where there is none."""
+    specs = metadata.partition_specs
+    there = (spec for spec in specs.values() if not spec.fields)
+    return next(there, PartitionSpec(max(specs, default=-1) + 1))
+
+
+def open_ledger(
+    metadata: TableMetadata, io: FileIO, plan: CdcPlan, branch: str | None, now_ms: int
+) -> Ledger:
+    """Find the ledger of a branch's head. Raises ValidationException where it is gone."""
+    name = ledger_branch(branch)
+    found = _of_head(metadata, io, branch or MAIN_BRANCH)
+    return Ledger(metadata, io, name, found, None, Notes(plan, now_ms))
+
+
+def _of_head(metadata: TableMetadata, io: FileIO, branch: str) -> Snapshot | None:
+    """Return the newest snapshot of a ledger that an ancestor of the head was committed with.
+
+    Ancestors that have expired are looked for in former metadata files. Where nobody knows them
+    any more, it is the newest one that is older than those that are known.
+    """
+    known = {
+        int(one.summary[OF_SNAPSHOT]): one
+        for one in metadata.snapshots.values()
+        if OF_SNAPSHOT in one.summary
+    }
+    lineage, last = Lineage(metadata, branch, io), None
+    for each in chain(lineage.kept, lineage.expired() if known else ()):
+        if each.snapshot_id in known:
+            return known[each.snapshot_id]
+        if HAS_LEDGER in each.summary:
+            _check_forgotten(metadata, each, branch)
+        last = each
+    if last is None or last.parent_snapshot_id is None:
+        return None
+    if last.parent_snapshot_id in known:
+        return known[last.parent_snapshot_id]
+    older = [one for one in known.values() if one.sequence_number < last.sequence_number]
+    return max(older, key=lambda each: each.sequence_number, default=None)
+
+
+def _check_forgotten(metadata: TableMetadata, snapshot: Snapshot, branch: str) -> None:
+    if text_property(metadata.properties, CDC_MISSING_LEDGER) != "forget":
+        raise ValidationException(
+            f"Snapshot {snapshot.snapshot_id} of {metadata.location} has a ledger of deletes, and "
+            f"the branch '{ledger_branch(branch)}' that held it is gone; set the table property "
+            f"'{CDC_MISSING_LEDGER}' to 'forget' to go on without"
+        )

@@ -1,0 +1,217 @@
+"""What `apply_changes` was asked to do, checked against the table and the columns of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.spec.nearest import did_you_mean, listed
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    PRIMITIVES,
+    DateType,
+    DecimalType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
+from iceberg_spark.spec.union_by_name import union_by_name
+
+START_AT, END_AT = "__START_AT", "__END_AT"
+"""From which sequence on a row of a history holds, and the first at which it no longer does."""
+_HIDDEN = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class CdcPlan:
+    """What changes by key and sequence do to a table.
+
+    `schema` is the table's once the columns are there that it needs. `sequence` is the column
+    that holds the sequence of a row's last change: None where only the ledger knows it. With
+    `history` rows are kept with what they were from when to when (type 2), which is in
+    `START_AT` and `END_AT`. Deletes are remembered for `retention_ms`.
+    """
+
+    schema: Schema
+    keys: tuple[NestedField, ...]
+    sequence: NestedField | None
+    sequence_type: IcebergType
+    history: bool
+    retention_ms: int
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the key columns."""
+        return tuple(field.name for field in self.keys)
+
+    @property
+    def payload(self) -> tuple[NestedField, ...]:
+        """The columns whose values make one row of a history another than the one before."""
+        others = {*self.key_names, START_AT, END_AT}
+        return tuple(field for field in self.schema.fields if field.name not in others)
+
+    def column(self, name: str) -> NestedField:
+        """Return a top-level column of the table."""
+        return next(field for field in self.schema.fields if field.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of the given rows that go to the table; `named_sequence` if that one does."""
+
+    names: tuple[str, ...]
+    named_sequence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which columns a caller wants: `only` these, or all `but` some; at most one of the two."""
+
+    only: tuple[str, ...] | None = None
+    but: tuple[str, ...] | None = None
+
+    def check(self) -> None:
+        """Raise InvalidInputError for both."""
+        if self.only and self.but:
+            raise InvalidInputError("column_list and except_column_list exclude each other")
+
+
+def chosen_columns(
+    given: Sequence[str],
+    schema: Schema,
+    sequence: str | None,
+    choice: Choice,
+    controls: Collection[str],
+    *,
+    case_sensitive: bool,
+) -> Columns:
+    """Return the columns of rows with the columns `given` that go to the table.
+
+    `sequence` is the one that orders the changes, None where an expression does. `controls` may
+    be used by the conditions of deletes and truncations: where the table lacks one of them, that
+    is all it is for; names that begin with `__` are left out then as well. Raises
+    InvalidInputError for a name that is not given, InvalidSchemaError for a column that the
+    table lacks.
+    """
+    choice.check()
+
+    def same(name: str) -> str:
+        return name if case_sensitive else name.lower()
+
+    known = {same(name): name for name in given}
+    for what, listing in (("column_list", choice.only), ("except_column_list", choice.but)):
+        for name in listing or ():
+            if same(name) not in known:
+                raise InvalidInputError(
+                    f"{what}: the rows have no column '{name}'; they have: "
+                    f"{listed(list(given))}{did_you_mean(name, list(given))}"
+                )
+    wanted = {same(name) for name in choice.only or given}
+    wanted -= {same(name) for name in choice.but or ()}
+    hidden = sequence is not None and sequence.startswith(_HIDDEN)
+    if hidden and sequence is not None:
+        wanted.discard(same(sequence))
+    have = {same(field.name) for field in schema.fields}
+    names = []
+    for name in given:
+        key = same(name)
+        if key not in wanted:
+            continue
+        if key not in have and name != sequence:
+            if choice.only is None and (name in controls or name.startswith(_HIDDEN)):
+                continue
+            raise InvalidSchemaError(
+                f"The table has no column '{name}'; add it, or name it in except_column_list"
+            )
+        names.append(name)
+    return Columns(tuple(names), sequence is not None and sequence in names)
+
+
+def key_fields(
+    schema: Schema, keys: Sequence[str], given: Collection[str], *, case_sensitive: bool
+) -> tuple[NestedField, ...]:
+    """Return the table's key columns. Raises InvalidInputError for what can't be a key."""
+    if isinstance(keys, str) or not keys:
+        raise InvalidInputError(f"keys must be a list of columns, as in keys=['id'], not {keys!r}")
+    found: list[NestedField] = []
+    for key in keys:
+        field = find_top_level(schema, key, case_sensitive=case_sensitive)
+        if field is None:
+            known = [each.name for each in schema.fields]
+            raise InvalidInputError(
+                f"Key column '{key}' is not in the table; it has: {listed(known)}"
+                f"{did_you_mean(key, known)}"
+            )
+        if not isinstance(field.field_type, PRIMITIVES):
+            raise InvalidInputError(f"Key column '{key}' has type {field.field_type}: no key")
+        if field in found:
+            raise InvalidInputError(f"Key column '{key}' is given twice")
+        if not any(_same(name, field.name, case_sensitive) for name in given):
+            raise InvalidInputError(f"Key column '{key}' is not among the columns of the rows")
+        found.append(field)
+    return tuple(found)
+
+
+def find_top_level(schema: Schema, name: str, *, case_sensitive: bool) -> NestedField | None:
+    """Return a top-level column by its name, None where there is none."""
+    for field in schema.fields:
+        if _same(field.name, name, case_sensitive):
+            return field
+    return None
+
+
+def _same(one: str, other: str, case_sensitive: bool) -> bool:
+    return one == other if case_sensitive else one.lower() == other.lower()
+
+
+def check_sequence_type(kind: IcebergType) -> IcebergType:
+    """Return the type in which sequences are kept. Raises InvalidInputError for one without."""
+    match kind:
+        case IntegerType() | LongType():
+            return LongType()
+        case DecimalType() | StringType() | DateType() | TimestampType() | TimestamptzType():
+            return kind
+        case _:
+            raise InvalidInputError(
+                f"sequence_by is of type {kind}, which does not order changes surely: use an "
+                "integer, decimal, string, date or timestamp"
+            )
+
+
+def evolved(
+    schema: Schema,
+    last_column_id: int,
+    sequence: NestedField | None,
+    sequence_type: IcebergType,
+    *,
+    history: bool,
+    format_version: int,
+) -> Schema:
+    """Return a table's schema with the columns that changes need of it, at its end.
+
+    `sequence` is the column of sequences where the table is to have it; its type, and those of
+    what the table has already, stay.
+    """
+    added: list[NestedField] = []
+    have = {field.name for field in schema.fields}
+    if sequence is not None and sequence.name not in have:
+        added.append(NestedField(1, sequence.name, sequence.field_type))
+    if history:
+        added += [
+            NestedField(number, name, sequence_type)
+            for number, name in ((2, START_AT), (3, END_AT))
+            if name not in have
+        ]
+    if not added:
+        return schema
+    return union_by_name(
+        schema,
+        Schema(*added),
+        last_column_id=last_column_id,
+        format_version=format_version,
+    )

@@ -1,0 +1,132 @@
+"""Rows at known places replaced by others, in this process: by position deletes or by rewriting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, groupby
+
+import pyarrow as pa
+
+from iceberg_spark.arrow.arrays import null_column
+from iceberg_spark.arrow.position_set import PositionSet
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
+from iceberg_spark.row_level.row_level_change import RowChange, RowLevelMode
+from iceberg_spark.row_level.stored_rows import PlacedRows
+from iceberg_spark.row_level.target_files import Target, data_file
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.reserved import LINEAGE, POS
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.context import TaskId, WriteContext
+from iceberg_spark.write.lineage import keeping_lineage, keeps_lineage, with_lineage
+from iceberg_spark.write.sorted_files import write_sorted_files
+
+
+def replace_rows(
+    found: Sequence[PlacedRows],
+    rows: pa.Table,
+    target: Target,
+    io: FileIO,
+    context: WriteContext,
+    mode: RowLevelMode,
+) -> RowChange:
+    """Return the change by which rows at some places go and others come.
+
+    `rows` have the table's columns, and row ids where rows keep theirs (NULL: a new one). Memory
+    holds the positions, the rows and a batch of each file that is rewritten.
+    """
+    if mode.merge_on_read:
+        return _with_deletes(found, rows, target, io, context, mode)
+    touched = tuple(task for task, _ in found)
+    partly = [(task, gone) for task, gone in found if gone.count < task.record_count]
+    return RowChange(
+        added_data=_written(context, io, rows, _kept(target.context, io, partly, context)),
+        removed_data=tuple(data_file(task) for task in touched),
+    )
+
+
+def _written(
+    context: WriteContext, io: FileIO, rows: pa.Table, kept: Iterator[pa.RecordBatch]
+) -> tuple[DataFile, ...]:
+    first = next(kept, None)
+    if first is None and not rows.num_rows:
+        return ()
+    writing = keeping_lineage(context)
+    new = _with_lineage(rows, writing.schema).to_batches() if rows.num_rows else []
+    old = kept if first is None else chain([first], kept)
+    schema, options = writing.schema, AlignOptions()
+    batches = chain(aligned(schema, old, options), aligned(schema, new, options))
+    return write_sorted_files(writing, io, batches)
+
+
+def _with_lineage(rows: pa.Table, schema: Schema) -> pa.Table:
+    """Return new rows with all columns of a write: ids that are known, and no last update."""
+    for field in LINEAGE:
+        if schema.get(field.field_id) is not None and field.name not in rows.column_names:
+            rows = rows.append_column(field.name, null_column(rows.num_rows, pa.int64()))
+    return rows.cast(to_arrow(schema))
+
+
+def _kept(
+    scanned: ScanContext, io: FileIO, files: Sequence[PlacedRows], context: WriteContext
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of files that stay, with their lineage where rows have one."""
+    schema = context.schema
+    if keeps_lineage(keeping_lineage(context)):
+        schema = with_lineage(schema)
+    reading = replace(
+        scanned,
+        read_schema=Schema(*schema.fields, POS),
+        row_filter=ALWAYS_TRUE,
+        checks_texts=False,
+    )
+    for task, gone in files:
+        for batch in read_task(reading, io, replace(task, residual=ALWAYS_TRUE)):
+            positions = batch.column(batch.num_columns - 1).to_numpy()
+            first = int(positions[0])
+            mask = gone.mask(first, int(positions[-1]) - first + 1)
+            kept = batch.select(range(batch.num_columns - 1))
+            if mask is not None:
+                kept = kept.filter(pa.array(~mask[positions - first]))
+            if kept.num_rows:
+                yield kept
+
+
+def _with_deletes(
+    found: Sequence[PlacedRows],
+    rows: pa.Table,
+    target: Target,
+    io: FileIO,
+    context: WriteContext,
+    mode: RowLevelMode,
+) -> RowChange:
+    writer = DeletesWriter(
+        deletes_context(context), target.metadata.partition_specs, mode.granularity
+    )
+    written: list[DataFile] = []
+    replaced: list[DataFile] = []
+
+    def group_of(place: tuple[FileScanTask, PositionSet]) -> str:
+        task = place[0]
+        if writer.makes_vectors:
+            return ""
+        lies = f"{task.spec_id} {task.partition!r}"
+        return lies if mode.granularity == "partition" else f"{lies} {task.file_path}"
+
+    for number, (_, group) in enumerate(groupby(sorted(found, key=group_of), key=group_of)):
+        new = writer.write(io, list(group), TaskId(number))
+        written += new.written
+        replaced += new.replaced
+    return RowChange(
+        added_data=_written(context, io, rows, iter(())),
+        added_deletes=tuple(written),
+        removed_deletes=tuple(replaced),
+        referenced=tuple(task.file_path for task, _ in found),
+    )

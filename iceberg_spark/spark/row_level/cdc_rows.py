@@ -1,0 +1,113 @@
+"""A frame of changes with what orders them and what each does; small ones as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import VariantType
+from pyspark.storagelevel import StorageLevel
+
+from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.row_level.cdc_events import (
+    DELETE,
+    OPERATION,
+    SEQUENCE,
+    TRUNCATE,
+    UPSERT,
+    sequences,
+)
+from iceberg_spark.row_level.cdc_plan import CdcPlan
+from iceberg_spark.row_level.limits import CDC
+from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
+from iceberg_spark.spark.row_level.target_rows import column
+
+
+def cdc_rows(
+    frame: DataFrame, sequence_by: Any, deletes: Any | None, truncates: Any | None
+) -> pa.Table | DataFrame:
+    """Return the rows of a frame with `SEQUENCE` and `OPERATION`, as Arrow where they are few.
+
+    Raises InvalidInputError for a stream, InvalidExpressionError for what Spark can't resolve.
+    """
+    if frame.isStreaming:
+        raise InvalidInputError("The rows are a stream: apply its batches by foreachBatch")
+    does = sf.lit(UPSERT)
+    for what, given, number in (
+        ("apply_as_deletes", deletes, DELETE),
+        ("apply_as_truncates", truncates, TRUNCATE),
+    ):
+        if given is not None:
+            does = sf.when(_condition(frame, given, what), sf.lit(number)).otherwise(does)
+    with spark_errors("sequence_by"):
+        order = _order(frame, sequence_by).alias(SEQUENCE)
+        rows = frame.select("*", order, does.cast("tinyint").alias(OPERATION))
+        if any(isinstance(field.dataType, VariantType) for field in frame.schema.fields):
+            return rows
+        few: pa.Table = rows.limit(CDC.here_rows + 1).toArrow()
+    return rows if few.num_rows > CDC.here_rows else few
+
+
+def _order(frame: DataFrame, given: Any) -> Column:
+    if isinstance(given, Column):
+        return given
+    if not isinstance(given, str):
+        raise InvalidTypeError(f"sequence_by must be a column or SQL text, not {given!r}")
+    return column(given) if given in frame.columns else sf.expr(given)
+
+
+def _condition(frame: DataFrame, given: Any, what: str) -> Column:
+    if isinstance(given, Column):
+        return given
+    if not isinstance(given, str):
+        raise InvalidTypeError(f"{what} must be SQL text or a column, not {given!r}")
+    check_condition(frame, given, what)
+    return sf.expr(given)
+
+
+@dataclass(frozen=True, slots=True)
+class CdcRows:
+    """A frame of changes with `SEQUENCE` and `OPERATION`, and the columns that go to the table."""
+
+    frame: DataFrame
+    columns: tuple[str, ...]
+    case_sensitive: bool
+
+    def changes(self) -> DataFrame:
+        """Return what goes to the table, with both columns of ours; truncations are left out."""
+        kept = self.frame.where(sf.col(OPERATION) != TRUNCATE)
+        return kept.select(*map(column, (*self.columns, SEQUENCE, OPERATION)))
+
+    def given_name(self, name: str) -> str:
+        """Return what the frame calls a column of the table."""
+        if self.case_sensitive:
+            return name
+        return next(each for each in self.columns if each.lower() == name.lower())
+
+
+@contextmanager
+def held(frame: DataFrame) -> Iterator[None]:
+    """Keep a frame's rows, in Spark's storage memory and on disk, while the block runs."""
+    frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield
+    finally:
+        frame.unpersist()
+
+
+def truncated_at(frame: DataFrame, plan: CdcPlan) -> pa.Scalar | None:
+    """Return the sequence of the latest truncation among changes, None without one."""
+    with spark_errors("The changes"):
+        found = frame.where(sf.col(OPERATION) == TRUNCATE).agg(
+            sf.max(sf.col(SEQUENCE)).alias(SEQUENCE), sf.count(sf.lit(1)).alias("times")
+        )
+        row: pa.Table = found.toArrow()
+    if not row.column("times")[0].as_py():
+        return None
+    return pc.max(sequences(plan, row.select([SEQUENCE])))

@@ -1,0 +1,307 @@
+"""`t.apply_changes`: what counts as later, what the ledger knows, and what goes back with what."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, ValidationException
+from tests.cdc_model import Change, frame
+
+A, B, C = ("a", 1.0), ("b", 2.0), ("c", 3.0)
+NAMED = "id bigint, name string, price double, seq bigint"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ice.Table:
+    return ice.create_table(str(tmp_path / "t"), NAMED)
+
+
+def apply(table: ice.Table, *changes: Change | tuple[Any, ...], **options: Any) -> Any:
+    rows = frame(Change(*change) for change in changes)
+    given = {"keys": ["id"], "sequence_by": "seq", "apply_as_deletes": "op = 'D'", **options}
+    return table.apply_changes(rows, **given)
+
+
+def rows(table: ice.Table, **options: Any) -> list[tuple[Any, ...]]:
+    found = table.scan(**options).to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def history(table: ice.Table) -> list[tuple[Any, ...]]:
+    found = table.scan(selected_fields=("name", "__START_AT", "__END_AT")).to_arrow()
+    return sorted((tuple(row.values()) for row in found.to_pylist()), key=lambda row: row[1])
+
+
+def test_a_change_that_comes_late_does_nothing(table: ice.Table) -> None:
+    apply(table, (1, 5, A))
+    done = apply(table, (1, 4, B))
+    assert rows(table) == [(1, *A, 5)]
+    assert (done.inserted, done.updated, done.deleted) == (0, 0, 0)
+
+
+def test_the_counts_are_those_of_rows(table: ice.Table) -> None:
+    apply(table, (1, 1, A), (2, 1, A))
+    done = apply(table, (1, 2, None), (2, 2, B), (3, 2, C))
+    assert (done.inserted, done.updated, done.deleted) == (1, 1, 1)
+
+
+def test_a_change_equal_to_the_stored_one_is_a_replay(table: ice.Table) -> None:
+    apply(table, (1, 5, A))
+    before = table.current_snapshot()
+    apply(table, (1, 5, A), (1, 5, A))
+    assert table.current_snapshot() == before
+
+
+def test_a_deleted_row_stays_deleted(table: ice.Table) -> None:
+    apply(table, (1, 1, A))
+    apply(table, (1, 5, None))
+    apply(table, (1, 4, B))
+    assert rows(table) == []
+    apply(table, (1, 6, C))
+    assert rows(table) == [(1, *C, 6)]
+
+
+def test_a_delete_before_its_row_is_remembered(table: ice.Table) -> None:
+    apply(table, (9, 5, None))
+    assert rows(table) == []
+    apply(table, (9, 4, A))
+    assert rows(table) == []
+
+
+def test_a_delete_that_is_older_than_the_row_is_ignored(table: ice.Table) -> None:
+    apply(table, (1, 5, A))
+    apply(table, (1, 4, None))
+    assert rows(table) == [(1, *A, 5)]
+
+
+def test_deletes_are_forgotten_after_the_retention(table: ice.Table) -> None:
+    table.update_properties().set({"cdc.tombstone-retention": "1 ms"}).commit()
+    apply(table, (1, 5, None))
+    time.sleep(0.01)
+    apply(table, (1, 4, A))
+    assert rows(table) == [(1, *A, 4)]
+
+
+@pytest.mark.parametrize("text", ["soon", "7 years ago", "-1", ""])
+def test_a_retention_that_is_no_length_of_time_is_refused(table: ice.Table, text: str) -> None:
+    with pytest.raises(ValueError, match="length of time"):
+        table.update_properties().set({"cdc.tombstone-retention": text}).commit()
+
+
+def test_a_sequence_that_is_null_is_refused(table: ice.Table) -> None:
+    given = frame([Change(1, 1, A)]).set_column(3, "seq", pa.array([None], pa.int64()))
+    with pytest.raises(InvalidInputError, match="sequence_by is NULL in 1 rows"):
+        table.apply_changes(given, keys=["id"], sequence_by="seq", except_column_list=["op"])
+
+
+def test_a_key_that_is_null_is_refused(table: ice.Table) -> None:
+    given = frame([Change(1, 1, A)]).set_column(0, "id", pa.array([None], pa.int64()))
+    with pytest.raises(InvalidInputError, match="Key column 'id' is NULL in 1 rows"):
+        table.apply_changes(given, keys=["id"], sequence_by="seq", except_column_list=["op"])
+
+
+@pytest.mark.parametrize("other", [B, None])
+def test_different_changes_of_one_sequence_are_refused(table: ice.Table, other: Any) -> None:
+    with pytest.raises(InvalidInputError, match="'id': 1} have the sequence 5"):
+        apply(table, (1, 5, A), (1, 9, A), (1, 5, other))
+    assert table.current_snapshot() is None
+
+
+def test_a_sequence_column_that_the_table_lacks_becomes_part_of_it(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, name string, price double")
+    apply(table, (1, 5, A))
+    assert [field.name for field in table.schema()] == ["id", "name", "price", "seq"]
+    assert rows(table) == [(1, *A, 5)]
+
+
+def test_a_sequence_column_with_a_hidden_name_is_no_part_of_the_table(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, name string, price double")
+    for batch in ([Change(1, 5, A)], [Change(1, 4, B), Change(2, 1, A)]):
+        table.apply_changes(
+            frame(batch, "__seq"),
+            keys=["id"],
+            sequence_by="__seq",
+            apply_as_deletes="op = 'D'",
+        )
+    assert rows(table) == [(1, *A), (2, *A)]
+    assert [field.name for field in table.schema()] == ["id", "name", "price"]
+
+
+def test_no_delete_is_remembered_as_a_row(table: ice.Table) -> None:
+    apply(table, (1, 1, A), (2, 1, A))
+    apply(table, (1, 5, None))
+    assert rows(table) == [(2, *A, 1)]
+    assert table.inspect.files().num_rows == 1
+    assert [field.name for field in table.schema()] == ["id", "name", "price", "seq"]
+
+
+def test_a_rollback_takes_the_deletes_back_that_came_after(table: ice.Table) -> None:
+    apply(table, (1, 1, A), (2, 1, A))
+    apply(table, (2, 3, None))
+    before = table.current_snapshot()
+    apply(table, (1, 5, None))
+    table.manage_snapshots().rollback_to_snapshot(before.snapshot_id).commit()
+    apply(table, (1, 4, B), (2, 2, B))
+    assert rows(table) == [(1, *B, 4)]
+
+
+def test_a_branch_remembers_what_it_came_from_and_its_own(table: ice.Table) -> None:
+    apply(table, (1, 1, A))
+    apply(table, (1, 5, None))
+    head = table.current_snapshot().snapshot_id
+    table.manage_snapshots().create_branch(head, "b").commit()
+    apply(table, (2, 5, None), branch="b")
+    apply(table, (1, 4, B), (2, 4, B), branch="b")
+    assert rows(table, branch="b") == []
+    apply(table, (1, 4, B), (2, 4, B))
+    assert rows(table) == [(2, *B, 4)]
+
+
+def test_deletes_stay_known_when_the_snapshot_of_the_delete_expires(table: ice.Table) -> None:
+    apply(table, (1, 1, A))
+    apply(table, (1, 5, None))
+    for number in range(3):
+        table.append(frame([Change(10 + number, 1, A)]).drop_columns("op"))
+    table.maintenance.expire_snapshots(older_than=2**62)
+    apply(table, (1, 4, B))
+    assert len(rows(table)) == 3
+    table.maintenance.remove_orphan_files(older_than=2**62, allow_recent=True)
+    apply(table, (1, 3, C))
+    assert len(rows(table)) == 3
+
+
+def test_a_ledger_that_somebody_dropped_is_an_error_until_it_is_given_up(table: ice.Table) -> None:
+    apply(table, (1, 1, A), (2, 1, A))
+    apply(table, (1, 5, None))
+    table.manage_snapshots().remove_branch("__cdc_main").commit()
+    table.maintenance.expire_snapshots(older_than=2**62)
+    with pytest.raises(ValidationException, match=r"'cdc\.missing-ledger' to 'forget'"):
+        apply(table, (1, 4, B))
+    table.update_properties().set({"cdc.missing-ledger": "forget"}).commit()
+    apply(table, (1, 4, B))
+    assert rows(table) == [(1, *B, 4), (2, *A, 1)]
+
+
+def test_a_truncation_deletes_what_came_before_it(table: ice.Table) -> None:
+    def truncate(*changes: Any) -> None:
+        apply(table, *changes, apply_as_truncates="name = 'truncate'")
+
+    apply(table, (1, 1, A), (2, 8, A))
+    truncate((7, 5, ("truncate", None)), (3, 6, A), (4, 4, A))
+    assert rows(table) == [(2, *A, 8), (3, *A, 6)]
+    apply(table, (1, 2, B), (5, 9, B))
+    assert rows(table) == [(2, *A, 8), (3, *A, 6), (5, *B, 9)]
+    truncate((7, 3, ("truncate", None)))
+    assert len(rows(table)) == 3
+
+
+def test_truncations_of_a_history_are_refused(table: ice.Table) -> None:
+    with pytest.raises(InvalidInputError, match="stored_as_scd_type=1"):
+        apply(table, (1, 1, A), stored_as_scd_type=2, apply_as_truncates="op = 'T'")
+
+
+def test_columns_are_chosen_as_asked(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), NAMED)
+    apply(table, (1, 1, A), column_list=["id", "name", "seq"])
+    assert rows(table) == [(1, "a", None, 1)]
+    apply(table, (1, 2, B), except_column_list=["op", "name"])
+    assert rows(table) == [(1, None, 2.0, 2)]
+    with pytest.raises(InvalidInputError, match="exclude each other"):
+        apply(table, (1, 3, A), column_list=["id"], except_column_list=["op"])
+    with pytest.raises(InvalidInputError, match="no column 'nme'"):
+        apply(table, (1, 3, A), except_column_list=["nme"])
+
+
+def test_a_column_that_the_table_lacks_is_refused(table: ice.Table) -> None:
+    given = frame([Change(1, 1, A)])
+    with pytest.raises(InvalidSchemaError, match="no column 'op'; add it, or name it in except"):
+        table.apply_changes(given, keys=["id"], sequence_by="seq")
+
+
+def test_a_history_says_what_was_when(table: ice.Table) -> None:
+    apply(table, (1, 1, A), (1, 5, B), stored_as_scd_type=2)
+    apply(table, (1, 3, C), stored_as_scd_type=2)
+    assert history(table) == [("a", 1, 3), ("c", 3, 5), ("b", 5, None)]
+    apply(table, (1, 4, None), (1, 7, None), stored_as_scd_type=2)
+    assert history(table) == [("a", 1, 3), ("c", 3, 4), ("b", 5, 7)]
+
+
+def test_values_that_did_not_change_make_no_row_until_one_comes_between(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, name string, price double")
+    options = {"stored_as_scd_type": 2, "except_column_list": ["seq", "op"]}
+    apply(table, (1, 1, A), (1, 5, A), **options)
+    assert history(table) == [("a", 1, None)]
+    apply(table, (1, 3, B), **options)
+    assert history(table) == [("a", 1, 3), ("b", 3, 5), ("a", 5, None)]
+
+
+def test_a_replay_of_a_history_makes_no_snapshot(table: ice.Table) -> None:
+    batch = [(1, 1, A), (1, 5, None), (2, 2, B)]
+    apply(table, *batch, stored_as_scd_type="2")
+    before = table.refs()
+    apply(table, *batch, stored_as_scd_type="2")
+    assert table.refs() == before
+
+
+def test_others_that_come_first_are_looked_at_again(
+    table: ice.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply(table, (1, 1, A))
+    other = ice.load_table(table.location())
+    land = type(table._changes().__enter__()).land  # the hand-over of a verb's changes
+    came = []
+
+    def land_second(changes: Any, take: Any) -> None:
+        if not came:
+            came.append(True)
+            apply(other, (1, 5, B), (2, 5, None))
+        land(changes, take)
+
+    monkeypatch.setattr("iceberg_spark.api.staged_changes.StagedChanges.land", land_second)
+    apply(table, (1, 3, C), (2, 3, C), (3, 3, C))
+    assert rows(table) == [(1, *B, 5), (3, *C, 3)]
+
+
+def test_a_batch_of_an_application_lands_once(table: ice.Table) -> None:
+    apply(table, (1, 1, A), txn_app_id="app", txn_version=3)
+    apply(table, (1, 2, B), txn_app_id="app", txn_version=3)
+    assert rows(table) == [(1, *A, 1)]
+
+
+def test_changes_go_with_others_of_a_transaction(table: ice.Table) -> None:
+    with table.transaction() as tx:
+        apply(tx, (1, 1, A), (2, 5, None))
+        apply(tx, (1, 2, B), (2, 4, A), (3, 1, C), (4, 9, None))
+    assert rows(table) == [(1, *B, 2), (3, *C, 1)]
+    apply(table, (2, 4, A), (4, 8, A))
+    assert len(rows(table)) == 2
+
+
+def test_other_writers_rows_are_older_than_any_change(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, name string, price double")
+    table.append(frame([Change(1, 1, A)]).select(["id", "name", "price"]))
+    apply(table, (1, 1, B), (2, 1, A), except_column_list=["op"])
+    assert rows(table) == [(1, *B, 1), (2, *A, 1)]
+
+
+def test_an_empty_batch_changes_nothing(table: ice.Table) -> None:
+    apply(table, stored_as_scd_type=2)
+    assert table.current_snapshot() is None
+    assert len(table.schema().fields) == 4
+
+
+@pytest.mark.parametrize("keys", [[], "id", ["nope"], ["id", "id"]])
+def test_keys_that_can_t_be_are_refused(table: ice.Table, keys: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"keys must be|Key column|list of columns"):
+        apply(table, (1, 1, A), keys=keys)
+
+
+def test_a_sequence_that_does_not_order_surely_is_refused(table: ice.Table) -> None:
+    with pytest.raises(InvalidInputError, match="type double, which does not order"):
+        apply(table, (1, 1, A), sequence_by="price")
