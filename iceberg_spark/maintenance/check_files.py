@@ -30,10 +30,14 @@ CHECKED = (
 
 @dataclass(frozen=True, slots=True)
 class FirstRowIds:
-    """The row ids that data files begin with, by path."""
+    """The row ids that data files begin with, by path, and the commits that listed the files.
+
+    A file that is listed anew by a later commit has new rows.
+    """
 
     paths: Any
     ids: Any
+    commits: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class SnapshotFiles:
     def first_row_ids(self) -> FirstRowIds:
         """Return where the row ids of data files begin."""
         ids = self.data.column("first_row_id")
-        return FirstRowIds(self.data.column("file_path").combine_chunks(), ids.combine_chunks())
+        paths, commits = (self.data.column(n) for n in ("file_path", "file_sequence_number"))
+        return FirstRowIds(*(each.combine_chunks() for each in (paths, ids, commits)))
 
 
 def file_problems(
@@ -74,7 +79,8 @@ def moved_row_ids(before: FirstRowIds, after: FirstRowIds) -> Iterator[str]:
     """Yield files that have other row ids than in the parent snapshot."""
     place = pc.index_in(after.paths, value_set=before.paths)
     was = before.ids.take(place)
-    other = pc.fill_null(pc.not_equal(was, after.ids), False)
+    same_commit = pc.equal(before.commits.take(place), after.commits)
+    other = pc.fill_null(pc.and_(same_commit, pc.not_equal(was, after.ids)), False)
     for path, old, new in zip(
         after.paths.filter(other), was.filter(other), after.ids.filter(other), strict=True
     ):

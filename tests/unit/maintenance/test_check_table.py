@@ -17,6 +17,7 @@ from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.manifest.writer import write_manifest
+from iceberg_spark.row_level.target_files import data_file
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat, ManifestEntry
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -48,6 +49,13 @@ def head(metadata: TableMetadata) -> Any:
 def with_head(metadata: TableMetadata, **changes: Any) -> TableMetadata:
     changed = replace(head(metadata), **changes)
     return replace(metadata, snapshots={**metadata.snapshots, changed.snapshot_id: changed})
+
+
+def test_a_file_that_is_listed_anew_has_new_rows(table: Table) -> None:
+    file = data_file(table.scan("id = 3").plan_files()[0])
+    with table.transaction() as tx:
+        tx.overwrite_files(add=[file], delete=[file])
+    assert problems(table.refresh()) == []
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
