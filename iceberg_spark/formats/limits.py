@@ -55,6 +55,8 @@ class PuffinLimits:
 
     tail_bytes: int = 64 * 1024
     """Bytes read at once for a footer: those of a few hundred blobs are within."""
+    run_bytes: int = 256 * 1024
+    """Bytes of neighbouring blobs that are read at once where one of them is asked for."""
     unasked_bytes: int = 4 * 1024 * 1024
     """Bytes of a blob that are read without asking for the file's size before."""
 

@@ -1,8 +1,9 @@
-"""Deletion vectors read from their Puffin files: one read of the vector's own bytes.
+"""Deletion vectors read from their Puffin files: one read for neighbours that are small.
 
 Source: specification, "Deletion Vectors"; Java's BaseDeleteLoader, which reads the bytes that the
 manifest names and looks at no footer. Here a footer that fits into one read is looked at, once for
-all vectors of a file: it tells a vector of another data file, and a file that is cut off.
+all vectors of a file: it tells a vector of another data file, a file that is cut off, and which
+vectors lie beside one that is read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from iceberg_spark.arrow.position_set import Positions, PositionSet
 from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.formats.limits import PUFFIN
 from iceberg_spark.formats.puffin.blobs import PuffinFile
 from iceberg_spark.formats.puffin.deletion_vector import from_bytes, is_vector_of
 from iceberg_spark.formats.puffin.read_puffin import read_range, read_short_footer
@@ -73,11 +75,52 @@ def _read(io: FileIO, file: DeleteFile, rows: int, cache: DeleteCache) -> Positi
     where = f"The deletion vector of {file.referenced_data_file} in {path} at byte {offset}"
     if offset is None or size is None:
         raise CorruptFileError(f"{where} lacks its offset or size")
-    with io.open(path) as opened:
-        if offset != _BARE:
-            _check(_footer(io, file, cache), file, where)
-        data = read_range(opened, path, offset, size)
+    footer = None if offset == _BARE else _footer(io, file, cache)
+    _check(footer, file, where)
+    start, stored = _run(io, footer, path, (offset, size), cache)
+    data = stored[offset - start : offset - start + size]
     return from_bytes(data, where, rows=rows, cardinality=file.record_count)
+
+
+def _run(
+    io: FileIO, footer: PuffinFile | None, path: str, place: tuple[int, int], cache: DeleteCache
+) -> tuple[int, bytes]:
+    """Return the bytes around a blob, and where they start: its small neighbours are there too.
+
+    What a process reads of a file is cut in the same way each time, and kept as long as there is
+    room; without a footer it is the blob alone.
+    """
+    offset, size = place
+    start, end = offset, offset + size
+    if footer is not None and PUFFIN.run_bytes <= cache.capacity:
+        around = (run for run in _runs(footer) if run[0] <= start and end <= run[1])
+        start, end = next(around, (start, end))
+
+    def load() -> tuple[bytes, int]:
+        with io.open(path) as opened:
+            data = read_range(opened, path, start, end - start)
+        return data, len(data)
+
+    if (start, end) == (offset, offset + size):
+        return start, load()[0]
+    key = ("puffin run", path, footer.size if footer else 0, start)
+    found: bytes = cache.get_or_load(key, load)
+    return start, found
+
+
+def _runs(footer: PuffinFile) -> Iterator[tuple[int, int]]:
+    """Yield where runs of blobs begin and end that follow one another, up to a number of bytes."""
+    start = end = -1
+    for blob in sorted(footer.blobs, key=lambda each: each.offset):
+        after = blob.offset + blob.length
+        if blob.offset == end and after - start <= PUFFIN.run_bytes:
+            end = after
+            continue
+        if end >= 0:
+            yield start, end
+        start, end = blob.offset, after
+    if end >= 0:
+        yield start, end
 
 
 def _footer(io: FileIO, file: DeleteFile, cache: DeleteCache) -> PuffinFile | None:

@@ -3,12 +3,15 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from iceberg_spark.errors import CorruptFileError, NoSuchFileError
 from iceberg_spark.formats.puffin import read_puffin
+from iceberg_spark.read import deletion_vectors
 from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.read.deletion_vectors import load_vector
 from iceberg_spark.scan.task import DeleteFile
 from tests.builders import field, schema
 from tests.limits import set_limits
@@ -152,3 +155,35 @@ def test_a_file_that_is_gone_is_named(data: str, tmp_path: Path):
     IO.delete(mine.file_path)
     with pytest.raises(NoSuchFileError, match=re.escape(mine.file_path)):
         live(data, mine)
+
+
+class Counted:
+    """Storage that counts how often a file is opened."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(IO, name)
+
+    def open(self, path: str) -> Any:
+        self.opened += 1
+        return IO.open(path)
+
+
+@pytest.mark.parametrize(
+    ("run_bytes", "kept", "opened"),
+    [(1 << 20, 1 << 22, 2), (1, 1 << 22, 6), (1 << 20, 0, 10)],
+    ids=["small ones", "large ones", "nothing is kept"],
+)
+def test_vectors_that_lie_together_are_read_at_once(
+    tmp_path: Path, run_bytes: int, kept: int, opened: int, monkeypatch: pytest.MonkeyPatch
+):
+    set_limits(monkeypatch, deletion_vectors, "PUFFIN", run_bytes=run_bytes)
+    wanted = {f"/d{number}": [number, number + 10] for number in range(5)}
+    io, cache = Counted(), DeleteCache(kept)
+    for path, file in zip(wanted, vectors(tmp_path / "v", wanted), strict=True):
+        whole = replace(task(write(tmp_path / "x", TABLE, [{"id": 1}])), record_count=100)
+        found = load_vector(io, file, replace(whole, file_path=path), cache)
+        assert found.positions().tolist() == wanted[path]
+    assert io.opened == opened
