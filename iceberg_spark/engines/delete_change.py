@@ -25,6 +25,7 @@ from iceberg_spark.row_level.row_level_change import (
 )
 from iceberg_spark.row_level.target_files import Target, TargetOptions, target_files
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.types import TimestampNanoType, TimestamptzNanoType, TimeType
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.uncommitted_files import remove_aborted
 
@@ -33,6 +34,8 @@ IN_PROCESS_BYTES = 32 * 1024 * 1024
 """Up to so many bytes of data files are looked at by this process though Spark is there: its
 tasks would cost more than the work."""
 IN_PROCESS_FILES = 64
+_ARROW_ONLY = TimeType | TimestampNanoType | TimestamptzNanoType
+"""Types that no frame of Spark has."""
 
 
 def delete_change(
@@ -51,7 +54,7 @@ def delete_change(
     target = target_files(verb.metadata, verb.io, predicate, verb.target_options, prove=True)
     if not len(target.plan):
         return PlannedChange(dropped(target, verb.io), predicate)
-    if spark is not None and not _is_little(verb, target):
+    if spark is not None and not _is_little(verb, target) and _goes_by_spark(verb):
         return on_spark.delete_on_spark(verb, context, condition, spark, target=target)
     return PlannedChange(delete_rows(target, verb.io, context, verb.mode), predicate)
 
@@ -74,7 +77,7 @@ def overwritten(
         if not len(target.plan):
             return dropped(target, io)
         spark = active_session() if use_spark else None
-        if spark is not None and not _is_little(verb, target):
+        if spark is not None and not _is_little(verb, target) and _goes_by_spark(verb):
             return on_spark.rewritten_on_spark(
                 verb, context, target, to_text(spelled(predicate, metadata.schema), None), spark
             )
@@ -94,6 +97,13 @@ def whole_or_nothing(
         for each in (context, deletes_context(context)):
             remove_aborted(io, each, outlive=False)
         raise
+
+
+def _goes_by_spark(verb: RowVerb) -> bool:
+    """Return whether Spark has types for what it would have to write."""
+    schema = verb.metadata.schema
+    kinds = (schema.find_type(field_id) for field_id in schema.field_ids)
+    return verb.mode.merge_on_read or not any(isinstance(kind, _ARROW_ONLY) for kind in kinds)
 
 
 def _is_little(verb: RowVerb, target: Target) -> bool:

@@ -1,6 +1,7 @@
 """Variants and columns of unknown type in frames, on both engines, and changes of such rows."""
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
 from iceberg_spark.api.table import Table
+from iceberg_spark.engines import delete_change
 
 DDL = (
     "id bigint, v variant, st struct<a: int, w: variant>, l array<variant>, m map<string, variant>"
@@ -183,3 +185,31 @@ def test_nanoseconds_are_missed_by_name_and_other_columns_read(spark: Any, tmp_p
         table.refresh().scan().to_df(spark)
     read = table.scan(selected_fields=("id",), row_filter="at > '2023-12-31 00:00:00'").to_df(spark)
     assert read.count() == 1
+
+
+def test_rows_beside_nanoseconds_are_deleted_and_other_changes_name_the_column(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delete_change, "IN_PROCESS_BYTES", 0)  # or Spark would not be asked
+    table = ice.create_table(
+        str(tmp_path / "t"),
+        "id bigint, at timestamp_ns",
+        properties={**VERSION_3, "write.delete.mode": "merge-on-read"},
+    )
+    moments = pa.array([1, -1, 3, 4, 5, 6], pa.timestamp("ns"))
+    table.append(pa.table({"id": list(range(6)), "at": moments}))
+    table.refresh().delete("id % 3 = 2 and length(cast(id as string)) = 1")  # by Spark alone
+    table.update_properties().set({"write.delete.mode": "copy-on-write"}).commit()
+    table.refresh().delete("at = '1970-01-01 00:00:00.000000004'")
+    left = table.refresh().scan().to_arrow().sort_by("id")
+    assert left["id"].to_pylist() == [0, 1, 4]
+    assert left["at"].cast(pa.int64()).to_pylist() == [1, -1, 5]
+    source = spark.createDataFrame([(1,)], "id bigint")
+    changes: dict[str, Callable[[], object]] = {
+        "an update": lambda: table.update({"id": "id + 1"}, where="id = 1"),
+        "a merge": lambda: table.merge(source, "t.id = s.id").when_matched_delete().execute(),
+        "a copy-on-write delete": lambda: table.delete("length(cast(id as string)) = 1"),
+    }
+    for what, change in changes.items():
+        with pytest.raises(ice.errors.UnsupportedError, match=rf"'at' has type .*{what} writes"):
+            change()

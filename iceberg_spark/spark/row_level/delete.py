@@ -29,7 +29,14 @@ from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
-from iceberg_spark.spark.row_level.target_rows import PLACE, empty_frame, named, rows_frame
+from iceberg_spark.spark.row_level.target_rows import (
+    PLACE,
+    empty_frame,
+    named,
+    require_types,
+    rows_frame,
+    typed_columns,
+)
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.context import WriteContext
@@ -53,7 +60,10 @@ def delete_on_spark(
     condition = clock(context.schema.column_names)(
         text_of(delete_filter, "delete_filter", context.schema)
     )
-    empty = named(empty_frame(context.schema, spark), verb.names.target)
+    shown = typed_columns(context.schema, [condition])
+    if not verb.mode.merge_on_read and len(shown.fields) < len(context.schema.fields):
+        require_types(context.schema, "a copy-on-write delete")
+    empty = named(empty_frame(shown, spark), verb.names.target)
     check_condition(empty, condition, "delete_filter")
     row_filter, exact = usable_filter(verb, condition, verb.names.target)
     if target is None:

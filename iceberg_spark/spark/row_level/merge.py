@@ -39,7 +39,14 @@ from iceberg_spark.spark.row_level.own_names import (
     SOURCE_ROW,
     check_names,
 )
-from iceberg_spark.spark.row_level.target_rows import PLACE, column, empty_frame, named, rows_frame
+from iceberg_spark.spark.row_level.target_rows import (
+    PLACE,
+    column,
+    empty_frame,
+    named,
+    require_types,
+    rows_frame,
+)
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
 
@@ -157,6 +164,7 @@ def prepared(
     Returns the source, ON and the clauses, with one time for all clocks in them. Raises
     InvalidExpressionError, InvalidSchemaError, InvalidInputError naming the clause.
     """
+    require_types(context.schema, "a merge")
     frame = as_frame(source, spark)
     check_names("The table", context.schema.column_names)
     check_names("The source", frame.columns, (*PLACE, *lineage_names(context)))

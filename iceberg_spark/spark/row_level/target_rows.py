@@ -9,6 +9,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.row_level.conditions import columns_in
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.projection import with_metadata_columns
 from iceberg_spark.spark.adapt.quoted import quoted
@@ -17,6 +19,7 @@ from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import NestedField
 
 FILE, POS = "_file", "_pos"
 PLACE = (FILE, POS)
@@ -57,3 +60,33 @@ def column(name: str, alias: str | None = None) -> Column:
 def empty_frame(schema: Schema, spark: SparkSession) -> DataFrame:
     """Return a frame of a table's columns without rows, to look expressions up in."""
     return spark.createDataFrame([], row_type(schema))
+
+
+def typed_columns(schema: Schema, texts: Sequence[str]) -> Schema:
+    """Return a schema without the columns that Spark has no type for and expressions don't name."""
+    used = columns_in(schema, texts)
+    return Schema(*(f for f in schema.fields if f.name in used or _has_type(f)))
+
+
+def _has_type(field: NestedField) -> bool:
+    try:
+        to_spark(Schema(field))
+    except UnsupportedError:
+        return False
+    return True
+
+
+def require_types(schema: Schema, what: str) -> None:
+    """Refuse a change that has Spark write whole rows of which it has no type for a column.
+
+    Raises UnsupportedError naming the column.
+    """
+    try:
+        to_spark(schema)
+    except UnsupportedError as error:
+        column, _, _ = str(error).partition(", which")
+        raise UnsupportedError(
+            f"{column}, which Spark has no type for, and {what} writes whole rows by Spark. "
+            "Without Spark work: append, overwrite and upsert of Arrow rows, and a delete by a "
+            "condition on columns alone; a merge-on-read delete by any condition works with it"
+        ) from error

@@ -32,6 +32,7 @@ from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
     empty_frame,
+    require_types,
     row_type,
     rows_frame,
 )
@@ -56,6 +57,7 @@ def update_on_spark(
     Raises InvalidExpressionError, InvalidSchemaError naming a column, InvalidInputError for a
     value that its column can't hold.
     """
+    require_types(context.schema, "an update")
     stamped = clock(context.schema.column_names)
     values = assignments(context.schema, updates, "set", case_sensitive=verb.case_sensitive)
     values = values.rewritten(stamped)
