@@ -32,6 +32,7 @@ from iceberg_spark.spec.name_mapping import from_schema, parse
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
+from iceberg_spark.spec.reserved import LINEAGE_NAMES
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform, VoidTransform
 from iceberg_spark.spec.types import (
@@ -109,6 +110,12 @@ def _check_struct(
     known = {field.field_id: field for field in wanted}
     for field in fields:
         found = known.get(known_id(field) or 0)
+        if found is None and not prefix and field.name in LINEAGE_NAMES:
+            raise InvalidSchemaError(
+                f"{path} has a column '{field.name}', the row ids of another table or the numbers "
+                "of its commits, which would be taken for this table's: add the rows by "
+                "t.append(), or write the file without the column"
+            )
         if found is None:
             raise InvalidSchemaError(
                 f"{path} has a column '{prefix}{field.name}' that the table does not have; add it "

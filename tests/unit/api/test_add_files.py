@@ -149,3 +149,15 @@ def test_what_can_not_be_added_is_named_and_nothing_changes(tmp_path: Path):
         with pytest.raises(error, match=shown):
             table.add_files(path)
     assert files_below(tmp_path) == before
+
+
+def test_a_file_with_row_ids_of_another_table_is_refused(tmp_path: Path):
+    other = make(tmp_path / "o", format_version="3")
+    other.append(rows(id=[1, 2], k=["a", "b"]))
+    other.delete("id = 1")  # the row that is left is written with its id
+    (task,) = other.refresh().scan().plan_files()
+    table = make(tmp_path / "t", format_version="3")
+    table.append(rows(id=[3, 4], k=["a", "b"]))
+    with pytest.raises(InvalidSchemaError, match="'_row_id', the row ids of another table"):
+        table.add_files(task.file_path)
+    assert ids(table.refresh()) == [3, 4]
