@@ -42,6 +42,8 @@ GOALS: Mapping[tuple[str, str], float] = {
     ("merge update-all/insert-all, copy-on-write", "ours"): 0.6,
     ("upsert of 1,000,000 rows", "ours"): 0.5,
     ("full scan after 10 upserts", "ours"): 0.7,
+    ("source, 1,000 rows a batch", "ours"): 1.2,
+    ("source, 3,000,000 rows a batch", "ours"): 1.1,
     ("metadata table files", "ours"): 1.0,
     ("metadata table partitions", "ours"): 1.0,
     ("equality deletes (5%), native: count", "ours"): 0.7,

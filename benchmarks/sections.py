@@ -29,6 +29,7 @@ from benchmarks.native_writing import measure_native_writing
 from benchmarks.newer_spark import measure_newer_spark
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
+from benchmarks.stream_source import measure_stream_source
 from benchmarks.stress import measure_stress
 from benchmarks.tables import make_tables, rows
 from benchmarks.upserts import measure_upserts
@@ -157,6 +158,11 @@ def _version_3(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(works, vector_facts())
 
 
+def _streams(spark: SparkSession, folder: Path, size: Size) -> Found:
+    facts: dict[str, str] = {}
+    return Found(measure_stream_source(spark, folder, size.rows, facts), facts)
+
+
 def _maintenance(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_compaction(spark, folder, size.rows, size.few_rounds))
 
@@ -198,6 +204,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "native-writing": _native_writing,
     "changes": _changes,
     "upserts": _upserts,
+    "streams": _streams,
     "version-3": _version_3,
     "maintenance": _maintenance,
     "planning": _planning,

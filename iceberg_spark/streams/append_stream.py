@@ -242,12 +242,16 @@ class AppendStream:
         for part in parts:
             if part.refused:
                 raise _refusal(part.snapshot)
-            if not part.everything and self._is_whole(seen, part):
-                whole.append(part.snapshot)
-            else:
-                key = part.snapshot.snapshot_id, part.everything
+            number = part.snapshot.snapshot_id
+            if not self._is_whole(seen, part):
+                key = number, part.everything
                 files = self._known.files(seen.metadata, seen.io, seen.context, key)
                 found.append(files.between(part.first, part.end))
+            elif part.everything:
+                table = replace(seen.context, snapshot_id=number)
+                found.append(plan(seen.metadata, seen.io, table))
+            else:
+                whole.append(part.snapshot)
         if whole:
             newest_first = tuple(reversed(whole))
             found.append(plan(seen.metadata, seen.io, seen.context, added_by=newest_first))
@@ -256,7 +260,8 @@ class AppendStream:
     def _is_whole(self, seen: TableSeen, part: _Part) -> bool:
         if part.first > 0 or part.end is None:
             return part.first <= 0
-        return part.end >= self._known.end(seen.metadata, seen.io, part.snapshot, everything=False)
+        known = self._known.end(seen.metadata, seen.io, part.snapshot, everything=part.everything)
+        return part.end >= known
 
 
 def _in(seen: TableSeen, end: StreamOffset) -> int | None:

@@ -11,6 +11,8 @@ class StreamingLimits:
 
     idle_share: float = 0.01
     """Of a CPU, for looks at a table where nothing is new; Spark asks some 60 times a second."""
+    asked_share: float = 0.1
+    """Of the time, for such looks where a store or a server has to be asked."""
     shortest_wait: float = 0.02
     """Seconds between two looks at a table where nothing is new: what the first of them wait."""
     longest_wait: float = 0.2

@@ -45,10 +45,9 @@ class ChangesRequest(StreamRequest):
 
 
 def stream_of_rows(
-    options: Mapping[str, str], read: ReadOptions, context: ScanContext, table_uuid: str
+    stream: StreamOptions, read: ReadOptions, context: ScanContext, table_uuid: str
 ) -> StreamRequest:
-    """Return a stream of what is appended to a table. Raises InvalidOptionError."""
-    stream = stream_options(options, read, changes=False)
+    """Return a stream of what is appended to a table."""
     return StreamRequest(_table(read, stream, context, table_uuid), read, stream)
 
 

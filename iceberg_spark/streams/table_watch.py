@@ -122,7 +122,7 @@ class Pace:
         self._clock, self._cpu, self._sleep = clock, cpu, sleep
         self._wait = 0.0
         self._next = 0.0
-        self._began = 0.0
+        self._began = 0.0, 0.0
 
     def may_look(self) -> bool:
         """Wait a little where that is due, and return whether it is time for a look."""
@@ -131,7 +131,7 @@ class Pace:
             self._sleep(min(left, STREAMING.longest_wait))
         if self._next - self._clock() > STREAMING.shortest_wait:
             return False
-        self._began = self._cpu()
+        self._began = self._clock(), self._cpu()
         return True
 
     def looked(self, *, found: bool) -> None:
@@ -139,7 +139,9 @@ class Pace:
         if found:
             self._wait = self._next = 0.0
             return
-        used = (self._cpu() - self._began) / STREAMING.idle_share
+        began, cpu = self._began
+        asked = (self._clock() - began) / STREAMING.asked_share
+        used = max(asked, (self._cpu() - cpu) / STREAMING.idle_share)
         doubled = min(max(2 * self._wait, STREAMING.shortest_wait), STREAMING.longest_wait)
         self._wait = min(max(doubled, used), STREAMING.longest_pause)
         self._next = self._clock() + self._wait

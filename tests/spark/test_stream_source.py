@@ -23,10 +23,10 @@ def rows(*ids: int) -> pa.Table:
     return pa.table({"id": ids, "p": pa.array([number % 3 for number in ids], pa.int32())})
 
 
-def run(spark: Any, folder: Path, name: str, **options: object) -> list[int]:
+def run(spark: Any, folder: Path, name: str, of: str = "", **options: object) -> list[int]:
     """One AvailableNow run of a query with a checkpoint of its name; all ids it has read so far."""
     given = {key.replace("_", "-"): value for key, value in options.items()}
-    frame = spark.readStream.format("pyiceberg-lite").options(**given).load(str(folder / "t"))
+    frame = spark.readStream.format("pyiceberg-lite").options(**given).load(f"{folder / 't'}{of}")
     query = (
         frame.writeStream.format("parquet")
         .option("checkpointLocation", str(folder / f"{name}-checkpoint"))
@@ -64,6 +64,23 @@ def test_limits_hold_on_every_pyspark(spark: SparkSession, tmp_path: Path) -> No
     table.append(rows(4))
     rest = [run(spark, tmp_path, "full", **options) for _ in range(2)]
     assert rest[-1] == [1, 2, 3, 4]
+
+
+def test_changes_are_streamed_commit_by_commit(spark: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
+    properties = {"write.delete.mode": "merge-on-read"}
+    table = ice.create_table(str(tmp_path / "t"), schema, properties=properties)
+    table.append(pa.table({"id": [1, 2], "s": ["a", "b"]}))
+    table.delete("id = 1")
+    table.upsert(pa.table({"id": [2, 3], "s": ["B", "c"]}), ["id"])
+    table.overwrite(pa.table({"id": [3, 4], "s": ["c", None]}, schema))
+    options = {"identifier_columns": "id", "streaming_max_rows_per_micro_batch": 4}
+    for _ in range(1 if SEES_LIMITS else 3):
+        run(spark, tmp_path, "changes", "#changes", **options)
+    found = spark.read.parquet(str(tmp_path / "changes")).toArrow()
+    expected = table.scan().changes(identifier_columns=["id"]).to_arrow()
+    assert found.column_names == expected.column_names
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
 
 
 def test_a_stream_that_can_not_go_on_says_why(spark: SparkSession, tmp_path: Path) -> None:

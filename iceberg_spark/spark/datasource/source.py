@@ -35,6 +35,7 @@ from iceberg_spark.streams.stream_options import (
     CHANGES,
     STREAM_OPTIONS,
     refuse_stream_options,
+    stream_options,
 )
 from iceberg_spark.streams.stream_request import (
     ChangesRequest,
@@ -98,8 +99,9 @@ class PyIcebergLiteSource(DataSource):
             return ChangeStreamReader(changes, _user_type(schema, to_spark(changes.schema)))
         if split_name(options.path)[1] is not None:
             raise UnsupportedError(f"'{options.path}' is a metadata table: it can't be streamed")
+        stream = stream_options(self.options, options, changes=False)
         _, context = self._pin(options)
-        asked = stream_of_rows(self.options, options, context, self._table_uuid)
+        asked = stream_of_rows(stream, options, context, self._table_uuid)
         return AppendStreamReader(asked, _user_type(schema, to_spark(asked.schema)))
 
     @in_worker

@@ -17,7 +17,7 @@ from iceberg_spark.streams.append_stream import AppendStream, PlannedBatch
 from iceberg_spark.streams.change_stream import ChangeStream, PlannedChanges
 from iceberg_spark.streams.offset import StreamOffset
 from iceberg_spark.streams.running_stream import RunningStream
-from iceberg_spark.streams.stream_options import STREAM_OPTIONS
+from iceberg_spark.streams.stream_options import STREAM_OPTIONS, stream_options
 from iceberg_spark.streams.stream_request import stream_of_changes, stream_of_rows
 from iceberg_spark.streams.table_watch import Pace
 
@@ -44,7 +44,8 @@ def running(table: ice.Table, **options: object) -> RunningStream[PlannedBatch]:
     given, read = _options(table.location(), options)
     pinned, loaded = load(read.path, read.storage)
     context = scan_context(loaded.metadata, read, pinned.io)
-    asked = stream_of_rows(given, read, context, loaded.metadata.table_uuid)
+    stream = stream_options(given, read, changes=False)
+    asked = stream_of_rows(stream, read, context, loaded.metadata.table_uuid)
     return RunningStream(asked.table, AppendStream(asked.stream), _pace())
 
 

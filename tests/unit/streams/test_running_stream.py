@@ -185,3 +185,9 @@ def test_looks_that_cost_much_are_left_out() -> None:
         asked += 1
     assert now[0] == pytest.approx(0.01 / STREAMING.idle_share)
     assert asked == 4
+    now[0] += 0.05  # seconds that a store takes to answer
+    pace.looked(found=False)
+    before = now[0]
+    while not pace.may_look():
+        pass
+    assert now[0] - before == pytest.approx(0.05 / STREAMING.asked_share)
