@@ -22,7 +22,7 @@ BATCHES = 50
 WARM_UP = 5
 SMALL = 1_000
 LARGE_SHARE = 0.3  # of the rows that are asked for: 3,000,000 of 10,000,000
-IDLE_SECONDS = 30.0
+IDLE_SECONDS = 20.0
 _ONE_FILE = {"streaming-max-files-per-micro-batch": "1"}
 
 
