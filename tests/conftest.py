@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.servers.hive_metastore import HiveMetastore, hive_metastore
 from tests.servers.moto import Moto, moto_server
+from tests.servers.nessie import Nessie, nessie_server
 from tests.servers.postgres import Postgres, postgres_server
 from tests.servers.rest_server import RestServer, rest_server
 
@@ -44,6 +45,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
     """One REST catalog for all tests of a process; they differ by their namespaces."""
     with rest_server(tmp_path_factory.mktemp("rest")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nessie() -> Iterator[Nessie]:
+    """One Nessie for all tests of a process; each test makes namespaces of its own."""
+    with nessie_server() as server:
         yield server
 
 

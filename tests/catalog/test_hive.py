@@ -1,7 +1,10 @@
 """Tables in a real Hive metastore: answers that are lost, locks, and what Hive itself is shown."""
 
+import socket
+import threading
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -320,10 +323,29 @@ def test_another_metastore_of_the_list_answers_where_one_does_not(
         ice.load_catalog("h", uri="thrift://127.0.0.1:1").list_namespaces()
 
 
+def test_a_metastore_that_hangs_up_may_want_kerberos_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hang_up() -> None:
+            with suppress(OSError):
+                while True:
+                    line, _ = listening.accept()
+                    line.recv(4)
+                    line.close()
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        uri = f"thrift://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(StorageError, match="wants Kerberos or TLS"):
+            ice.load_catalog("h", uri=uri).list_namespaces()
+
+
 @pytest.mark.parametrize(
     ("properties", "error", "text"),
     [
-        ({"hive.kerberos-authentication": "true"}, UnsupportedError, "without Kerberos"),
+        ({"hive.kerberos-authentication": "true"}, UnsupportedError, "Kerberos.*type rest"),
         ({"hive.metastore.sasl.enabled": "true"}, UnsupportedError, "without Kerberos"),
         ({"uri": "http://h:9083", "type": "hive"}, InvalidInputError, "thrift://host:9083"),
         ({"uri": "thrift://h:port"}, InvalidInputError, "thrift://host:9083"),

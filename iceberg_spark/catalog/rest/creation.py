@@ -35,11 +35,12 @@ def prepared(tables: RestTables, identifier: str, creation: Creation) -> NewTabl
     if not session.stages or not session.paths.has(COMMIT):
         return _made(tables, identifier, wanted)
     try:
-        return _staged(tables, identifier, wanted)
+        new = _staged(tables, identifier, wanted)
     except (InvalidInputError, UnsupportedError):  # or the request itself is wrong: then once more
         new = _made(tables, identifier, wanted)
         session.stages = False
-        return new
+    _check_version(new, wanted)
+    return new
 
 
 def _staged(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]) -> NewTable:
@@ -61,6 +62,20 @@ def _staged(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]
     what = f"create table {tables.shown(identifier)}"
     # nothing is made: it is as safe to repeat as a read
     return session.read(request, NEW_TABLE, what, parsed)
+
+
+def _check_version(new: NewTable, wanted: Sequence[u.TableUpdate]) -> None:
+    """Refuse a table of a lower format version than was asked for: it lacks what that one has."""
+    given, asked = _version(new.updates), _version(wanted)
+    if given < asked:
+        raise UnsupportedError(
+            f"The server makes tables of format version {given}, and {asked} was asked for"
+        )
+
+
+def _version(updates: Sequence[u.TableUpdate]) -> int:
+    found = [one.format_version for one in updates if isinstance(one, u.UpgradeFormatVersion)]
+    return max(found, default=0)
 
 
 def _made(tables: RestTables, identifier: str, wanted: Sequence[u.TableUpdate]) -> NewTable:

@@ -19,6 +19,37 @@ def has_landed(metadata: TableMetadata, updates: Iterable[u.TableUpdate]) -> boo
     return all(_is_there(metadata, one) for one in proof or every)
 
 
+def can_tell(base: TableMetadata, now: TableMetadata, updates: Iterable[u.TableUpdate]) -> bool:
+    """Return whether a commit whose snapshots a table lacks can't have landed before.
+
+    Some servers show the newest snapshot only, without its parent (Nessie), and others expire:
+    ours is known not to have been there where all that came after the base are shown. Commits
+    without snapshots are known by their effects.
+    """
+    every = tuple(updates)
+    if not any(isinstance(one, u.AddSnapshot) for one in every):
+        return True
+    if now.last_sequence_number > 0:  # each snapshot takes the next number
+        before = base.last_sequence_number
+        shown = [one for one in now.snapshots.values() if one.sequence_number > before]
+        return len(shown) == now.last_sequence_number - before
+    moved = [one.ref_name for one in every if isinstance(one, u.SetSnapshotRef)]
+    return bool(moved) and all(_shows_all(base, now, name) for name in moved)
+
+
+def _shows_all(base: TableMetadata, now: TableMetadata, branch: str) -> bool:
+    """Return whether the parents of a branch's head lead to that of the base."""
+    start = base.refs[branch].snapshot_id if branch in base.refs else None
+    at = now.refs[branch].snapshot_id if branch in now.refs else None
+    for _ in range(len(now.snapshots) + 1):
+        if at == start:
+            return True
+        if at is None or at not in now.snapshots:
+            return False
+        at = now.snapshots[at].parent_snapshot_id
+    return False
+
+
 def _is_there(metadata: TableMetadata, update: u.TableUpdate) -> bool:  # noqa: C901, PLR0912 (a case an update)
     match update:
         case u.AssignUuid(uuid=uuid):

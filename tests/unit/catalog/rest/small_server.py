@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ class SmallServer:
     """False: a staged creation is refused with 400, as S3 Tables does."""
     ignores_stage: bool = False
     """A staged creation makes the table, and says so."""
+    ignores_version: bool = False
+    """Tables are of format version 2, whatever was asked for."""
     config: dict[str, str] = field(default_factory=dict)
     """What comes with each table."""
     tables: dict[str, tuple[TableMetadata, str]] = field(default_factory=dict)
@@ -67,6 +72,8 @@ class SmallServer:
                 return httpx.Response(200, json={"defaults": {}, "overrides": {}})
             case _, other if other.endswith("/metrics"):
                 return httpx.Response(204)
+            case "POST", "v1/transactions/commit":
+                return self._commit_all(json.loads(request.content)["table-changes"])
             case "POST", listed if listed.endswith("/tables"):
                 return self._create(listed, json.loads(request.content))
             case "POST", at:
@@ -88,7 +95,11 @@ class SmallServer:
             *(() if spec is None else (spec_from_dict(spec),)),
             location=node.get("location") or str(self.folder / node["name"]),
             now_ms=int(time.time() * 1000),
-            properties=node["properties"],
+            properties={
+                key: value
+                for key, value in node["properties"].items()
+                if not (self.ignores_version and key == "format-version")
+            },
         )
         if staged and not self.ignores_stage:
             return self._node(made, None)
@@ -106,6 +117,17 @@ class SmallServer:
         self._keep(at, apply(base, updates, now_ms=now_ms))
         return self._given(at)
 
+    def _commit_all(self, changes: list[dict[str, Any]]) -> httpx.Response:
+        before = dict(self.tables)
+        for node in changes:
+            name = node["identifier"]
+            at = f"v1/namespaces/{'.'.join(name['namespace'])}/tables/{name['name']}"
+            answer = self._commit(at, node)
+            if answer.is_error:
+                self.tables = before
+                return answer
+        return httpx.Response(204)
+
     def _keep(self, at: str, metadata: TableMetadata) -> None:
         file = f"{metadata.location}/metadata/{len(self.asked):05d}.metadata.json"
         self.tables[at] = metadata, file
@@ -118,6 +140,44 @@ class SmallServer:
         node = {"metadata-location": file, "metadata": found, "config": self.config}
         tag = {"ETag": file} if file else {}
         return httpx.Response(200, json=node, headers=tag)
+
+
+@contextmanager
+def on_network(server: SmallServer) -> Iterator[str]:
+    """Serve it on a port of this machine, from threads of this process; gives its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def handle_any(self) -> None:
+            length = int(self.headers.get("Content-Length", 0))
+            at = URI.removesuffix("/api") + self.path
+            asked = httpx.Request(self.command, at, content=self.rfile.read(length))
+            found = server.meets(asked, lambda: server.answered(asked))
+            self.send_response_only(found.status_code)
+            for name, value in found.headers.items():
+                if name not in ("content-length", "transfer-encoding"):
+                    self.send_header(name, value)
+            if found.status_code != httpx.codes.NO_CONTENT:
+                self.send_header("Content-Length", str(len(found.content)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(found.content)
+
+        do_GET = do_HEAD = do_POST = do_DELETE = handle_any  # noqa: N815 (http.server's names)
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listening.daemon_threads = True
+    listening.handle_error = lambda *_: None  # type: ignore[method-assign] (broken lines)
+    threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listening.server_port}/api"
+    finally:
+        listening.shutdown()
+        listening.server_close()
 
 
 def _missing() -> httpx.Response:

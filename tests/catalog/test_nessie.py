@@ -1,0 +1,102 @@
+"""Nessie, whose answers are its own: a REST catalog that is not built on Iceberg's code."""
+
+import uuid
+
+import pyarrow as pa
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark import Table, TableCatalog
+from iceberg_spark.errors import (
+    IcebergError,
+    NamespaceNotEmptyError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+    ValidationException,
+)
+from tests.servers.nessie import Nessie
+
+pytestmark = pytest.mark.xdist_group("nessie")
+
+
+@pytest.fixture
+def catalog(nessie: Nessie) -> TableCatalog:
+    return ice.load_catalog("nessie", **nessie.properties)
+
+
+@pytest.fixture
+def db(catalog: TableCatalog) -> str:
+    name = f"d{uuid.uuid4().hex[:8]}"
+    catalog.create_namespace(name)
+    return name
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64()), "s": [str(each) for each in ids]})
+
+
+def ids(table: Table) -> list[int]:
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
+def test_a_table_is_made_changed_evolved_renamed_and_dropped(catalog: TableCatalog, db: str):
+    """New columns and specs have the ids that Nessie takes from the request."""
+    table = catalog.create_table(f"{db}.t", "id bigint, s string", partition_by="bucket(2, id)")
+    table.append(rows(1, 2, 3))
+    other = catalog.load_table(f"{db}.t")
+    other.delete("id = 2")
+    table.append(rows(4))  # on a handle that others have overtaken
+    table.update_schema().add_column("n", "int").commit()
+    table.update_spec().add_field("n").commit()
+    table.append(pa.table({"id": [5], "s": ["5"], "n": pa.array([7], pa.int32())}))
+    found = catalog.load_table(f"{db}.t")
+    assert ids(found) == [1, 3, 4, 5] and found.scan().to_arrow()["n"].to_pylist().count(7) == 1
+    with pytest.raises(ValidationException, match=r"gc\.enabled"):  # it shows one snapshot of four
+        found.maintenance.remove_orphan_files(allow_recent=True)
+    catalog.rename_table(f"{db}.t", f"{db}.u")
+    assert catalog.list_tables(db) == [(db, "u")] and not catalog.table_exists(f"{db}.t")
+    assert ids(catalog.load_table(f"{db}.u")) == [1, 3, 4, 5]
+    with pytest.raises(NamespaceNotEmptyError):
+        catalog.drop_namespace(db)
+    catalog.drop_table(f"{db}.u")
+    with pytest.raises(NoSuchTableError):
+        catalog.load_table(f"{db}.u")
+    catalog.drop_namespace(db)
+
+
+def test_a_name_that_is_taken_is_not_taken_again(catalog: TableCatalog, db: str):
+    catalog.create_table(f"{db}.t", "id bigint").append(pa.table({"id": [1]}))
+    with pytest.raises(TableAlreadyExistsError):
+        catalog.create_table(f"{db}.t", "id bigint")
+    assert ids(catalog.load_table(f"{db}.t")) == [1]
+
+
+def test_two_tables_change_at_once_or_not_at_all(catalog: TableCatalog, db: str):
+    for name in ("a", "b"):
+        catalog.create_table(f"{db}.{name}", "id bigint, s string")
+    with ice.transaction(catalog) as tx:
+        tx.load_table(f"{db}.a").append(rows(1))
+        tx.load_table(f"{db}.b").append(rows(2))
+    with pytest.raises(IcebergError), ice.transaction(catalog) as tx:  # noqa: PT012
+        tx.load_table(f"{db}.a").append(rows(3))
+        tx.load_table(f"{db}.b").delete("id = 2")
+        catalog.load_table(f"{db}.b").delete("id = 2")  # another comes first
+    assert ids(catalog.load_table(f"{db}.a")) == [1]
+    assert ids(catalog.load_table(f"{db}.b")) == []
+
+
+def test_what_it_leaves_out_is_said(catalog: TableCatalog, db: str):
+    """It answers yes to a tag, and keeps none; it has neither version 3 nor views."""
+    table = catalog.create_table(f"{db}.t", "id bigint, s string")
+    table.append(rows(1))
+    head = table.current_snapshot()
+    assert head is not None
+    with pytest.raises(UnsupportedError, match="no branch or tag eoy"):
+        table.manage_snapshots().create_tag(head.snapshot_id, "eoy").commit()
+    with pytest.raises(UnsupportedError, match="version 2, and 3"):
+        catalog.create_table(f"{db}.v3", "id bigint", properties={"format-version": "3"})
+    assert not catalog.table_exists(f"{db}.v3")
+    with pytest.raises(UnsupportedError):
+        catalog.list_views(db)
+    assert ids(catalog.load_table(f"{db}.t")) == [1]
