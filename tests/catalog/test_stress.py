@@ -1,5 +1,6 @@
 """Processes that are killed while they change one table leave it as its history says."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,10 +23,44 @@ def bucket() -> Iterator[dict[str, str]]:
 
 HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
 REST = pytest.param("rest", marks=pytest.mark.xdist_group("rest"))
+NESSIE = pytest.param("nessie", marks=pytest.mark.xdist_group("nessie"))
+AMAZONS = [
+    pytest.param(kind, marks=pytest.mark.xdist_group("amazon")) for kind in ("glue", "dynamodb")
+]
+LONG = os.environ.get("KILLS") == "all"
+"""Workers on Amazon's services need seconds to start; `make kills` gives each kind a minute."""
+KINDS = [
+    "folder",
+    "bucket",
+    "sqlite",
+    "postgres",
+    HIVE,
+    REST,
+    *((NESSIE, *AMAZONS) if LONG else ()),
+]
+
+
+def properties_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    """What the catalog of a kind is made from, at a server where it has one."""
+    warehouse = tmp_path / "wh"
+    match kind:
+        case "postgres":
+            uri = request.getfixturevalue("postgres").uri
+            return {"uri": uri, "warehouse": str(warehouse)}
+        case "hive":
+            return dict(request.getfixturevalue("hive").properties(warehouse))
+        case "rest":
+            return {"uri": request.getfixturevalue("rest").uri}
+        case "nessie":
+            return dict(request.getfixturevalue("nessie").properties)
+        case "glue" | "dynamodb":
+            return dict(request.getfixturevalue("amazon").properties(kind, warehouse))
+        case _:
+            return {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(warehouse)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "bucket", "sqlite", "postgres", HIVE, REST])
+@pytest.mark.parametrize("kind", KINDS)
 def test_killed_processes_leave_what_the_history_says(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -35,17 +70,12 @@ def test_killed_processes_leave_what_the_history_says(
     if kind == "bucket":
         name, properties = "s3://bucket/t", request.getfixturevalue("bucket")
     elif kind != "folder":
-        properties = {"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": str(tmp_path / "wh")}
-        if kind == "postgres":
-            properties["uri"] = request.getfixturevalue("postgres").uri
-        if kind == "hive":
-            properties = request.getfixturevalue("hive").properties(tmp_path / "wh")
-        if kind == "rest":
-            properties = {"uri": request.getfixturevalue("rest").uri}
+        properties = properties_of(kind, request, tmp_path)
         name = "stress.killed.t"
         ice.load_catalog("stress", **properties).create_namespace("killed")
     make_table(name, properties=properties)
     seconds, processes = (4, 6) if kind in {"postgres", "hive"} else (6, 8)
+    seconds = 60 if LONG else seconds
     outcome = stress(
         name, logs, seconds=seconds, processes=processes, samples=6, properties=properties
     )
