@@ -25,7 +25,11 @@ DELEGATION = "X-Iceberg-Access-Delegation"
 
 _SECRET_HEADERS = frozenset({"header.authorization", "header.cookie"})
 _UNIT_SEPARATOR = "%1F"
-_DEFAULT_HEADERS = {"Accept": "application/json", DELEGATION: "vended-credentials"}
+_DEFAULT_HEADERS = {
+    "Accept": "application/json",
+    "User-Agent": "iceberg-spark",
+    DELEGATION: "vended-credentials",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
 
 from iceberg_spark.catalog.rest.answers import Answer, LostAnswerError, NotSentError
-from iceberg_spark.catalog.rest.settings import RestSettings
+from iceberg_spark.catalog.rest.settings import (
+    CA_BUNDLE,
+    CLIENT_CERTIFICATE,
+    CLIENT_KEY,
+    RestSettings,
+)
 from iceberg_spark.catalog.rest.wire import CutError, Times, UnreachedError, Wire
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, redacted
 
@@ -57,7 +62,7 @@ class Transport:
         if request.query:
             query = urlencode(request.query, safe="", quote_via=quote)
             url = f"{url}{'&' if '?' in url else '?'}{query}"
-        headers = {"User-Agent": "iceberg-spark", **self._settings.headers, **request.headers}
+        headers = {**self._settings.headers, **request.headers}
         return replace(request, url=url, query={}, headers=headers)
 
     def send(self, request: Request) -> Answer:
@@ -101,7 +106,18 @@ class Transport:
         return Answer(reply.status, reply.headers, reply.body, shown)
 
     def _tls(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self._settings.ca_bundle)
-        if self._settings.client_certificate:
-            context.load_cert_chain(*self._settings.client_certificate)
+        settings = self._settings
+        try:
+            context = ssl.create_default_context(cafile=settings.ca_bundle)
+        except OSError as error:
+            raise InvalidInputError(f"{CA_BUNDLE} {settings.ca_bundle}: {error}") from None
+        if settings.client_certificate:
+            certificate, key = settings.client_certificate
+            try:
+                context.load_cert_chain(certificate, key, password="")  # it would ask a terminal
+            except OSError as error:
+                files = ", ".join(filter(None, settings.client_certificate))
+                raise InvalidInputError(
+                    f"{CLIENT_CERTIFICATE} and {CLIENT_KEY} ({files}): {error}"
+                ) from None
         return context

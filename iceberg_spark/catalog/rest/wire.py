@@ -12,7 +12,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -64,7 +64,7 @@ class Times:
 class _Proxy:
     host: str
     port: int
-    user: str
+    user: str = field(repr=False)
 
     @property
     def headers(self) -> dict[str, str]:

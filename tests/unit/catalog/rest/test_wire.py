@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
+import ipaddress
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from iceberg_spark.catalog.rest import wire
 from iceberg_spark.catalog.rest.answers import LostAnswerError, NotSentError
@@ -264,9 +272,9 @@ def test_a_header_that_can_not_be_sent_is_not_shown(serving: Serving, value: str
 
 def test_ones_own_headers_lie_over_ours(serving: Serving):
     server = serving(OK)
-    asked(server, **{"header.User-Agent": "mine", "header.Host": "elsewhere"})
+    asked(server, **{"header.user-agent": "mine", "header.Host": "elsewhere"})
     (heard,) = server.heard
-    assert b"User-Agent: mine" in heard and b"Host: elsewhere" in heard
+    assert b"user-agent: mine" in heard and b"Host: elsewhere" in heard
     assert heard.lower().count(b"host:") == heard.lower().count(b"user-agent:") == 1
 
 
@@ -322,3 +330,117 @@ def test_a_forked_process_has_lines_of_its_own(serving: Serving):
     assert os.waitpid(child, 0)[1] == 0
     assert line.send(line.whole(Request("GET", "c"))).body == b"ok"
     assert server.lines == 2
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """A server's and a client's certificate by an authority of one's own, as files."""
+
+    authority: str
+    server: tuple[str, str]
+    client: tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    folder = tmp_path_factory.mktemp("tls")
+    top = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
+    now = dt.datetime.now(dt.UTC)
+
+    def signed(end: str, subject: x509.Name, key: ec.EllipticCurvePrivateKey, ca: bool) -> str:
+        host = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        made = (
+            x509.CertificateBuilder(name, subject, key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - dt.timedelta(days=1))
+            .not_valid_after(now + dt.timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([host]), critical=False)
+            .sign(top, hashes.SHA256())
+        )
+        file = folder / f"{end}.pem"
+        file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        return str(file)
+
+    def pair(end: str) -> tuple[str, str]:
+        key = ec.generate_private_key(ec.SECP256R1())
+        file = folder / f"{end}.key"
+        form = serialization.PrivateFormat.PKCS8
+        plain = serialization.NoEncryption()
+        file.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, end)])
+        return signed(end, subject, key, False), str(file)
+
+    return Certificates(signed("top", name, top, True), pair("server"), pair("client"))
+
+
+@pytest.fixture
+def over_tls(certificates: Certificates) -> Iterator[Callable[..., str]]:
+    """Serve one answer to each line over TLS, only to a client with a certificate if so asked."""
+    made: list[socket.socket] = []
+
+    def serve(*, asks: bool = False) -> str:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificates.server)
+        if asks:
+            context.load_verify_locations(certificates.authority)
+            context.verify_mode = ssl.CERT_REQUIRED
+        listening = socket.create_server(("127.0.0.1", 0))
+        made.append(listening)
+
+        def answer() -> None:
+            while True:
+                try:
+                    line, _ = listening.accept()
+                except OSError:
+                    return
+                with suppress(OSError), context.wrap_socket(line, server_side=True) as safe:
+                    if _request(safe):
+                        safe.sendall(OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+
+        threading.Thread(target=answer, daemon=True).start()
+        return f"https://127.0.0.1:{listening.getsockname()[1]}"
+
+    yield serve
+    for each in made:
+        each.close()
+
+
+def test_a_server_is_known_by_the_authority_that_was_given_and_no_other(
+    over_tls: Callable[..., str], certificates: Certificates
+):
+    uri = over_tls()
+    line = transport(uri, **{"ssl.cabundle": certificates.authority})
+    assert line.send(line.whole(Request("GET", "a"))).body == b"ok"
+    line = transport(uri)
+    with pytest.raises(NotSentError, match=r"(?i)certificate"):
+        line.send(line.whole(Request("GET", "a")))
+
+
+def test_a_server_under_another_name_is_another(
+    over_tls: Callable[..., str], certificates: Certificates
+):
+    uri = over_tls().replace("127.0.0.1", "localhost")
+    line = transport(uri, **{"ssl.cabundle": certificates.authority})
+    with pytest.raises(NotSentError):
+        line.send(line.whole(Request("GET", "a")))
+
+
+def test_a_server_that_wants_a_certificate_gets_the_one_that_was_given(
+    over_tls: Callable[..., str], certificates: Certificates
+):
+    certificate, key = certificates.client
+    given = {"ssl.cabundle": certificates.authority}
+    uri = over_tls(asks=True)
+    line = transport(uri, **given, **{"ssl.client.cert": certificate, "ssl.client.key": key})
+    assert line.send(line.whole(Request("GET", "a"))).body == b"ok"
+    line = transport(uri, **given)
+    with pytest.raises((NotSentError, LostAnswerError)):
+        line.send(line.whole(Request("GET", "a")))
+
+
+@pytest.mark.parametrize("name", ["ssl.cabundle", "ssl.client.cert"])
+def test_a_certificate_that_is_no_file_is_said(name: str):
+    line = transport("https://127.0.0.1:1", **{name: "/nowhere/c.pem"})
+    with pytest.raises(InvalidInputError, match=rf"{name}.*/nowhere/c\.pem"):
+        line.send(line.whole(Request("GET", "a")))
