@@ -66,7 +66,7 @@ faults: setup ## Break the store at every call of every verb, interrupt at every
 	@$(WITH_SPARK) FAULTS=all $(PY) -m pytest tests/spark/test_killed_driver.py -q
 
 kills: setup ## Kill writers of one table on each kind of catalog and on S3 for a minute each
-	@$(WITH_SPARK) KILLS=all $(PY) -m pytest tests/catalog/test_stress.py tests/catalog/test_hdfs.py -q -n 2 --dist loadgroup --timeout 3000
+	@$(WITH_SPARK) KILLS=all $(PY) -m pytest tests/catalog/test_stress.py tests/catalog/test_hdfs.py tests/catalog/test_nessie.py -q -n 2 --dist loadgroup --timeout 3000
 
 fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours
 	@$(PY) -m tests.fuzz

@@ -1,6 +1,13 @@
 """Nessie, whose answers are its own: a REST catalog that is not built on Iceberg's code."""
 
+import json
+import os
+import random
+import subprocess
+import sys
+import time
 import uuid
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -100,3 +107,66 @@ def test_what_it_leaves_out_is_said(catalog: TableCatalog, db: str):
     with pytest.raises(UnsupportedError):
         catalog.list_views(db)
     assert ids(catalog.load_table(f"{db}.t")) == [1]
+
+
+WRITER = """
+import json, sys
+import pyarrow as pa
+import iceberg_spark as ice
+given, first, log = json.loads(sys.argv[1]), int(sys.argv[2]), open(sys.argv[3], "a", buffering=1)
+for number in range(first, first + 1000):
+    print("began", number, file=log)
+    try:
+        table = ice.load_catalog("nessie", **given).load_table("killed.t")
+        table.append(pa.table({"id": [number]}))
+    except ice.errors.CommitStateUnknownException:
+        print("unknown", number, file=log)
+    except ice.errors.IcebergError:
+        print("refused", number, file=log)
+    else:
+        print("done", number, file=log)
+"""
+
+
+def killed_writers(properties: dict[str, str], log: Path, seconds: float) -> None:
+    """Six writers, each of which is killed after a while and followed by another."""
+    chance, ends, started = random.Random(7), time.monotonic() + seconds, 0
+    running: list[tuple[float, subprocess.Popen[bytes]]] = []
+    while time.monotonic() < ends:
+        while len(running) < 6:
+            given = [json.dumps(properties), str(1000 * started), str(log)]
+            writer = subprocess.Popen([sys.executable, "-c", WRITER, *given])
+            running.append((time.monotonic() + chance.uniform(4, 12), writer))
+            started += 1
+        time.sleep(0.05)
+        for at, writer in list(running):
+            if time.monotonic() > at:
+                writer.kill()
+                writer.wait()
+                running.remove((at, writer))
+    for _, writer in running:
+        writer.kill()
+        writer.wait()
+
+
+def check_killed_writers_lose_and_double_nothing(nessie: Nessie, tmp_path: Path) -> None:
+    """Its history is not shown, so rows tell: each that was done once, and no other twice."""
+    catalog = ice.load_catalog("nessie", **nessie.properties)
+    catalog.create_namespace("killed")
+    often = {"commit.retry.num-retries": "20"}
+    catalog.create_table("killed.t", "id bigint", properties=often)
+    log = tmp_path / "log"
+    killed_writers(nessie.properties, log, 60)
+    told: dict[str, set[int]] = {}
+    for line in log.read_text().splitlines():
+        end, _, number = line.partition(" ")
+        told.setdefault(end, set()).add(int(number))
+    found = ids(catalog.load_table("killed.t"))
+    assert len(found) == len(set(found)), "doubled"
+    assert told["done"] <= set(found), "lost"
+    assert not told.get("refused", set()) & set(found), "refused, and landed"
+    assert len(told["done"]) > 10
+
+
+if os.environ.get("KILLS") == "all":  # `make kills`: a minute
+    test_killed_writers_lose_and_double_nothing = check_killed_writers_lose_and_double_nothing

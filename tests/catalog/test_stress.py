@@ -23,7 +23,6 @@ def bucket() -> Iterator[dict[str, str]]:
 
 HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
 REST = pytest.param("rest", marks=pytest.mark.xdist_group("rest"))
-NESSIE = pytest.param("nessie", marks=pytest.mark.xdist_group("nessie"))
 AMAZONS = [
     pytest.param(kind, marks=pytest.mark.xdist_group("amazon")) for kind in ("glue", "dynamodb")
 ]
@@ -36,7 +35,7 @@ KINDS = [
     "postgres",
     HIVE,
     REST,
-    *((NESSIE, *AMAZONS) if LONG else ()),
+    *(AMAZONS if LONG else ()),
 ]
 
 
@@ -51,8 +50,6 @@ def properties_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
             return dict(request.getfixturevalue("hive").properties(warehouse))
         case "rest":
             return {"uri": request.getfixturevalue("rest").uri}
-        case "nessie":
-            return dict(request.getfixturevalue("nessie").properties)
         case "glue" | "dynamodb":
             return dict(request.getfixturevalue("amazon").properties(kind, warehouse))
         case _:
