@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import tenacity
+import urllib3
 
 import iceberg_spark
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
@@ -26,7 +27,8 @@ from tests.faults.store import Calls, faulty_store
 from tests.faults.verbs import VERBS, another_appends
 
 PRODUCT = str(Path(iceberg_spark.__file__).parent)
-TRACED = (PRODUCT, contextlib.__file__, str(Path(tenacity.__file__).parent), client.__file__)
+LIBRARIES = tuple(str(Path(one.__file__).parent) for one in (tenacity, urllib3))
+TRACED = (PRODUCT, contextlib.__file__, client.__file__, *LIBRARIES)
 EVERY = os.environ.get("FAULTS") == "all"
 SOME = ("create", "append")
 
