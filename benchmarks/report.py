@@ -65,7 +65,16 @@ GOALS: Mapping[tuple[str, str], float] = {
     ("cost of lineage: copy-on-write delete", "version 3"): 1.1,
     ("cost of lineage: copy-on-write update", "version 3"): 1.1,
     ("cost of lineage: compaction", "version 3"): 1.1,
+    ("TPC-H: total", "spark.sql"): 0.85,
+    ("TPC-H: total", "frames"): 0.95,
+    ("TPC-H with deletes: total", "spark.sql"): 0.85,
+    ("TPC-H with deletes: total", "frames"): 0.85,
+    ("TPC-DS: total", "spark.sql"): 0.9,
+    ("TPC-DS: total", "frames"): 0.9,
+    ("commit of a property by SQL", "ours"): 1.0,
 }
+QUERY_GOALS: Mapping[str, float] = {"spark.sql": 1.15, "frames": 1.3}
+"""Of each query of TPC-H by itself."""
 CATALOG_GOALS: Mapping[str, float] = {"loads": 0.7, "scan": 1.0}
 """Ratios to PyIceberg, by a word of the work."""
 PLAN_GOALS: Mapping[str, float] = {"ours cold": 1.0, "ours again": 0.1}
@@ -142,6 +151,8 @@ def _section(name: str, kept: Mapping[str, Any]) -> list[str]:
 
 
 def _goal(work: str, name: str) -> float | None:
+    if work.startswith("TPC-H query"):
+        return QUERY_GOALS.get(name)
     if not work.startswith("plan of"):
         return GOALS.get((work, name))
     return (VECTOR_PLAN_GOALS if work.endswith("vectors") else PLAN_GOALS).get(name)

@@ -2,8 +2,8 @@
 
 Environment: BENCH_ONLY (comma list of sections, see `sections`), BENCH_ROWS (10,000,000),
 BENCH_ROUNDS (5), BENCH_FILES (200,000), BENCH_MANY_FILES (1,000,000), BENCH_SMALL_FILES
-(20,000), BENCH_STRESS_SECONDS (60). A section's figures replace those it had; those of the others
-stay in the report.
+(20,000), BENCH_STRESS_SECONDS (60), BENCH_TPCH_PERCENT (100: scale 1). A
+section's figures replace those it had; those of the others stay in the report.
 """
 
 from __future__ import annotations

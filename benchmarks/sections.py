@@ -32,6 +32,7 @@ from benchmarks.reading import measure_append, measure_reads
 from benchmarks.stream_source import measure_stream_source
 from benchmarks.stress import measure_stress
 from benchmarks.tables import make_tables, rows
+from benchmarks.tpch import measure_tpcds, measure_tpch
 from benchmarks.upserts import measure_upserts
 from benchmarks.version_3 import (
     measure_lineage_cost,
@@ -54,6 +55,7 @@ class Size:
     many_files: int = 1_000_000
     small_files: int = 20_000
     stress_seconds: int = 60
+    tpch_percent: int = 100
 
     @classmethod
     def of_environment(cls) -> Size:
@@ -189,6 +191,17 @@ def _s3_scans(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: 
     return Found(measure_s3_scans(folder, size.rounds))
 
 
+def _tpch(spark: SparkSession, folder: Path, size: Size) -> Found:
+    facts = {"scale": f"{size.tpch_percent / 100:g}"}
+    works = measure_tpch(spark, folder, size.tpch_percent / 100, size.few_rounds, facts)
+    return Found(works, facts)
+
+
+def _tpcds(spark: SparkSession, folder: Path, size: Size) -> Found:
+    works = measure_tpcds(spark, folder, size.tpch_percent / 100, size.few_rounds)
+    return Found(works, {"scale": f"{size.tpch_percent / 100:g}"})
+
+
 def _stress(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: ARG001 (its own)
     return Found({}, measure_stress(folder, size.stress_seconds))
 
@@ -213,5 +226,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "care": _care,
     "catalogs": _catalogs,
     "s3-scans": _s3_scans,
+    "tpch": _tpch,
+    "tpcds": _tpcds,
     "stress": _stress,
 }

@@ -19,6 +19,7 @@ _HOME = {
     "api.enable": ("disable", "enable"),
     "api.envelopes": ("cdc",),
     "api.load": ("create_table", "load_table"),
+    "api.magic": ("load_ipython_extension", "unload_ipython_extension"),  # for %load_ext
     "api.register": ("register",),
     "api.import_table": ("migrate", "snapshot"),
     "api.scan": ("TableScan",),

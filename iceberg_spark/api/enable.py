@@ -3,8 +3,9 @@
 PySpark has no hook for a source that is a frame of other sources, so the properties `read` of
 the session's class and `write` of its frames' class are replaced. What they return is PySpark's
 own reader or writer, of a class that asks us first (`reader_hook`, `writer_hook`); everything
-but our format falls through. The methods `sql` and `table` are replaced by ones that look for
-our tables first (`sql_hook`). This file is all of the patch.
+but our format falls through. Methods of the session, its frames and its catalog are replaced by
+ones that look for our tables first (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of
+the patch.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.api.catalog_hook import hooked_catalog
+from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.session.active_session import checked_session
-from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.session.classic_session import session_key, session_of_catalog
 from iceberg_spark.spark.session.worker_python import check_worker_python
 
 _lock = threading.Lock()
@@ -38,7 +41,9 @@ def enable(spark: SparkSession) -> None:
     options, Spark's own column pruning and filter push-down, the snapshot pinned when it is made.
     `df.write` takes all save modes, `partitionBy` and `distribution-mode`. `spark.sql(text)` runs
     statements that name one of our catalogs, or a location in backticks, as `sql` does, and
-    `spark.table` reads our tables. Other formats, statements and sessions, and readers made before
+    `spark.table` reads our tables; `df.writeTo`, `df.mergeInto`, `saveAsTable` and `insertInto`
+    change them, and `spark.catalog` shows them. Filters that come after a frame was made choose
+    its files (classic sessions). Other formats, statements and sessions, and readers made before
     stay as they are. Again for an enabled session: no change.
     """
     key = _session_id(checked_session(spark))
@@ -48,8 +53,12 @@ def enable(spark: SparkSession) -> None:
         _enabled.add(key)
         _replace(type(spark), "read", ReaderHook, lambda session: session)
         _replace(type(frame), "write", WriterHook, lambda frame: frame.sparkSession)
-        _replace_method(type(spark), "sql", hooked_sql)
-        _replace_method(type(spark), "table", hooked_table)
+        _replace_method(type(spark), "sql", hooked_sql, _itself)
+        _replace_method(type(spark), "table", hooked_table, _itself)
+        for name, hooked in hooked_frames().items():
+            _replace_method(type(frame), name, hooked, _of_frame)
+        for name, hooked in hooked_catalog().items():
+            _replace_method(type(spark.catalog), name, hooked, session_of_catalog)
 
 
 def disable(spark: SparkSession) -> None:
@@ -93,7 +102,20 @@ def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], Spa
     setattr(owner, name, property(made, doc=original.__doc__))
 
 
-def _replace_method(owner: type, name: str, hooked: Callable[[Any], Any]) -> None:
+def _itself(session: Any) -> SparkSession:
+    return cast(SparkSession, session)
+
+
+def _of_frame(frame: Any) -> SparkSession:
+    return cast(SparkSession, frame.sparkSession)
+
+
+def _replace_method(
+    owner: type,
+    name: str,
+    hooked: Callable[[Any], Any],
+    session_of: Callable[[Any], SparkSession],
+) -> None:
     """Replace a method of one of PySpark's classes, once."""
     if (owner, name) in _originals:
         return
@@ -102,7 +124,7 @@ def _replace_method(owner: type, name: str, hooked: Callable[[Any], Any]) -> Non
 
     @wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = ours if _session_id(self) in _enabled else original
+        run = ours if _session_id(session_of(self)) in _enabled else original
         return run(self, *args, **kwargs)
 
     _originals[owner, name] = original

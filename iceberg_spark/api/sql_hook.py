@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.sql import sql
+from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.mentions import mentions_ours
@@ -29,7 +30,7 @@ def hooked_sql(own: Method) -> Method:
         with _ours():
             if mentions_ours(self, sqlQuery):
                 return sql(self, sqlQuery, args, **kwargs)
-        return own(self, sqlQuery, args, **kwargs)
+        return narrowed_frame(own(self, sqlQuery, args, **kwargs))
 
     return run
 

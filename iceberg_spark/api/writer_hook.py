@@ -6,8 +6,11 @@ from typing import Any, Self
 
 from pyspark.sql import DataFrame
 
+from iceberg_spark.api.frame_writer import insert_into, save_as_table
 from iceberg_spark.api.save_frame import save_frame
+from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.sql.table_names import name_parts
 
 
 class WriterHook:
@@ -95,3 +98,32 @@ class WriterHook:
             self._own.save(path)
         else:
             save_frame(self._frame, table, self._asked)
+
+    def saveAsTable(  # noqa: N802 - PySpark's name
+        self,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803 - PySpark's name
+        **options: Any,
+    ) -> None:
+        """Write to a table of a catalog of ours, and leave everything else to PySpark."""
+        self.mode(mode).options(**options)
+        if partitionBy is not None:
+            self.partitionBy(partitionBy)
+        if format is not None:
+            self.format(format)
+        parts = name_parts(self._frame.sparkSession, name)
+        if names_ours(self._frame.sparkSession, parts, 3) and not self._asked.other:
+            save_as_table(self._frame, parts, self._asked)
+        else:
+            self._own.saveAsTable(name)
+
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803
+        """Insert into a table of a catalog of ours, by position; others are PySpark's."""
+        spark = self._frame.sparkSession
+        parts = name_parts(spark, tableName)
+        if names_ours(spark, parts, 3) and not self._asked.other:
+            insert_into(self._frame, parts, self._asked, overwrite)
+        else:
+            self._own.insertInto(tableName, overwrite)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, starmap
 from typing import Any, TypeAlias, overload
 
@@ -30,6 +30,7 @@ from iceberg_spark.scan.split import (
 )
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.types import StructType
 
 FILES_SCHEMA = pa.schema(
@@ -68,7 +69,8 @@ class ScanPlan(Sequence[FileScanTask]):
     """The data files of a scan with what applies to them: a sequence of whole-file tasks.
 
     `files` (FILES_SCHEMA) has one row per data file, in the order of the manifests.
-    `groups` cuts and balances the files into what one worker reads.
+    `groups` cuts and balances the files into what one worker reads. `metadata` is what it was
+    planned on.
     """
 
     context: ScanContext
@@ -77,6 +79,7 @@ class ScanPlan(Sequence[FileScanTask]):
     residuals: tuple[Bound, ...]
     deletes: DeleteIndex
     metrics: ScanMetrics
+    metadata: TableMetadata | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.files.num_rows)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
+from iceberg_spark.expr.logic import conjunction
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.stats import Statistic, needed
 from iceberg_spark.io.file_io import FileIO
@@ -86,7 +87,19 @@ def plan(
         indexed_delete_files=len(index),
         skipped_delete_files=skipped,
     )
-    return _assemble(context, chunks, index, metrics, started)
+    return _assemble(metadata, context, chunks, index, metrics, started)
+
+
+def narrowed(planned: ScanPlan, condition: Bound) -> ScanPlan | None:
+    """Return the plan of the same scan with one more condition, None where nothing tells how.
+
+    Its files are some of those of the plan.
+    """
+    if planned.metadata is None:
+        return None
+    both = conjunction([planned.context.row_filter, condition])
+    context = replace(planned.context, row_filter=both)
+    return plan(planned.metadata, context.io, context)
 
 
 def _manifests(
@@ -243,6 +256,7 @@ def _field_types(schema: Schema, metadata: TableMetadata) -> dict[int, IcebergTy
 
 
 def _assemble(
+    metadata: TableMetadata,
     context: ScanContext,
     chunks: Sequence[PlannedChunk],
     index: DeleteIndex,
@@ -268,6 +282,7 @@ def _assemble(
         metrics=replace(
             _with_deletes(counted, files, index), planning_seconds=time.perf_counter() - started
         ),
+        metadata=metadata,
     )
 
 

@@ -11,7 +11,8 @@ INTERNALS = {
     "_jdf", "_jreader", "_jsc", "_jsparkSession", "_jvm", "_sc",
 }  # fmt: skip
 KNOW_INTERNALS = {
-    f"iceberg_spark/spark/session/{name}.py" for name in ("classic_frame", "classic_session")
+    f"iceberg_spark/spark/session/{name}.py"
+    for name in ("classic_frame", "classic_plans", "classic_session", "column_texts")
 }
 """Each function there says what a Connect session has instead."""
 

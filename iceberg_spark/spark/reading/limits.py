@@ -55,6 +55,17 @@ class ChangeLimits:
     """Rows that a task holds to bring removed and added ones together, about."""
 
 
+@dataclass(frozen=True, slots=True)
+class NarrowingLimits:
+    """Which frames are planned again when filters are added to them."""
+
+    leaves: int = 64
+    """Relations of all kinds that a frame's plan has, at most: each is asked for by itself."""
+    kept_files: int = 200_000
+    """Files of all relations that are kept for it, 200 bytes each, about."""
+
+
 NATIVE = NativeLimits()
 FOOTERS = FooterLimits()
 CHANGES = ChangeLimits()
+NARROWING = NarrowingLimits()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write it
-from pyspark.sql.types import StructType
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.read.leaf_columns import LeafColumn
@@ -28,31 +26,20 @@ from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD,
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.engine_choice import FileGroup
 from iceberg_spark.spark.reading.frame_type import nullable
-from iceberg_spark.spark.reading.limits import NATIVE
 from iceberg_spark.spark.reading.lineage_columns import (
     Lineage,
     asks_places,
     file_key_of,
     lineage_of,
 )
+from iceberg_spark.spark.reading.marked_files import MarkedFiles, mark_of
+from iceberg_spark.spark.reading.parquet_files import files_relation
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
-from iceberg_spark.spark.session import classic_frame
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
-
-OPTIONS = {
-    "__globPaths__": "false",
-    "ignoreCorruptFiles": "false",
-    "ignoreMissingFiles": "false",
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-    "mergeSchema": "false",
-    "recursiveFileLookup": "false",
-}
-"""What the session says about these is not asked; none of a user's options gets here."""
 
 PRUNING = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 _PATH, _MADE = "__iceberg_path", "__iceberg_made_"
@@ -77,7 +64,12 @@ def relation(
     lineage = lineage_of(columns, files)
     with_metadata = asks and _may_leave_metadata_out(columns, session)
     kind = kind.add(ROW_INDEX_FIELD) if asks and not with_metadata else kind
-    frame = _parquet(session, kind, paths, files.column("file_size_in_bytes").to_pylist())
+    sizes = files.column("file_size_in_bytes").to_pylist()
+    mark = None
+    if not is_connect(session):
+        named = files.column("file_path")
+        mark = mark_of(MarkedFiles(plan, columns, session, kind, named, paths, sizes))
+    frame = files_relation(session, kind, paths, sizes, mark)
     added = _keys(columns, group.deletes.keys if group.deletes else ())
     if with_metadata:
         added[ROW_INDEX] = file_field(frame, "row_index")
@@ -134,31 +126,6 @@ def _may_leave_metadata_out(columns: ColumnPlan, session: SparkSession) -> bool:
     """
     optional = columns.has(Origin.PATH) or columns.has(Origin.DELETED)
     return optional or str(session.conf.get(PRUNING, "true")).lower() != "true"
-
-
-def _parquet(
-    session: SparkSession, kind: StructType, paths: Sequence[str], sizes: Sequence[int]
-) -> DataFrame:
-    if is_connect(session) or len(paths) > NATIVE.kept_paths:
-        return _listed(session, kind, paths)
-    return _known(session, kind, tuple(zip(paths, sizes, strict=True)))
-
-
-@lru_cache(maxsize=NATIVE.kept_relations)
-def _known(
-    session: SparkSession, kind: StructType, files: tuple[tuple[str, int], ...]
-) -> DataFrame:
-    """Return a relation of a classic session, the same one again for the same files.
-
-    A file never changes; one that was added anew under its name has another size. Frames have
-    columns of their own above it, so that they can be joined with each other.
-    """
-    return _listed(session, kind, [path for path, _ in files])
-
-
-def _listed(session: SparkSession, kind: StructType, paths: Sequence[str]) -> DataFrame:
-    reader = session.read.schema(kind).options(**OPTIONS)
-    return classic_frame.read_parquet(session, reader, paths, many=NATIVE.many_paths)
 
 
 def _keys(columns: ColumnPlan, keys: Sequence[LeafColumn]) -> dict[str, Column]:

@@ -94,6 +94,18 @@ def estimated_bytes(frame: DataFrame) -> int | None:
     return int(str(inside.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
+def alias_of(frame: DataFrame) -> str | None:
+    """Return what `alias` called a frame, None where nothing did."""
+    inside = _java(frame)
+    if inside is None:
+        whole: Any = frame
+        named = type(whole._plan).__name__ == "SubqueryAlias"
+        return str(whole._plan._alias) if named else None
+    plan = inside.queryExecution().analyzed()
+    named = str(plan.nodeName()) == "SubqueryAlias"
+    return str(plan.identifier().name()) if named else None
+
+
 def lineage(frame: DataFrame) -> str | None:
     """Return the RDDs below a frame as text, None over Connect, where nobody can look at them."""
     inside = _java(frame)

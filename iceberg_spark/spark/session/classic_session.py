@@ -94,9 +94,20 @@ def all_settings(session: SparkSession) -> dict[str, str]:
     return found if names else {}
 
 
+def session_of_catalog(catalog: Any) -> SparkSession:
+    """Return the session of a `spark.catalog`, classic or Connect."""
+    session: SparkSession = catalog._sparkSession
+    return session
+
+
 def java(session: SparkSession) -> Any:
     """Return Java's own packages, of a classic session."""
-    return _context(session)._jvm.java
+    return java_packages(session).java
+
+
+def java_packages(session: SparkSession) -> Any:
+    """Return all packages of the JVM, of a classic session."""
+    return _context(session)._jvm
 
 
 def hadoop_file_system(session: SparkSession, place: str) -> Any:

@@ -1,0 +1,48 @@
+"""`filter`, `writeTo` and `mergeInto` of an enabled session's frames, where they are about ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, DataFrame
+
+from iceberg_spark.api.frame_merge import FrameMerge
+from iceberg_spark.api.frame_writer import FrameWriter
+from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
+from iceberg_spark.spark.sql.table_names import name_parts
+
+Method: TypeAlias = Callable[..., Any]
+
+
+def hooked_frames() -> Mapping[str, Callable[[Method], Method]]:
+    """Return, by the name of a method of PySpark's `DataFrame`, what makes ours of it."""
+    return {"filter": _filter, "writeTo": _write_to, "mergeInto": _merge_into}
+
+
+def _filter(own: Method) -> Method:
+    """Return `filter` that reads fewer files of tables of ours where it can."""
+
+    def filter(self: DataFrame, condition: Any) -> DataFrame:
+        return narrowed_frame(own(self, condition))
+
+    return filter
+
+
+def _write_to(own: Method) -> Method:
+    def write_to(self: DataFrame, table: str) -> Any:
+        name = name_parts(self.sparkSession, table)
+        ours = names_ours(self.sparkSession, name, 3)
+        return FrameWriter(self, name) if ours else own(self, table)
+
+    return write_to
+
+
+def _merge_into(own: Method) -> Method:
+    def merge_into(self: DataFrame, table: str, condition: Column) -> Any:
+        name = name_parts(self.sparkSession, table)
+        ours = names_ours(self.sparkSession, name, 3)
+        return FrameMerge(self, name, condition) if ours else own(self, table, condition)
+
+    return merge_into

@@ -1,0 +1,234 @@
+"""`df.writeTo("cat.db.t")` of an enabled session: what PySpark's DataFrameWriterV2 does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
+
+from iceberg_spark.api.save_frame import save_frame
+from iceberg_spark.api.statements.definitions import create_table
+from iceberg_spark.api.statements.landing import Landing, landing
+from iceberg_spark.api.statements.target import Name, new_target
+from iceberg_spark.api.table import Table
+from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
+from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.row_level.target_rows import row_type
+from iceberg_spark.spark.session.column_texts import column_text
+from iceberg_spark.spark.sql.statements.create_table import CreateTable
+from iceberg_spark.spec.nearest import did_you_mean
+
+_PROVIDERS = ("iceberg", FORMAT_NAME)
+_SUMMARY = "snapshot-property."
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+_OVERWRITE_OPTIONS = ("branch", "engine", "distribution-mode")
+
+
+class FrameWriter:
+    """Collects what is asked of a write to a table of ours; the last call does it.
+
+    Methods are those of `DataFrameWriterV2`, options those of `df.write.format("pyiceberg-lite")`.
+    Columns are matched by name, and their values cast as Spark casts what is stored.
+    """
+
+    __slots__ = ("_asked", "_frame", "_name", "_partition_by", "_properties")
+
+    def __init__(self, frame: DataFrame, name: Name) -> None:
+        self._frame = frame
+        self._name = name
+        self._asked = Asked(source=FORMAT_NAME)
+        self._partition_by: tuple[str, ...] = ()
+        self._properties: dict[str, str] = {}
+
+    def using(self, provider: str) -> Self:
+        """Name the format of a new table: iceberg. Raises UnsupportedError for others."""
+        if provider.lower() not in _PROVIDERS:
+            raise UnsupportedError(
+                f"using('{provider}'): tables of this catalog are Iceberg's; the format of their "
+                "data files is the table property write.format.default"
+            )
+        return self
+
+    def option(self, key: str, value: Any) -> Self:
+        """Add a write option."""
+        self._asked.add({key: value})
+        return self
+
+    def options(self, **options: Any) -> Self:
+        """Add write options."""
+        self._asked.add(options)
+        return self
+
+    def tableProperty(self, property: str, value: str) -> Self:  # noqa: A002, N802 - PySpark's names
+        """Add a property of a new table."""
+        self._properties[property] = str(value)
+        return self
+
+    def partitionedBy(self, col: Column | str, *cols: Column | str) -> Self:  # noqa: N802
+        """Partition a new table by columns, or transforms of them (`partitioning.days("ts")`)."""
+        spark = self._frame.sparkSession
+        self._partition_by = tuple(column_text(spark, one) for one in (col, *cols))
+        return self
+
+    def clusterBy(self, *_columns: str) -> Self:  # noqa: N802 - PySpark's name
+        """Refuse clustering, which Iceberg's tables don't have."""
+        raise UnsupportedError("clusterBy: Iceberg's tables have partitionedBy and a sort order")
+
+    def create(self) -> None:
+        """Make the table with the frame's rows. Raises TableAlreadyExistsError."""
+        self._define(creates=True, replaces=False)
+
+    def replace(self) -> None:
+        """Replace a table, its definition too; history stays. Raises NoSuchTableError."""
+        self._define(creates=False, replaces=True)
+
+    def createOrReplace(self) -> None:  # noqa: N802 - PySpark's name
+        """Make the table, or replace it; history stays."""
+        self._define(creates=True, replaces=True)
+
+    def append(self) -> None:
+        """Append the frame's rows. Raises NoSuchTableError, InvalidSchemaError."""
+        self._save("append", {})
+
+    def overwritePartitions(self) -> None:  # noqa: N802 - PySpark's name
+        """Replace the partitions that get rows. Raises NoSuchTableError, InvalidSchemaError."""
+        self._save("overwrite", {"overwrite-mode": "dynamic"})
+
+    def overwrite(self, condition: Column | str) -> None:
+        """Replace the rows that match a condition. Raises NoSuchTableError, InvalidSchemaError."""
+        goes = self._landing()
+        asked = {key.lower(): value for key, value in self._asked.options.items()}
+        for key in asked:
+            if key not in _OVERWRITE_OPTIONS and not key.startswith(_SUMMARY):
+                raise InvalidOptionError(
+                    f"Option '{key}' does not go with overwrite(condition)"
+                    f"{did_you_mean(key, _OVERWRITE_OPTIONS)}"
+                )
+        given: Any = {key: asked.get(key) for key in ("engine", "distribution-mode")}
+        goes.table.overwrite(
+            stored(self._frame, goes.table),
+            column_text(self._frame.sparkSession, condition),
+            branch=asked.get("branch", goes.branch),
+            snapshot_properties={**_summary(self._asked.options), **goes.properties},
+            case_sensitive=False,
+            engine=given["engine"],
+            distribution_mode=given["distribution-mode"],
+        )
+
+    def _landing(self) -> Landing:
+        return landing(self._frame.sparkSession, self._name)
+
+    def _save(self, mode: str, more: Mapping[str, str]) -> None:
+        self._refuse_definitions()
+        goes = self._landing()
+        summary = {f"{_SUMMARY}{key}": value for key, value in goes.properties.items()}
+        branch = {} if goes.branch is None else {"branch": goes.branch}
+        options = {**branch, **self._asked.options, **summary, **more}
+        merges = str(options.get("mergeSchema", "false")).lower() == "true"
+        rows = stored(self._frame, goes.table, keeps_unknown=merges)
+        place = goes.table.location() if "/" in self._name[-1] else _whole(self._name, goes)
+        save_frame(rows, place, replace(self._asked, options=options, mode=mode))
+
+    def _refuse_definitions(self) -> None:
+        if self._partition_by or self._properties:
+            raise InvalidOptionError(
+                "partitionedBy and tableProperty define a table: they go with create(), replace() "
+                "and createOrReplace()"
+            )
+
+    def _define(self, *, creates: bool, replaces: bool) -> None:
+        if self._asked.options:
+            given = ", ".join(self._asked.options)
+            raise InvalidOptionError(
+                f"Options ({given}) go with append and overwrite; a new table has "
+                "tableProperty(name, value)"
+            )
+        statement = CreateTable(
+            self._name,
+            partition_by=self._partition_by,
+            properties=self._properties,
+            creates=creates,
+            replaces=replaces,
+        )
+        create_table(self._frame.sparkSession, statement, self._frame)
+
+
+def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
+    """Do what `saveAsTable` does: columns by name, and overwriting replaces the definition too.
+
+    Raises TableAlreadyExistsError in Spark's default mode, UnsupportedError for other formats.
+    """
+    writer = FrameWriter(frame, name)
+    if asked.source is not None:
+        writer.using(asked.source)
+    place = new_target(frame.sparkSession, name)
+    exists = place.catalog.table_exists(place.identifier)
+    mode = (asked.mode or "error").lower()
+    if mode == "overwrite":
+        columns = [quoted(column) for column in asked.partition_by]
+        if columns:
+            writer.partitionedBy(*columns)
+        writer.options(**asked.options).createOrReplace()
+        return
+    rows = frame
+    if exists and mode == "append":
+        merges = str(asked.options.get("mergeSchema", "false")).lower() == "true"
+        rows = stored(frame, place.table(), keeps_unknown=merges)
+    save_frame(rows, ".".join(name), asked)
+
+
+def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:
+    """Do what `insertInto` does: columns are matched by place. Raises InvalidSchemaError."""
+    spark = frame.sparkSession
+    names = [field.name for field in landing(spark, name).table.schema().fields]
+    if len(names) != len(frame.columns):
+        raise InvalidSchemaError(
+            f"insertInto takes {len(names)} columns in the table's order ({', '.join(names)}), "
+            f"not {len(frame.columns)}"
+        )
+    if asked.partition_by:
+        raise InvalidOptionError("insertInto takes no partitionBy: the table has its own")
+    writer = FrameWriter(frame.toDF(*names), name).options(**asked.options)
+    replaces = (asked.mode or "").lower() == "overwrite" if overwrite is None else overwrite
+    if not replaces:
+        writer.append()
+    elif str(spark.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic":
+        writer.overwritePartitions()
+    else:
+        writer.overwrite("true")
+
+
+def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> DataFrame:
+    """Return rows with the types of a table's columns, cast as Spark does what is stored.
+
+    Columns are found by name without case; others are kept, for `mergeSchema`, or refused.
+    Raises InvalidSchemaError.
+    """
+    kinds = {field.name.lower(): field for field in row_type(table.schema()).fields}
+    unknown = [name for name in rows.columns if name.lower() not in kinds]
+    if unknown and not keeps_unknown:
+        raise InvalidSchemaError(
+            f"The table has no column '{unknown[0]}'; it has: "
+            f"{', '.join(table.schema().column_names)}"
+        )
+    if unknown:
+        return rows
+    return rows.to(StructType([kinds[name.lower()] for name in rows.columns]))
+
+
+def _whole(name: Name, goes: Landing) -> str:
+    """Return the table's name without a branch behind it."""
+    is_branch = goes.branch is not None and name[-1] == f"branch_{goes.branch}"
+    return ".".join(name[:-1] if is_branch else name)
+
+
+def _summary(options: Mapping[str, str]) -> dict[str, str]:
+    return {
+        key[len(_SUMMARY) :]: value
+        for key, value in options.items()
+        if key.lower().startswith(_SUMMARY)
+    }

@@ -1,0 +1,87 @@
+"""What relations read is kept a while, so that their tables can be planned again with filters."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.reading.column_plan import ColumnPlan
+from iceberg_spark.spark.reading.limits import NARROWING
+
+MARK = "__iceberg_files__"
+"""The option of a relation that says which of those that are kept here it is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkedFiles:
+    """What a relation reads: how it was planned, and its files, paths as Spark has them.
+
+    `paths` and `spelled` are the same files, as the table and as Spark spell them.
+    """
+
+    plan: ScanPlan
+    columns: ColumnPlan
+    session: SparkSession
+    kind: StructType
+    paths: pa.ChunkedArray
+    spelled: Sequence[str]
+    sizes: Sequence[int]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The last marked relations, so many that they have a bounded number of files in all."""
+
+    files: int = 0
+    by_mark: OrderedDict[str, MarkedFiles] = field(default_factory=OrderedDict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, mark: str, marked: MarkedFiles) -> None:
+        with self.lock:
+            before = self.by_mark.pop(mark, None)
+            self.files += len(marked.sizes) - (0 if before is None else len(before.sizes))
+            self.by_mark[mark] = marked
+            while self.files > NARROWING.kept_files and len(self.by_mark) > 1:
+                _, gone = self.by_mark.popitem(last=False)
+                self.files -= len(gone.sizes)
+
+    def get(self, mark: str) -> MarkedFiles | None:
+        with self.lock:
+            found = self.by_mark.get(mark)
+            if found is not None:
+                self.by_mark.move_to_end(mark)
+            return found
+
+
+_kept = _Kept()
+
+
+def mark_of(marked: MarkedFiles) -> str:
+    """Keep what a relation reads, and return the value of its option: of its files and columns.
+
+    So relations of the same files and columns are the same to Spark.
+    """
+    of = hashlib.sha256(marked.kind.json().encode())
+    for path, size in zip(marked.spelled, marked.sizes, strict=True):
+        of.update(f"\0{path}\0{size}".encode())
+    found = of.hexdigest()[:32]
+    _kept.put(found, marked)
+    return found
+
+
+def marked_files(mark: str) -> MarkedFiles | None:
+    """Return what the relation with a mark reads, None where it isn't kept any more."""
+    return _kept.get(mark)
+
+
+def has_marked_files() -> bool:
+    """Return whether there is any relation of ours in this process."""
+    return bool(_kept.by_mark)

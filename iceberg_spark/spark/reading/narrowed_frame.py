@@ -1,0 +1,84 @@
+"""Frames that read fewer files, since their filters are known: planned once more, by filters.
+
+Spark lists the files of a relation when that is made, and afterwards skips row groups only. So each
+relation of ours has an option that marks it, and where a frame's plan has filters above such ones,
+the table is planned again with them, and the same plan made over fewer files. What Spark's own
+optimizer pushed down to a scan is true for all of its rows, whatever stands between.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.logic import disjunction
+from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.scan.planner import narrowed
+from iceberg_spark.spark.reading.limits import NARROWING
+from iceberg_spark.spark.reading.marked_files import (
+    MARK,
+    MarkedFiles,
+    has_marked_files,
+    marked_files,
+)
+from iceberg_spark.spark.reading.parquet_files import files_relation
+from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
+from iceberg_spark.spark.session.classic_plans import (
+    PLAN_ERRORS,
+    Expression,
+    Relation,
+    filtered_relations,
+    with_relations,
+)
+
+_log = logging.getLogger(__name__)
+
+
+def narrowed_frame(frame: DataFrame) -> DataFrame:
+    """Return the frame, over fewer files where its filters prove that the others have no rows.
+
+    Its columns stay the same, so that those of frames below it can be named. Where something
+    is not understood, and over Connect, the frame itself.
+    """
+    if not has_marked_files():
+        return frame
+    try:
+        relations = filtered_relations(frame, MARK, most=NARROWING.leaves)
+        found = [(one, made) for one in relations if (made := _fewer_files(one)) is not None]
+        return with_relations(frame, found) if found else frame
+    except (*PLAN_ERRORS, IcebergError, OSError):
+        _log.debug("A frame is read with all of its files", exc_info=True)
+        return frame  # what is wrong, an action says
+
+
+def _fewer_files(relation: Relation) -> DataFrame | None:
+    """Return a frame of the files that a relation's filters leave; None where that is all."""
+    marked = marked_files(relation.mark)
+    if marked is None or len(marked.sizes) == 1:
+        return None
+    condition = _condition(marked, relation.filters)
+    plan = None if condition == ALWAYS_TRUE else narrowed(marked.plan, condition)
+    if plan is None:
+        return None
+    stay = pc.is_in(marked.paths, plan.files.column("file_path").combine_chunks()).to_pylist()
+    if all(stay):
+        return None
+    if not any(stay):  # a relation needs a file: Spark skips its row groups
+        smallest = min(range(len(stay)), key=lambda place: marked.sizes[place])
+        stay[smallest] = True
+    paths = [path for path, stays in zip(marked.spelled, stay, strict=True) if stays]
+    sizes = [size for size, stays in zip(marked.sizes, stay, strict=True) if stays]
+    return files_relation(marked.session, marked.kind, paths, sizes)
+
+
+def _condition(marked: MarkedFiles, scans: Sequence[Sequence[Expression]]) -> Bound:
+    """Return what is true for every row that any of a relation's scans gives on."""
+    reader = PushedConditions(marked.columns)
+    schema = marked.plan.context.table_schema
+    understood = [reader.predicate(filters) for filters in scans]
+    return disjunction(ALWAYS_TRUE if one is None else bind(schema, one) for one in understood)

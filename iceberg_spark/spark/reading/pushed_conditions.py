@@ -1,0 +1,218 @@
+"""Filters that Spark's optimizer pushed down to a relation, as predicates of the table's columns.
+
+What is not understood is None, and prunes nothing. Types are those after Spark's casts: a literal
+has the type of the column that it is compared with, or the comparison is not understood.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+from iceberg_spark.expr import nodes as n
+from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
+from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
+from iceberg_spark.spark.session.classic_plans import Expression, micros_of, texts_in_set
+from iceberg_spark.spec import types as t
+
+_EPOCH = dt.date(1970, 1, 1)
+_COMPARISONS = {
+    "EqualTo": (n.Op.EQ, n.Op.EQ),
+    "LessThan": (n.Op.LT, n.Op.GT),
+    "LessThanOrEqual": (n.Op.LE, n.Op.GE),
+    "GreaterThan": (n.Op.GT, n.Op.LT),
+    "GreaterThanOrEqual": (n.Op.GE, n.Op.LE),
+}
+"""Operators as they stand, and with their sides exchanged."""
+_WHOLE = ("byte", "short", "integer", "long")
+_IN_SETS: Mapping[type[t.IcebergType], Callable[[str], Any]] = {
+    t.IntegerType: int,
+    t.LongType: int,
+    t.DateType: lambda text: DateLiteral(int(text)),
+    t.DecimalType: Decimal,
+    t.StringType: str,
+    t.TimestamptzType: lambda text: _instant(int(text)),
+    t.TimestampType: lambda text: _wall_clock(int(text)),
+}
+"""How values of an `InSet` are read, which shows them as Spark keeps them."""
+
+
+class PushedConditions:
+    """Reads filters over the relation of a column plan."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self, columns: ColumnPlan) -> None:
+        self._columns = {
+            one.asked.name: (one.asked, one.field)
+            for one in (*columns.read, *columns.keys)
+            if one.asked is not None and one.origin is Origin.FILE
+        }
+
+    def predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
+        """Return what is understood of filters that hold all; None where nothing is."""
+        read = [self._read(one) for each in filters for one in _conjuncts(each)]
+        known = tuple(one for one in read if one is not None)
+        return n.And(known) if known else None
+
+    def _read(self, of: Expression) -> n.Unbound | None:
+        match of.kind, of.parts:
+            case ("And" | "Or") as kind, parts:
+                inner = [self._read(part) for part in parts]
+                known = tuple(one for one in inner if one is not None)
+                if len(known) < len(inner):
+                    return None
+                return n.And(known) if kind == "And" else n.Or(known)
+            case "Not", (part,):
+                negated = self._read(part)
+                return None if negated is None else n.Not(negated)
+            case ("IsNull" | "IsNotNull") as kind, (part,):
+                term = self._term(part)
+                return None if term is None else n.IsNull(term, negated=kind == "IsNotNull")
+            case (("In" | "InSet" | "StartsWith"), _):
+                return self._of_values(of)
+            case "EqualNullSafe", (left, right):
+                return self._same(left, right)
+            case kind, (left, right) if kind in _COMPARISONS:
+                return self._comparison(kind, left, right)
+            case _:
+                return None
+
+    def _comparison(self, kind: str, left: Expression, right: Expression) -> n.Unbound | None:
+        as_said, exchanged = _COMPARISONS[kind]
+        if left.kind == "Literal":
+            left, right, as_said = right, left, exchanged
+        term = self._term(left)
+        value = None if term is None else _value(term.field_type, right)
+        return None if term is None or value is None else n.Comparison(as_said, term, value)
+
+    def _same(self, left: Expression, right: Expression) -> n.Unbound | None:
+        equal = self._comparison("EqualTo", left, right)
+        if not isinstance(equal, n.Comparison):
+            return None
+        return n.And((n.IsNull(equal.term, negated=True), equal))
+
+    def _of_values(self, of: Expression) -> n.Unbound | None:
+        first, *others = of.parts
+        term = self._term(first)
+        if term is None:
+            return None
+        kind = term.field_type
+        if of.kind == "InSet":
+            values = _set_values(kind, of)
+        else:
+            values = [_value(kind, one) for one in others]
+        if not values or any(value is None for value in values):
+            return None
+        if of.kind == "StartsWith":
+            is_text = isinstance(kind, t.StringType)
+            return n.StartsWith(term, str(values[0])) if is_text else None
+        return n.In(term, tuple(values))
+
+    def _term(self, of: Expression) -> n.BoundReference | None:
+        """Return the column that an expression is, behind what shields it from Spark's filters."""
+        match of.kind, of.parts:
+            case "NaNvl", (inner, replaced) if _is_nan(replaced):
+                return self._term(inner)
+            case "Greatest", (one, other) if [*one.attributes] == [*other.attributes]:
+                return self._term(one) if one.kind == other.kind == "AttributeReference" else None
+            case _:
+                found = self._field(of)
+        if found is None or not isinstance(found[1].field_type, t.PRIMITIVES):
+            return None
+        asked, own = found
+        if asked.field_type != own.field_type:
+            return None
+        return n.BoundReference(own.field_id, own.field_type, False, own.name)
+
+    def _field(self, of: Expression) -> tuple[t.NestedField, t.NestedField] | None:
+        """Return a field under the names that the relation has, and the table's."""
+        match of.kind, of.parts:
+            case "AttributeReference", ():
+                return self._columns.get(str(of.said["name"]))
+            case "GetStructField", (outer,):
+                around = self._field(outer)
+                if around is None:
+                    return None
+                asked, own = (one.field_type for one in around)
+                if not isinstance(asked, t.StructType) or not isinstance(own, t.StructType):
+                    return None
+                place = int(of.said["ordinal"])
+                name = _names(outer)[place] if _names(outer) else None
+                pairs = zip(asked.fields, own.fields, strict=True)
+                return next((pair for pair in pairs if pair[0].name == name), None)
+            case _:
+                return None
+
+
+def _names(of: Expression) -> list[str]:
+    """Return the names of a struct's fields as the plan has it: pruned, it has fewer."""
+    if of.kind != "AttributeReference":
+        return []
+    kind = of.said["dataType"]
+    return [str(field["name"]) for field in kind["fields"]] if isinstance(kind, dict) else []
+
+
+def _conjuncts(of: Expression) -> list[Expression]:
+    if of.kind != "And":
+        return [of]
+    return [one for part in of.parts for one in _conjuncts(part)]
+
+
+def _is_nan(of: Expression) -> bool:
+    return of.kind == "Literal" and str(of.said.get("value")) == "NaN"
+
+
+def _set_values(kind: t.IcebergType, of: Expression) -> list[Any]:
+    read = _IN_SETS.get(type(kind))
+    try:
+        return [] if read is None else [read(text) for text in texts_in_set(of)]
+    except (ValueError, InvalidOperation, OverflowError):
+        return []
+
+
+def _value(kind: t.IcebergType, of: Expression) -> Any:
+    """Return a literal of the column's type, None for any other and for NULL."""
+    if of.kind != "Literal" or of.said.get("value") is None:
+        return None
+    text, said = str(of.said["value"]), str(of.said["dataType"])
+    try:
+        return _read_value(kind, said, text, of)
+    except (ValueError, InvalidOperation, OverflowError):
+        return None
+
+
+def _read_value(kind: t.IcebergType, said: str, text: str, of: Expression) -> Any:
+    match kind, said:
+        case ((t.IntegerType() | t.LongType()), whole) if whole in _WHOLE:
+            return int(text)
+        case t.DecimalType(), decimal if decimal.startswith("decimal"):
+            return Decimal(text)
+        case t.StringType(), "string":
+            return text
+        case t.BooleanType(), "boolean":
+            return text == "true"
+        case t.DateType(), "date":
+            return DateLiteral((dt.date.fromisoformat(text) - _EPOCH).days)
+        case t.DoubleType(), "double":
+            return float(text)
+        case t.FloatType(), "float":
+            return float(np.float32(text))
+        case t.TimestamptzType(), "timestamp":
+            return _instant(micros_of(of))
+        case t.TimestampType(), "timestamp_ntz":
+            return _wall_clock(micros_of(of))
+        case _:
+            return None
+
+
+def _instant(micros: int) -> TimestampLiteral:
+    return TimestampLiteral(micros * 1000, "UTC")
+
+
+def _wall_clock(micros: int) -> TimestampLiteral:
+    return TimestampLiteral(micros * 1000, is_local=True)

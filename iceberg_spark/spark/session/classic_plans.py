@@ -1,0 +1,238 @@
+"""Plans of classic frames: which relations they scan with which filters, and others in their place.
+
+Everything here asks Java for what Spark's own optimizer found. Over Connect nothing is told.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from iceberg_spark.spark.session.classic_session import java_packages
+
+PLAN_ERRORS = (Py4JError, PySparkException, LookupError, ValueError)
+"""What asking Java for plans raises where they are not what is expected here."""
+
+
+_RELATION, _SCAN = "LogicalRelation", "FileSourceScanExec"
+_CACHED = "InMemoryTableScanExec"
+_FILES = "HadoopFsRelation"
+_BETWEEN = "\x01"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expression:
+    """An expression of Spark's: its class without packages, what it says of itself, its parts.
+
+    `java` and `place` are the whole that it is part of, and its number in that.
+    """
+
+    kind: str
+    said: Mapping[str, Any]
+    parts: tuple[Expression, ...]
+    java: Any
+    place: int
+
+    @property
+    def attributes(self) -> Iterator[int]:
+        """The ids of the attributes in it."""
+        if self.kind == "AttributeReference":
+            yield int(self.said["exprId"]["id"])
+        for part in self.parts:
+            yield from part.attributes
+
+    def own(self) -> Any:
+        """Return Java's own expression, one round trip."""
+        return self.java.apply(self.place)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relation:
+    """A relation that a frame's plan has, maybe several times, by the option that marks it.
+
+    `filters` are those of each of its scans, as the optimizer pushed them down: a row that some
+    filter of a scan is not true for is in nothing that comes of that scan.
+    """
+
+    mark: str
+    java: tuple[Any, ...]
+    filters: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scan:
+    mark: str
+    attributes: frozenset[int]
+    filters: tuple[Expression, ...]
+
+
+def filtered_relations(frame: DataFrame, option: str, *, most: int) -> list[Relation]:
+    """Return the relations with a mark all whose scans have filters; the option's value is it.
+
+    None where part of the plan is cached, or has another value at another time (`current_date`),
+    where it has more than `most` leaves, and over Connect. Raises one of PLAN_ERRORS.
+    """
+    inside = getattr(frame, "_jdf", None)
+    if inside is None:
+        return []
+    asked = inside.queryExecution()
+    analyzed = asked.analyzed()
+    leaves = _leaves(analyzed, most)
+    marked = [(leaf, mark) for leaf in leaves if (mark := _mark(leaf, _RELATION, option))]
+    if not marked or analyzed.isStreaming():
+        return []
+    patterns = java_packages(frame.sparkSession).org.apache.spark.sql.catalyst.trees.TreePattern
+    if analyzed.containsPattern(patterns.CURRENT_LIKE()):
+        return []
+    scans = _scans(asked.sparkPlan(), option, most, patterns.PLAN_EXPRESSION())
+    if scans is None:
+        return []
+    own: dict[tuple[str, frozenset[int]], list[Any]] = {}
+    for leaf, mark in marked:
+        own.setdefault((mark, _outputs(leaf)), []).append(leaf)
+    found = []
+    for (mark, attributes), occurrences in own.items():
+        others = [each for name, each in own if name == mark]
+        filters = _filters(attributes, others, [one for one in scans if one.mark == mark])
+        if filters is not None and len(filters) >= len(occurrences):
+            found.append(Relation(mark, tuple(occurrences), filters))
+    return found
+
+
+def with_relations(frame: DataFrame, made: Iterable[tuple[Relation, DataFrame]]) -> DataFrame:
+    """Return the frame with other files below some of its relations; attributes stay as they are.
+
+    `made` has relations with frames, which are relations of the same columns. Raises as above.
+    """
+    packages = java_packages(frame.sparkSession)
+    places = packages.java.util.HashMap()
+    for old, other in made:
+        for leaf in old.java:
+            places.put(leaf, _moved(leaf, other, packages))
+    # A map of Scala's is a partial function too: what it has is replaced, all else stays.
+    replacing = packages.scala.jdk.javaapi.CollectionConverters.asScala(places)
+    inside: Any = frame
+    plan = inside._jdf.queryExecution().analyzed().transformDown(replacing)
+    session: Any = frame.sparkSession
+    dataset = packages.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return DataFrame(dataset, frame.sparkSession)
+
+
+def micros_of(literal: Expression) -> int:
+    """Return the microseconds of a literal that is a timestamp, one round trip."""
+    return int(literal.own().value())
+
+
+def texts_in_set(of: Expression) -> list[str]:
+    """Return the values of an `InSet`, each as Java shows it; none where that can't be told."""
+    values = of.own().hset()
+    found = str(values.mkString(_BETWEEN)).split(_BETWEEN)
+    return found if len(found) == values.size() else []
+
+
+def _moved(old: Any, other: DataFrame, packages: Any) -> Any:
+    """Return a relation like `old`, over the files of another."""
+    inside: Any = other
+    (new,) = _leaves(inside._jdf.queryExecution().analyzed(), 1)
+    files = old.relation()
+    moved = files.copy(
+        new.relation().location(),
+        files.partitionSchema(),
+        files.dataSchema(),
+        files.bucketSpec(),
+        files.fileFormat(),
+        files.options(),
+        files.sparkSession(),
+    )
+    values = [moved, *(old.productElement(at) for at in range(1, old.productArity()))]
+    array = packages.java.util.ArrayList()
+    for value in values:
+        array.add(value)
+    return old.makeCopy(array.toArray())
+
+
+def _leaves(plan: Any, most: int) -> list[Any]:
+    found = plan.collectLeaves()
+    count = found.size()
+    return [found.apply(place) for place in range(count)] if count <= most else []
+
+
+def _scans(plan: Any, option: str, most: int, subquery: Any) -> list[_Scan] | None:
+    """Return the scans of marked relations; None where something is cached, or there are many.
+
+    Filters with subqueries are left out: the rows of these may be the words of a bitmap.
+    """
+    leaves = _leaves(plan, most)
+    if not leaves:
+        return None
+    found = []
+    for leaf in leaves:
+        name = _class_name(leaf)
+        if name == _CACHED:
+            return None
+        mark = _mark(leaf, _SCAN, option, name)
+        if mark is None:
+            continue
+        given = leaf.dataFilters()
+        every = [given.apply(at) for at in range(given.size())]
+        filters = tuple(_expression(one) for one in every if not one.containsPattern(subquery))
+        shown = leaf.output()
+        attributes = {one for each in filters for one in each.attributes}
+        if shown.size():
+            attributes |= {*_expression(shown.apply(0)).attributes}
+        found.append(_Scan(mark, frozenset(attributes), filters))
+    return found
+
+
+def _filters(
+    attributes: frozenset[int], others: list[frozenset[int]], scans: list[_Scan]
+) -> tuple[tuple[Expression, ...], ...] | None:
+    """Return the filters of a relation's scans; None where one has none, or may be another's.
+
+    `others` are the attributes of all relations with the mark of these scans: each has its own.
+    """
+    if any(not any(one.attributes & known for known in others) for one in scans):
+        return None
+    own = [one for one in scans if one.attributes & attributes]
+    return tuple(one.filters for one in own) if all(one.filters for one in own) else None
+
+
+def _mark(leaf: Any, kind: str, option: str, name: str | None = None) -> str | None:
+    if (name or _class_name(leaf)) != kind:
+        return None
+    relation = leaf.relation()
+    if _class_name(relation) != _FILES:
+        return None
+    options = str(relation.options().toString())
+    found = re.search(rf"(?:\(|, ){re.escape(option)} -> ([0-9a-f]+)(?:,|\))", options)
+    return found.group(1) if found else None
+
+
+def _outputs(leaf: Any) -> frozenset[int]:
+    said = json.loads(leaf.toJSON())[0]["output"]
+    return frozenset(int(one["exprId"]["id"]) for (one,) in said)
+
+
+def _class_name(of: Any) -> str:
+    return str(of.getClass().getSimpleName())
+
+
+def _expression(java: Any) -> Expression:
+    said: list[dict[str, Any]] = json.loads(java.toJSON())
+    place = -1
+
+    def read() -> Expression:
+        nonlocal place
+        place += 1
+        own = place
+        parts = tuple(read() for _ in range(int(said[own]["num-children"])))
+        return Expression(said[own]["class"].rpartition(".")[2], said[own], parts, java, own)
+
+    return read()

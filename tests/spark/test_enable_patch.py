@@ -1,0 +1,77 @@
+"""The patch of `enable` under threads, for several sessions and both kinds of them."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A catalog `ep` with a table `d.t` of ids 0 to 9."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__EP__URI", f"sqlite:///{tmp_path}/ep.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__EP__WAREHOUSE", str(tmp_path / "ep"))
+    ice.load_catalog("ep").create_namespace("d")
+    return tmp_path
+
+
+def counted(frame: Any) -> int:
+    return int(frame.selectExpr("count(*) AS n").collect()[0].n)
+
+
+def test_threads_that_turn_it_on_and_off_get_right_answers(spark: SparkSession, home: Path) -> None:
+    """Each thread has a session; whoever enables or disables leaves the others' as they are."""
+    ice.sql(spark, "CREATE TABLE ep.d.t AS SELECT id FROM range(10)")
+    own = {kind: vars(kind).copy() for kind in (type(spark), type(spark.range(0)))}
+    sessions = [spark.newSession() for _ in range(4)]
+
+    def work(number: int) -> list[int]:
+        session, found = sessions[number], []
+        for turn in range(3):
+            ice.enable(session)
+            found.append(counted(session.sql("SELECT * FROM ep.d.t WHERE id < 5")))
+            frame = session.table("ep.d.t").where("id >= 5")
+            session.sql(f"CREATE TABLE ep.d.t_{number}_{turn} AS SELECT 1 AS id")
+            frame.createOrReplaceTempView("mine")
+            ice.disable(session)
+            found.append(counted(session.sql("SELECT * FROM mine WHERE id < 7")))
+            with pytest.raises(Exception, match=r"(?i)not.found|\bep\b"):
+                session.sql("SELECT * FROM ep.d.t").collect()
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [[5, 2] * 3] * 4
+    assert len(ice.load_catalog("ep").list_tables("d")) == 13
+    for kind, before in own.items():
+        assert {
+            name for name, found in vars(kind).items() if found is not before.get(name)
+        } == set()
+
+
+def test_a_session_is_enabled_by_itself(
+    spark: SparkSession, connect_spark: Any, home: Path
+) -> None:
+    """Classic beside Connect, and two classic ones: only what is enabled knows our tables."""
+    ice.sql(spark, "CREATE TABLE ep.d.t AS SELECT id FROM range(10)")
+    other = spark.newSession()
+    text = "SELECT * FROM ep.d.t"
+    ice.enable(connect_spark)
+    try:
+        assert connect_spark.sql(text).count() == 10
+        for session in (spark, other):
+            with pytest.raises(Exception, match=r"(?i)not.found|\bep\b"):
+                session.sql(text).collect()
+        ice.enable(other)
+        ice.disable(connect_spark)
+        assert other.sql(text).where("id > 5").count() == 4
+        assert connect_spark.range(3).where("id > 1").count() == 1
+        with pytest.raises(Exception, match=r"(?i)not.found|\bep\b"):
+            connect_spark.sql(text).collect()
+    finally:
+        ice.disable(other)
+        ice.disable(connect_spark)

@@ -1,0 +1,220 @@
+"""What PySpark's own methods do with tables of catalogs of ours, after `enable`."""
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as sf
+
+import iceberg_spark as ice
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    InvalidSchemaError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+)
+from iceberg_spark.spark.session.column_texts import column_text
+
+
+@pytest.fixture
+def enabled(any_spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A session that knows a catalog `fw` with a namespace `d`."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__FW__URI", f"sqlite:///{tmp_path}/fw.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__FW__WAREHOUSE", str(tmp_path / "fw"))
+    ice.load_catalog("fw").create_namespace("d")
+    ice.enable(any_spark)
+    yield any_spark
+    ice.disable(any_spark)
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, frame.collect()), key=str)
+
+
+def test_a_tables_life_by_write_to(enabled: Any) -> None:
+    """Made, appended to, overwritten by condition and by partition, replaced; one commit each."""
+    some = enabled.createDataFrame(
+        [(1, dt.date(2024, 1, 5), "it's"), (2, dt.date(2024, 2, 5), "y")],
+        "id int, d date, s string",
+    )
+    created = some.writeTo("fw.d.t").using("iceberg").tableProperty("a", "b")
+    created.partitionedBy(sf.partitioning.months("d"), "s").create()
+    table = ice.load_table("fw.d.t")
+    assert [str(part.transform) for part in table.spec().fields] == ["month", "identity"]
+    assert table.properties["a"] == "b"
+    wide = some.select(sf.col("s"), sf.lit(3).cast("bigint").alias("ID"), "d")
+    wide.where("s = 'y'").writeTo("`fw`.d.`t`").option("snapshot-property.by", "x").append()
+    assert table.refresh().current_snapshot().summary["by"] == "x"
+    assert [row[0] for row in rows(enabled.table("fw.d.t"))] == [1, 2, 3]
+    day = sf.lit(dt.date(2024, 2, 1))
+    new = some.limit(1).withColumn("id", sf.lit(9))
+    old = (sf.col("d") < day) & (sf.col("id") == 1)
+    new.writeTo("fw.d.t").overwrite((sf.col("s") == "it's") | old)
+    assert [row[0] for row in rows(enabled.table("fw.d.t"))] == [2, 3, 9]
+    some.where("id = 2").withColumn("id", sf.lit(7)).writeTo("fw.d.t").overwritePartitions()
+    assert [row[0] for row in rows(enabled.table("fw.d.t"))] == [7, 9]
+    some.select("id").writeTo("fw.d.t").replace()
+    assert rows(enabled.table("fw.d.t")) == [(1,), (2,)]
+    assert len(table.refresh().snapshots()) == 5
+    some.writeTo("fw.d.u").createOrReplace()
+    assert enabled.catalog.tableExists("fw.d.u")
+
+
+def test_what_write_to_refuses_leaves_the_table(enabled: Any) -> None:
+    some = enabled.createDataFrame([(1, "x")], "id int, s string")
+    some.writeTo("fw.d.t").create()
+    version = ice.load_table("fw.d.t").metadata_location
+    extra = some.withColumn("more", sf.lit(1))
+    for does, error in (
+        (lambda: some.writeTo("fw.d.t").create(), TableAlreadyExistsError),
+        (lambda: some.writeTo("fw.d.none").append(), NoSuchTableError),
+        (lambda: some.writeTo("fw.d.none").replace(), NoSuchTableError),
+        (lambda: extra.writeTo("fw.d.t").append(), InvalidSchemaError),
+        (lambda: some.writeTo("fw.d.t").partitionedBy("s").append(), InvalidOptionError),
+        (lambda: some.writeTo("fw.d.t").option("nonsense", 1).append(), InvalidOptionError),
+        (
+            lambda: some.writeTo("fw.d.t").option("nonsense", 1).overwrite("true"),
+            InvalidOptionError,
+        ),
+        (lambda: some.writeTo("fw.d.t").using("parquet"), UnsupportedError),
+        (lambda: some.selectExpr("s AS id", "s").writeTo("fw.d.t").append(), Exception),
+        (lambda: some.write.saveAsTable("fw.d.t"), TableAlreadyExistsError),
+        (lambda: extra.write.insertInto("fw.d.t"), InvalidSchemaError),
+        (lambda: some.mergeInto("fw.d.t", sf.expr("true")).merge(), InvalidInputError),
+    ):
+        with pytest.raises(error):
+            does()
+    assert ice.load_table("fw.d.t").metadata_location == version
+    extra.writeTo("fw.d.t").option("mergeSchema", "true").append()
+    assert enabled.table("fw.d.t").columns == ["id", "s", "more"]
+
+
+def test_save_as_table_and_insert_into(enabled: Any) -> None:
+    some = enabled.createDataFrame([(1, "x")], "id int, s string")
+    some.write.partitionBy("s").saveAsTable("fw.d.t")
+    some.write.mode("append").format("iceberg").saveAsTable("fw.d.t")
+    some.write.mode("ignore").saveAsTable("fw.d.t")
+    some.select("s", sf.col("id").cast("bigint")).write.saveAsTable("fw.d.t", mode="append")
+    assert rows(enabled.table("fw.d.t")) == [(1, "x")] * 3
+    some.selectExpr("2 AS any", "'y' AS name").write.insertInto("fw.d.t")
+    assert rows(enabled.table("fw.d.t"))[-1] == (2, "y")
+    enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        some.selectExpr("3", "'y'").write.insertInto("fw.d.t", overwrite=True)
+    finally:
+        enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert rows(enabled.table("fw.d.t")) == [*[(1, "x")] * 3, (3, "y")]
+    some.write.insertInto("fw.d.t", True)
+    assert rows(enabled.table("fw.d.t")) == [(1, "x")]
+    some.select("id").write.mode("overwrite").saveAsTable("fw.d.t")
+    assert rows(enabled.table("fw.d.t")) == [(1,)]
+
+
+def test_a_merge_by_merge_into(enabled: Any) -> None:
+    target = enabled.createDataFrame([(1, "a"), (2, "b"), (3, "c")], "id int, v string")
+    target.writeTo("fw.d.t").create()
+    source = enabled.createDataFrame(
+        [(1, "x", "D"), (2, "it's", "U"), (9, "n", "I")], "id int, v string, op string"
+    )
+    (
+        source.alias("s")
+        .mergeInto("fw.d.t", (sf.col("t.id") == sf.col("s.id")) & sf.col("s.id").isNotNull())
+        .whenMatched(sf.col("s.op") == "D").delete()
+        .whenMatched(sf.col("s.v").isin("it's", "no"))
+        .update({"v": sf.concat(sf.col("t.v"), sf.col("s.v"), sf.lit("\\"))})
+        .whenNotMatched(sf.expr("s.op = 'I'")).insert({"id": sf.col("s.id"), "v": sf.upper("s.v")})
+        .whenNotMatchedBySource((sf.col("t.id") + 1) > sf.lit(3)).update({"v": sf.lit(None)})
+        .merge()
+    )  # fmt: skip
+    assert rows(enabled.table("fw.d.t")) == [(2, "bit's\\"), (3, None), (9, "N")]
+    merge = source.mergeInto("fw.d.t", sf.expr("source.id = t.id")).withSchemaEvolution()
+    merge.whenMatched().updateAll().whenNotMatched().insertAll().merge()
+    assert rows(enabled.table("fw.d.t"))[0] == (1, "x", "D")
+
+
+CONDITIONS = {
+    "long": lambda: sf.col("n") == sf.lit(2**40),
+    "decimal": lambda: sf.col("m") > sf.lit(Decimal("1.25")),
+    "instant": lambda: sf.col("ts") < sf.lit(dt.datetime(2024, 1, 1, tzinfo=dt.UTC)),
+    "case": lambda: sf.when(sf.col("n") > 1, sf.lit(True)).otherwise(sf.lit(False)),
+    "cast": lambda: sf.col("n").cast("string") == "5",
+    "null": lambda: sf.col("m").eqNullSafe(sf.lit(None)) | ~sf.col("m").isNotNull(),
+    "between": lambda: sf.col("n").between(2, 4) | sf.col("`a b`.`x.y`").like("it_s%"),
+    "arithmetic": lambda: (-sf.col("n") * 2 - 1) % 3 == 0,
+    "double": lambda: sf.col("n") < sf.lit(2.5),
+}
+
+
+def test_columns_are_said_as_sql(any_spark: Any) -> None:
+    """What they find as columns, they find as texts."""
+    frame = any_spark.sql(
+        "SELECT id AS n, if(id = 3, NULL, cast(id as decimal(9,2)) / 2) AS m, "
+        "named_struct('x.y', if(id = 7, \"it's\", 'no')) AS `a b`, "
+        "timestamp_seconds(1704067195 + id) AS ts FROM range(10)"
+    )
+    for name, made in CONDITIONS.items():
+        column = made()
+        text = column_text(any_spark, column)
+        found = [row.n for row in frame.where(text).collect()]
+        assert found == [row.n for row in frame.where(column).collect()], (name, text)
+    with pytest.raises(UnsupportedError):
+        column_text(any_spark, sf.transform("n", lambda one: one))
+
+
+def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
+    enabled.sql(
+        "CREATE TABLE fw.d.t (id int NOT NULL, s string COMMENT 'c') PARTITIONED BY (s) COMMENT 'k'"
+    )
+    catalog = enabled.catalog
+    assert [one.name for one in catalog.listTables("fw.d")] == ["t"]
+    assert catalog.listTables("fw.d", "no*") == []
+    found = catalog.getTable("fw.d.t")
+    assert (found.catalog, found.namespace, found.description) == ("fw", ["d"], "k")
+    assert catalog.tableExists("fw.d.t") and catalog.tableExists("t", "fw.d")
+    assert not catalog.tableExists("fw.d.no") and not catalog.tableExists("fw.no.t")
+    assert catalog.databaseExists("fw.d") and not catalog.databaseExists("fw.no")
+    assert catalog.getDatabase("fw.d").catalog == "fw"
+    columns = catalog.listColumns("fw.d.t")
+    assert [(one.name, one.dataType, one.nullable, one.isPartition) for one in columns] == [
+        ("id", "int", False, False),
+        ("s", "string", True, True),
+    ]
+    catalog.refreshTable("fw.d.t")
+
+
+def test_names_of_sparks_pass_untouched(enabled: Any) -> None:
+    """Spark's own tables, catalogs and faults are Spark's, and its writers of PySpark's classes."""
+    frame = enabled.range(3)
+    frame.write.mode("overwrite").saveAsTable("fw_plain")
+    try:
+        frame.write.insertInto("fw_plain")
+        assert enabled.table("fw_plain").count() == 6
+        assert enabled.catalog.tableExists("fw_plain")
+        assert enabled.catalog.tableExists("fw_plain", "default")
+        assert "fw_plain" in [one.name for one in enabled.catalog.listTables()]
+        assert enabled.catalog.databaseExists("default")
+        assert [one.name for one in enabled.catalog.listColumns("fw_plain")] == ["id"]
+        assert type(frame.writeTo("spark_catalog.default.x")).__name__ == "DataFrameWriterV2"
+        with pytest.raises(Exception, match=r"(?i)PARSE|syntax"):
+            frame.writeTo("a..b").append()
+    finally:
+        enabled.sql("DROP TABLE fw_plain")
+
+
+def test_disable_undoes_every_patch(any_spark: Any) -> None:
+    def methods() -> dict[tuple[type, str], Any]:
+        kinds = (type(any_spark), type(any_spark.range(0)), type(any_spark.catalog))
+        return {(kind, name): found for kind in kinds for name, found in vars(kind).items()}
+
+    before = methods()
+    ice.enable(any_spark)
+    changed = {key for key, found in methods().items() if found is not before[key]}
+    assert len(changed) >= 14
+    ice.disable(any_spark)
+    after = methods()
+    assert {key for key, found in after.items() if found is not before[key]} == set()

@@ -1,0 +1,169 @@
+"""Spark's filters, as its optimizer shows them, read as predicates of the table."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from iceberg_spark.expr import nodes as n
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
+from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
+from iceberg_spark.spark.reading.footer_columns import FileColumns
+from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
+from iceberg_spark.spark.session.classic_plans import Expression
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+
+INNER = t.StructType(t.NestedField(21, "a", t.IntegerType(), required=False))
+SCHEMA = Schema(
+    t.NestedField(1, "id", t.LongType(), required=False),
+    t.NestedField(2, "s", t.StringType(), required=False),
+    t.NestedField(3, "d", t.DateType(), required=False),
+    t.NestedField(4, "ts", t.TimestamptzType(), required=False),
+    t.NestedField(5, "x", t.FloatType(), required=False),
+    t.NestedField(6, "m", t.DecimalType(9, 2), required=False),
+    t.NestedField(7, "u", t.UUIDType(), required=False),
+    t.NestedField(8, "st", INNER, required=False),
+    t.NestedField(9, "w", t.TimestampType(), required=False),
+)
+
+
+class Java:
+    """What Java has of an expression beside its JSON."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def apply(self, _place: int) -> "Java":
+        return self
+
+    def value(self) -> Any:
+        return self._value
+
+    def hset(self) -> "Java":
+        return self
+
+    def mkString(self, between: str) -> str:  # noqa: N802 - Scala's name
+        return between.join(self._value)
+
+    def size(self) -> int:
+        return len(self._value)
+
+
+def made(kind: str, *parts: Expression, java: Any = None, **said: Any) -> Expression:
+    return Expression(kind, said, parts, Java(java), 0)
+
+
+def column(name: str, **said: Any) -> Expression:
+    return made("AttributeReference", name=name, exprId={"id": hash(name)}, **said)
+
+
+def literal(value: Any, kind: str, java: Any = None) -> Expression:
+    return made("Literal", value=value, dataType=kind, java=java)
+
+
+def read(*filters: Expression) -> n.Unbound | None:
+    columns = tuple(
+        PlannedColumn(field, Origin.FILE, t.NestedField(7, "u", t.FixedType(16), required=False))
+        if isinstance(field.field_type, t.UUIDType)
+        else PlannedColumn(field, Origin.FILE, field)
+        for field in SCHEMA.fields
+    )
+    return PushedConditions(ColumnPlan(FileColumns(None), columns, columns)).predicate(filters)
+
+
+def known(field_id: int, text: str = "") -> n.BoundReference:
+    field = SCHEMA.find_field(field_id)
+    return n.BoundReference(field_id, field.field_type, False, text or field.name)
+
+
+FLOAT_OF_A_TENTH = 0.10000000149011612
+UNDERSTOOD = {
+    "a number": (
+        made("GreaterThan", column("id"), literal("5", "long")),
+        n.Comparison(n.Op.GT, known(1), 5),
+    ),
+    "a literal before the column": (
+        made("LessThan", literal("5", "long"), column("id")),
+        n.Comparison(n.Op.GT, known(1), 5),
+    ),
+    "a date": (
+        made("EqualTo", column("d"), literal("1970-01-11", "date")),
+        n.Comparison(n.Op.EQ, known(3), DateLiteral(10)),
+    ),
+    "an instant, by Java's microseconds and not by its text": (
+        made("LessThanOrEqual", column("ts"), literal("in some zone", "timestamp", 7)),
+        n.Comparison(n.Op.LE, known(4), TimestampLiteral(7000, "UTC")),
+    ),
+    "a wall clock": (
+        made("LessThanOrEqual", column("w"), literal("7", "timestamp_ntz", 7)),
+        n.Comparison(n.Op.LE, known(9), TimestampLiteral(7000, is_local=True)),
+    ),
+    "a float behind what shields it": (
+        made("EqualTo", made("NaNvl", column("x"), literal("NaN", "float")), literal("0.1", "float")),
+        n.Comparison(n.Op.EQ, known(5), FLOAT_OF_A_TENTH),
+    ),
+    "a decimal": (
+        made("EqualTo", column("m"), literal("1.50", "decimal(9,2)")),
+        n.Comparison(n.Op.EQ, known(6), Decimal("1.50")),
+    ),
+    "a long list": (
+        made("InSet", column("id"), java=["1", "2"]),
+        n.In(known(1), (1, 2)),
+    ),
+    "a prefix": (
+        made("StartsWith", column("s"), literal("a", "string")),
+        n.StartsWith(known(2), "a"),
+    ),
+    "a field of a struct": (
+        made(
+            "IsNull",
+            made(
+                "GetStructField",
+                column("st", dataType={"type": "struct", "fields": [{"name": "a"}]}),
+                ordinal=0,
+            ),
+        ),
+        n.IsNull(known(21)),
+    ),
+    "equal, or NULL both": (
+        made("EqualNullSafe", column("id"), literal("5", "long")),
+        n.And((n.IsNull(known(1), negated=True), n.Comparison(n.Op.EQ, known(1), 5))),
+    ),
+}  # fmt: skip
+NUMBER = UNDERSTOOD["a number"][0]
+UNKNOWN = made("EqualTo", made("Add", column("id"), literal("1", "long")), literal("5", "long"))
+NOT_UNDERSTOOD = {
+    "a computation": UNKNOWN,
+    "half an OR": made("Or", NUMBER, UNKNOWN),
+    "NOT of what is half understood": made("Not", made("And", NUMBER, UNKNOWN)),
+    "NULL": made("EqualTo", column("id"), literal(None, "long")),
+    "another type's literal": made("EqualTo", column("id"), literal("5", "double")),
+    "a text of a collation": made("EqualTo", column("s"), literal("a", "string collate UNICODE_CI")),
+    "a date past the calendar": made("EqualTo", column("d"), literal("+10000-01-01", "date")),
+    "a uuid, which the relation has as bytes": made("EqualTo", column("u"), literal("a", "binary")),
+    "a column of nothing known": made("IsNull", column("_metadata")),
+    "two columns": made("EqualTo", column("id"), column("id")),
+    "a list with a text that holds what stands between": made("InSet", column("s"), java=["a\x01b"]),
+    "the greater of two columns": made(
+        "EqualTo", made("Greatest", column("id"), column("d")), literal("5", "long")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNDERSTOOD)
+def test_a_filter_is_read(case: str):
+    given, expected = UNDERSTOOD[case]
+    predicate = read(given)
+    assert predicate == n.And((expected,))
+    assert bind(SCHEMA, predicate) != n.ALWAYS_TRUE
+
+
+@pytest.mark.parametrize("case", NOT_UNDERSTOOD)
+def test_what_is_not_understood_prunes_nothing(case: str):
+    assert read(NOT_UNDERSTOOD[case]) is None
+
+
+def test_a_conjunct_that_is_understood_prunes_beside_one_that_is_not():
+    assert read(made("And", NUMBER, UNKNOWN), UNKNOWN) == n.And((UNDERSTOOD["a number"][1],))
