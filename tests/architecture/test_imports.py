@@ -25,6 +25,11 @@ ON_SPARK = {
         "register",
         "save_frame",
         "sql",
+        "catalog_hook",
+        "frame_hook",
+        "frame_merge",
+        "frame_writer",
+        "magic",
         "sql_hook",
         "writer_hook",
     )

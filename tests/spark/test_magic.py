@@ -45,7 +45,6 @@ def test_a_cell_is_a_statement(spark: Any, tmp_path: Path) -> None:
 
 
 def test_ipython_finds_the_extension_and_nothing_else_loads_ipython() -> None:
-    pytest.importorskip("IPython")
     text = """
 import sys
 import iceberg_spark

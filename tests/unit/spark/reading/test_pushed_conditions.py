@@ -101,7 +101,9 @@ UNDERSTOOD = {
         n.Comparison(n.Op.LE, known(9), TimestampLiteral(7000, is_local=True)),
     ),
     "a float behind what shields it": (
-        made("EqualTo", made("NaNvl", column("x"), literal("NaN", "float")), literal("0.1", "float")),
+        made(
+            "EqualTo", made("NaNvl", column("x"), literal("NaN", "float")), literal("0.1", "float")
+        ),
         n.Comparison(n.Op.EQ, known(5), FLOAT_OF_A_TENTH),
     ),
     "a decimal": (
@@ -131,7 +133,7 @@ UNDERSTOOD = {
         made("EqualNullSafe", column("id"), literal("5", "long")),
         n.And((n.IsNull(known(1), negated=True), n.Comparison(n.Op.EQ, known(1), 5))),
     ),
-}  # fmt: skip
+}
 NUMBER = UNDERSTOOD["a number"][0]
 UNKNOWN = made("EqualTo", made("Add", column("id"), literal("1", "long")), literal("5", "long"))
 NOT_UNDERSTOOD = {
@@ -140,16 +142,20 @@ NOT_UNDERSTOOD = {
     "NOT of what is half understood": made("Not", made("And", NUMBER, UNKNOWN)),
     "NULL": made("EqualTo", column("id"), literal(None, "long")),
     "another type's literal": made("EqualTo", column("id"), literal("5", "double")),
-    "a text of a collation": made("EqualTo", column("s"), literal("a", "string collate UNICODE_CI")),
+    "a text of a collation": made(
+        "EqualTo", column("s"), literal("a", "string collate UNICODE_CI")
+    ),
     "a date past the calendar": made("EqualTo", column("d"), literal("+10000-01-01", "date")),
     "a uuid, which the relation has as bytes": made("EqualTo", column("u"), literal("a", "binary")),
     "a column of nothing known": made("IsNull", column("_metadata")),
     "two columns": made("EqualTo", column("id"), column("id")),
-    "a list with a text that holds what stands between": made("InSet", column("s"), java=["a\x01b"]),
+    "a list with a text that holds what stands between": made(
+        "InSet", column("s"), java=["a\x01b"]
+    ),
     "the greater of two columns": made(
         "EqualTo", made("Greatest", column("id"), column("d")), literal("5", "long")
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", UNDERSTOOD)
