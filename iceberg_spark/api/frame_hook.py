@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 
+from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.frame_merge import FrameMerge
 from iceberg_spark.api.frame_writer import FrameWriter
 from iceberg_spark.api.statements.target import names_ours
@@ -25,7 +26,8 @@ def _filter(own: Method) -> Method:
     """Return `filter` that reads fewer files of tables of ours where it can."""
 
     def filter(self: DataFrame, condition: Any) -> DataFrame:
-        return narrowed_frame(own(self, condition))
+        made = own(self, condition)
+        return made if asked_by_us() else narrowed_frame(made)
 
     return filter
 

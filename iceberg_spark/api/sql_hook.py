@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.sql import sql
 from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
 from iceberg_spark.spark.session.session_catalogs import is_ours
@@ -25,7 +26,7 @@ def hooked_sql(own: Method) -> Method:
     """Return `SparkSession.sql` that asks us first; `own` is PySpark's."""
 
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
-        if _inside.get() or not isinstance(sqlQuery, str):
+        if _inside.get() or asked_by_us() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
         with _ours():
             if mentions_ours(self, sqlQuery):

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
-from iceberg_spark.expr.logic import conjunction
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.stats import Statistic, needed
 from iceberg_spark.io.file_io import FileIO
@@ -91,14 +90,13 @@ def plan(
 
 
 def narrowed(planned: ScanPlan, condition: Bound) -> ScanPlan | None:
-    """Return the plan of the same scan with one more condition, None where nothing tells how.
+    """Return a plan of the same rows by another condition alone, None where nothing tells how.
 
-    Its files are some of those of the plan.
+    What else filtered the plan is not asked again: files that are in both match both.
     """
     if planned.metadata is None:
         return None
-    both = conjunction([planned.context.row_filter, condition])
-    context = replace(planned.context, row_filter=both)
+    context = replace(planned.context, row_filter=condition)
     return plan(planned.metadata, context.io, context)
 
 

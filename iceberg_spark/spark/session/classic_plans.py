@@ -120,6 +120,7 @@ def with_relations(frame: DataFrame, made: Iterable[tuple[Relation, DataFrame]])
     replacing = packages.scala.jdk.javaapi.CollectionConverters.asScala(places)
     inside: Any = frame
     plan = inside._jdf.queryExecution().analyzed().transformDown(replacing)
+    plan.setAnalyzed()  # nothing in it is new to Spark's analyser
     session: Any = frame.sparkSession
     dataset = packages.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return DataFrame(dataset, frame.sparkSession)
