@@ -64,7 +64,8 @@ PRUNING = {
     "`text one` = '3'": 3,
     "m > 170": 1,
     "st.a > 345": 1,
-    "x < 3": 12,
+    "x < 3": 12,  # -0.0 is in every month
+    "x > 345 AND x < 350": 1,
     "not (id < 350)": 1,
     "id > 350 or id < 3": 2,
     "id <=> 5 and rand() >= 0": 1,
