@@ -21,8 +21,8 @@ class NativeLimits:
     """... so many bytes each, are read by the Arrow engine, which takes 0.4 ms a file, where
     Spark's reader takes 1.3 ms; so it pays even if Spark would read one column of many. Fewer files
     are not worth starting Python workers for."""
-    kept_relations: int = 16
-    """Relations that are kept: to list 8 files takes Spark 10 ms."""
+    kept_relations: int = 48
+    """Relations that are kept, those of filtered frames too: to list 8 files takes Spark 10 ms."""
     kept_paths: int = 1_000
     """Files of a relation that is kept, at most."""
     many_paths: int = 50
