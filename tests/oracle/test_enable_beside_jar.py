@@ -24,7 +24,6 @@ def both(
         yield java
     finally:
         ice.disable(java)
-        java.sql("USE spark_catalog.default")
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -32,43 +31,49 @@ def rows(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def test_javas_catalog_and_ours_work_in_one_session(both: SparkSession) -> None:
-    """Names with their catalog are ours, those in Java's current namespace Java's own."""
+    """Names with their catalog are ours; the format `iceberg`, and other sessions, stay Java's."""
+    plain = both.newSession()
     both.sql("CREATE TABLE j.beside.t (id bigint, d date) PARTITIONED BY (months(d))")
     both.sql("INSERT INTO j.beside.t VALUES (1, date'2024-01-05'), (2, date'2024-02-05')")
-    both.sql("USE j.beside")
-    both.sql("INSERT INTO t VALUES (3, date'2024-03-05')")
+    plain.sql("INSERT INTO j.beside.t VALUES (3, date'2024-03-05')")
     both.sql("DELETE FROM j.beside.t WHERE id = 1")
-    both.range(4, 5).withColumn("d", sf.lit("2024-04-05").cast("date")).writeTo("t").append()
-    both.sql("ALTER TABLE t ADD PARTITION FIELD bucket(4, id)")
-    both.range(5, 6).withColumn("d", sf.lit(None).cast("date")).writeTo("j.beside.t").append()
-    expected = [2, 3, 4, 5]
+    rows_of = both.range(4, 6).withColumn("d", sf.lit("2024-04-05").cast("date"))
+    rows_of.where("id = 4").write.format("iceberg").mode("append").save("j.beside.t")
+    plain.sql("ALTER TABLE j.beside.t ADD PARTITION FIELD bucket(4, id)")
+    rows_of.where("id = 5").writeTo("j.beside.t").append()
     for read in (
-        both.sql("SELECT id FROM t"),
         both.sql("SELECT id FROM j.beside.t"),
-        both.read.format("iceberg").load("j.beside.t").select("id"),
         both.table("j.beside.t").select("id"),
-        both.table("t").where("id > 0").select("id"),
+        both.read.format("iceberg").load("j.beside.t").where("id > 0").select("id"),
+        plain.sql("SELECT id FROM j.beside.t"),
     ):
-        assert rows(read) == [(number,) for number in expected]
-    assert len(both.table("j.beside.t").where("d = date'2024-03-05'").inputFiles()) == 1
+        assert rows(read) == [(number,) for number in (2, 3, 4, 5)]
+    march = "d = date'2024-03-05'"
+    assert len(both.table("j.beside.t").where(march).inputFiles()) == 1
+    javas = both.read.format("iceberg").load("j.beside.t").where(march)
+    assert "Iceberg" in javas._jdf.queryExecution().toString()
 
 
 def test_a_query_joins_tables_of_both(both: SparkSession) -> None:
     both.sql("CREATE TABLE bj.d.names AS SELECT 1L AS id, 'one' AS name")
     both.sql("CREATE TABLE j.beside.joined AS SELECT 1L AS id, 10 AS v")
-    both.sql("USE j.beside")
-    text = "SELECT v, name FROM bj.d.names n JOIN {} j ON n.id = j.id"
-    assert rows(both.sql(text.format("joined"))) == rows(both.sql(text.format("j.beside.joined")))
-    both.sql("CREATE TABLE bj.d.made AS SELECT v FROM joined")
-    both.sql("INSERT INTO joined SELECT id + 1, 20 FROM j.beside.joined")
-    assert rows(both.sql("SELECT * FROM joined")) == [(1, 10), (2, 20)]
-    assert rows(both.table("bj.d.made")) == [(10,)]
+    both.read.format("iceberg").load("j.beside.joined").createOrReplaceTempView("beside_joined")
+    text = "SELECT v, name FROM bj.d.names n JOIN {} j ON n.id = j.id WHERE n.id < 5"
+    expected = [(10, "one")]
+    assert rows(both.sql(text.format("beside_joined"))) == expected
+    assert rows(both.sql(text.format("j.beside.joined"))) == expected
+    both.sql("CREATE TABLE bj.d.made AS SELECT v FROM beside_joined")
+    both.table("bj.d.made").join(both.table("beside_joined"), "v").where("v > 5").writeTo(
+        "bj.d.both"
+    ).create()
+    assert rows(both.table("bj.d.both")) == [(10, 1)]
+    both.catalog.dropTempView("beside_joined")
 
 
 def test_disable_gives_javas_catalog_back(both: SparkSession) -> None:
     both.sql("CREATE TABLE j.beside.back AS SELECT 1L AS id")
     ice.disable(both)
     both.sql("INSERT INTO j.beside.back VALUES (2)")
-    plan = both.sql("SELECT * FROM j.beside.back")._jdf.queryExecution().toString()
-    assert "IcebergScan" in plan or "BatchScan" in plan
+    found = both.sql("SELECT * FROM j.beside.back")
+    assert "Iceberg" in found._jdf.queryExecution().toString() and rows(found) == [(1,), (2,)]
     assert type(both.range(1).writeTo("j.beside.back")).__name__ == "DataFrameWriterV2"
