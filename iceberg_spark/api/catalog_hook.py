@@ -9,12 +9,16 @@ from typing import Any, TypeAlias
 from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Column, Database, Table
 
+from iceberg_spark.api.asked_by import asked_by_us
+from iceberg_spark.api.statements.current import use
 from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.api.statements.target import Name, catalog_named, names_ours, new_target
 from iceberg_spark.errors import NoSuchNamespaceError
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.classic_session import session_of_catalog
-from iceberg_spark.spark.sql.table_names import name_parts
+from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
+from iceberg_spark.spark.sql.statements.listings import Use
+from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
 from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform
 
 Method: TypeAlias = Callable[..., Any]
@@ -30,15 +34,23 @@ def hooked_catalog() -> Mapping[str, Callable[[Method], Method]]:
         "listTables": partial(_about_namespace, _list_tables),
         "databaseExists": partial(_about_namespace, _database_exists),
         "getDatabase": partial(_about_namespace, _get_database),
+        "listDatabases": _list_databases,
+        "currentCatalog": partial(_current, lambda chosen: chosen[0]),
+        "currentDatabase": partial(_current, lambda chosen: ".".join(chosen[1:])),
+        "setCurrentCatalog": partial(_choosing, whole=True),
+        "setCurrentDatabase": partial(_choosing, whole=False),
     }
 
 
 def _about_table(ours: Method, own: Method) -> Method:
     def answer(self: Any, tableName: str, dbName: str | None = None) -> Any:  # noqa: N803
         spark = session_of_catalog(self)
-        above = () if dbName is None else name_parts(spark, dbName)
-        last = name_parts(spark, tableName) if dbName is None else (tableName,)
-        name = (*above, *last)
+        if asked_by_us():  # what is Spark's own
+            return own(self, tableName) if dbName is None else own(self, tableName, dbName)
+        if dbName is None:
+            name = table_parts(spark, tableName)
+        else:
+            name = (*namespace_parts(spark, dbName), tableName)
         if names_ours(spark, name, 3) and "/" not in name[-1]:
             return ours(spark, name)
         return own(self, tableName) if dbName is None else own(self, tableName, dbName)
@@ -49,12 +61,49 @@ def _about_table(ours: Method, own: Method) -> Method:
 def _about_namespace(ours: Method, own: Method) -> Method:
     def answer(self: Any, dbName: str | None = None, *more: Any, **named: Any) -> Any:  # noqa: N803
         spark = session_of_catalog(self)
-        name = name_parts(spark, dbName)
+        name = () if asked_by_us() else namespace_parts(spark, dbName)
         if names_ours(spark, name, 2) and "/" not in name[-1]:
             return ours(spark, name, *more, **named)
         return own(self, dbName, *more, **named)
 
     return answer
+
+
+def _list_databases(own: Method) -> Method:
+    def list_databases(self: Any, pattern: str | None = None) -> Any:
+        spark = session_of_catalog(self)
+        chosen = current_namespace(spark)
+        if chosen is None or asked_by_us():
+            return own(self, pattern)
+        found = catalog_named(spark, chosen[0]).list_namespaces()
+        names = matching([".".join(each) for each in found], pattern)
+        return [_get_database(spark, (chosen[0], *name.split("."))) for name in names]
+
+    return list_databases
+
+
+def _current(shown: Callable[[Name], str], own: Method) -> Method:
+    def current(self: Any) -> Any:
+        chosen = current_namespace(session_of_catalog(self))
+        return own(self) if chosen is None or asked_by_us() else shown(chosen)
+
+    return current
+
+
+def _choosing(own: Method, *, whole: bool) -> Method:
+    """Return what chooses a catalog (`whole`), or a namespace of the current one."""
+
+    def choose(self: Any, name: str) -> Any:
+        spark = session_of_catalog(self)
+        wanted = (name,) if whole else namespace_parts(spark, name)
+        if not asked_by_us() and names_ours(spark, wanted, 1 if whole else 2):
+            use(spark, Use(wanted))
+            return None
+        done = own(self, name)
+        use_namespace(spark, None)
+        return done
+
+    return choose
 
 
 def _table_exists(spark: SparkSession, name: Name) -> bool:

@@ -12,7 +12,7 @@ from iceberg_spark.api.frame_merge import FrameMerge
 from iceberg_spark.api.frame_writer import FrameWriter
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
-from iceberg_spark.spark.sql.table_names import name_parts
+from iceberg_spark.spark.sql.table_names import table_parts
 
 Method: TypeAlias = Callable[..., Any]
 
@@ -34,7 +34,7 @@ def _filter(own: Method) -> Method:
 
 def _write_to(own: Method) -> Method:
     def write_to(self: DataFrame, table: str) -> Any:
-        name = name_parts(self.sparkSession, table)
+        name = table_parts(self.sparkSession, table, new=True)
         ours = names_ours(self.sparkSession, name, 3)
         return FrameWriter(self, name) if ours else own(self, table)
 
@@ -43,7 +43,7 @@ def _write_to(own: Method) -> Method:
 
 def _merge_into(own: Method) -> Method:
     def merge_into(self: DataFrame, table: str, condition: Column) -> Any:
-        name = name_parts(self.sparkSession, table)
+        name = table_parts(self.sparkSession, table)
         ours = names_ours(self.sparkSession, name, 3)
         return FrameMerge(self, name, condition) if ours else own(self, table, condition)
 

@@ -10,7 +10,7 @@ from iceberg_spark.api.frame_writer import insert_into, save_as_table
 from iceberg_spark.api.save_frame import save_frame
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.adapt.asked import Asked
-from iceberg_spark.spark.sql.table_names import name_parts
+from iceberg_spark.spark.sql.table_names import table_parts
 
 
 class WriterHook:
@@ -113,7 +113,7 @@ class WriterHook:
             self.partitionBy(partitionBy)
         if format is not None:
             self.format(format)
-        parts = name_parts(self._frame.sparkSession, name)
+        parts = table_parts(self._frame.sparkSession, name, new=True)
         if names_ours(self._frame.sparkSession, parts, 3) and not self._asked.other:
             save_as_table(self._frame, parts, self._asked)
         else:
@@ -122,7 +122,7 @@ class WriterHook:
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803
         """Insert into a table of a catalog of ours, by position; others are PySpark's."""
         spark = self._frame.sparkSession
-        parts = name_parts(spark, tableName)
+        parts = table_parts(spark, tableName)
         if names_ours(spark, parts, 3) and not self._asked.other:
             insert_into(self._frame, parts, self._asked, overwrite)
         else:

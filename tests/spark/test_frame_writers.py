@@ -187,6 +187,28 @@ def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
     catalog.refreshTable("fw.d.t")
 
 
+def test_names_alone_are_of_what_use_chose(enabled: Any) -> None:
+    enabled.sql("USE fw.d")
+    try:
+        enabled.range(3).writeTo("t").create()
+        enabled.range(3, 4).write.insertInto("d.t")
+        catalog = enabled.catalog
+        assert enabled.table("t").where("id > 1").count() == 2
+        assert (catalog.currentCatalog(), catalog.currentDatabase()) == ("fw", "d")
+        assert [one.name for one in catalog.listTables()] == ["t"] and catalog.tableExists("t")
+        assert [(one.name, one.catalog) for one in catalog.listDatabases()] == [("d", "fw")]
+        enabled.range(9, 10).createOrReplaceTempView("fw_view")
+        assert enabled.table("fw_view").collect()[0].id == 9
+        catalog.setCurrentCatalog("spark_catalog")
+        assert catalog.currentCatalog() == "spark_catalog" and not catalog.tableExists("t")
+        catalog.setCurrentCatalog("fw")
+        catalog.setCurrentDatabase("d")
+        assert catalog.tableExists("t")
+    finally:
+        enabled.sql("USE spark_catalog.default")
+        enabled.catalog.dropTempView("fw_view")
+
+
 def test_names_of_sparks_pass_untouched(enabled: Any) -> None:
     """Spark's own tables, catalogs and faults are Spark's, and its writers of PySpark's classes."""
     frame = enabled.range(3)

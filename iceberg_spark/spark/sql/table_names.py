@@ -1,4 +1,7 @@
-"""Names that PySpark's methods take as one text: "cat.db.t", with backticks or without."""
+"""Names that PySpark's methods take as one text: "cat.db.t", with backticks or without.
+
+After USE a name that begins with no catalog is one of what that chose.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.current_namespace import whole_name, whole_namespace
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 
 
@@ -19,3 +23,13 @@ def name_parts(spark: SparkSession, text: object) -> tuple[str, ...]:
     except InvalidInputError:
         return ()
     return parts if cursor.at_end else ()
+
+
+def table_parts(spark: SparkSession, text: object, *, new: bool = False) -> tuple[str, ...]:
+    """Return the parts of a table's whole name; of a `new` table no view stands before it."""
+    return whole_name(spark, name_parts(spark, text), new=new)
+
+
+def namespace_parts(spark: SparkSession, text: object) -> tuple[str, ...]:
+    """Return the parts of a namespace's whole name; without a text what USE chose."""
+    return whole_namespace(spark, name_parts(spark, text))
