@@ -11,6 +11,9 @@ from pyspark.sql import SparkSession
 import iceberg_spark as ice
 from iceberg_spark.api import frame_hook, sql_hook
 
+_NOT_FOUND = r"(?i)not.found|\bep\b"
+"""What Spark says of a catalog that it doesn't know."""
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -21,6 +24,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return tmp_path
 
 
+def methods(kind: type) -> dict[str, Any]:
+    found = vars(kind).items()
+    return {name: one for name, one in found if callable(one) or isinstance(one, property)}
+
+
 def counted(frame: Any) -> int:
     return int(frame.selectExpr("count(*) AS n").collect()[0].n)
 
@@ -28,7 +36,8 @@ def counted(frame: Any) -> int:
 def test_threads_that_turn_it_on_and_off_get_right_answers(spark: SparkSession, home: Path) -> None:
     """Each thread has a session; whoever enables or disables leaves the others' as they are."""
     ice.sql(spark, "CREATE TABLE ep.d.t AS SELECT id FROM range(10)")
-    own = {kind: vars(kind).copy() for kind in (type(spark), type(spark.range(0)))}
+    kinds = (type(spark), type(spark.range(0)), type(spark.catalog))
+    before = [methods(kind) for kind in kinds]
     sessions = [spark.newSession() for _ in range(4)]
 
     def work(number: int) -> list[int]:
@@ -41,7 +50,7 @@ def test_threads_that_turn_it_on_and_off_get_right_answers(spark: SparkSession, 
             frame.createOrReplaceTempView("mine")
             ice.disable(session)
             found.append(counted(session.sql("SELECT * FROM mine WHERE id < 7")))
-            with pytest.raises(Exception, match=r"(?i)not.found|\bep\b"):
+            with pytest.raises(Exception, match=_NOT_FOUND):
                 session.sql("SELECT * FROM ep.d.t").collect()
         return found
 
@@ -55,27 +64,34 @@ def test_threads_that_turn_it_on_and_off_get_right_answers(spark: SparkSession, 
 
 
 def test_a_session_is_enabled_by_itself(
-    spark: SparkSession, connect_spark: Any, home: Path
+    spark: SparkSession, connect_session: Any, home: Path
 ) -> None:
     """Classic beside Connect, and two classic ones: only what is enabled knows our tables."""
     ice.sql(spark, "CREATE TABLE ep.d.t AS SELECT id FROM range(10)")
-    other = spark.newSession()
-    text = "SELECT * FROM ep.d.t"
-    ice.enable(connect_spark)
+    other, text = spark.newSession(), "SELECT * FROM ep.d.t"
+
+    def over_connect(works: bool) -> None:
+        with pytest.MonkeyPatch.context() as mode:  # functions make columns of Connect
+            mode.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+            if works:
+                assert connect_session.sql(text).where("id > 7").count() == 2
+            else:
+                with pytest.raises(Exception, match=_NOT_FOUND):
+                    connect_session.sql(text).collect()
+
     try:
-        assert connect_spark.sql(text).count() == 10
+        ice.enable(connect_session)
+        over_connect(works=True)
         for session in (spark, other):
-            with pytest.raises(Exception, match=r"(?i)not.found|\bep\b"):
+            with pytest.raises(Exception, match=_NOT_FOUND):
                 session.sql(text).collect()
         ice.enable(other)
-        ice.disable(connect_spark)
+        ice.disable(connect_session)
         assert other.sql(text).where("id > 5").count() == 4
-        assert connect_spark.range(3).where("id > 1").count() == 1
-        with pytest.raises(Exception, match=r"(?i)not.found|\bep\b"):
-            connect_spark.sql(text).collect()
+        over_connect(works=False)
     finally:
         ice.disable(other)
-        ice.disable(connect_spark)
+        ice.disable(connect_session)
 
 
 def test_only_the_users_own_steps_ask_sparks_optimizer(
