@@ -64,7 +64,7 @@ PRUNING = {
     "`text one` = '3'": 3,
     "m > 170": 1,
     "st.a > 345": 1,
-    "x < 3": 12,  # -0.0 is in every month
+    "x < 3": 9,  # where -0.0 is, and the first
     "x > 345 AND x < 350": 1,
     "not (id < 350)": 1,
     "id > 350 or id < 3": 2,
