@@ -53,7 +53,7 @@ def add_changes(changes: StagedChanges, request: CdcRequest) -> ChangedRows:
     elif not made.notes.is_empty:  # the ledger goes with a snapshot of the data, always
         told = verb.snapshot_properties
         changes.actions.append(AppendFiles((), branch=verb.branch, snapshot_properties=told))
-    if not made.notes.is_empty:
+    if not (change.is_empty and made.notes.is_empty):
         changes.actions.append(made.notes.action())
     counts = change.counts
     return replace(counts, deleted=counts.deleted + truncated)

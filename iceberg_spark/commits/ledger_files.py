@@ -29,6 +29,8 @@ from iceberg_spark.spec.updates import (
 
 OF_SNAPSHOT = "cdc.of-snapshot"
 """In the summary of a ledger's snapshot: the one of the data that it was committed with."""
+ABOUT = "cdc.about"
+"""There too: of which keys, in which order and of which type the changes are."""
 HAS_LEDGER = "cdc.ledger"
 """In the summary of a snapshot of the data: the branch that is its ledger."""
 _PREFIX = "__cdc_"
@@ -45,8 +47,10 @@ class LedgerFiles:
 
     It stands behind the change of the data, whose snapshot is the branch's head by then.
     `planned` is the head of the ledger when it was read, `parent` the snapshot that was read:
-    after a rollback that is an older one, and the ledger goes on from there. Another commit that
-    moved the ledger meanwhile is a ValidationException.
+    after a rollback that is an older one, and the ledger goes on from there. `about` says of what
+    it is a ledger. Another commit that
+    moved the ledger meanwhile is a ValidationException, also for a change that has nothing to
+    note: it may have read of a row that it is not deleted.
     """
 
     def __init__(
@@ -58,11 +62,13 @@ class LedgerFiles:
         planned: int | None,
         parent: int | None,
         spec: PartitionSpec,
+        about: str,
     ) -> None:
         self._added, self._removed = tuple(added), tuple(removed)
         self._branch = branch
         self._planned, self._parent = planned, parent
         self._spec = spec
+        self._about = about
         self._change = FileChange(ledger_branch(branch), creates_branch=True)
 
     @property
@@ -81,6 +87,8 @@ class LedgerFiles:
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that add the files to the ledger of the data as it is staged."""
+        if not self._added:
+            return ActionCommit(())
         before = (*self._moved(base), *self._with_spec(base))
         staged = base
         if before:
@@ -100,7 +108,7 @@ class LedgerFiles:
             added=self._added,
             data=selections,
             operation=lambda removed: Operation.REPLACE if removed else Operation.APPEND,
-            summary={OF_SNAPSHOT: str(data.snapshot_id)},
+            summary={OF_SNAPSHOT: str(data.snapshot_id), ABOUT: self._about},
         )
         made = self._change.prepare(staged, io, wanted).updates
         return ActionCommit((*before, *(_kept(update) for update in made)))

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.commits.ledger_files import HAS_LEDGER, OF_SNAPSHOT, ledger_branch
+from iceberg_spark.commits.ledger_files import ABOUT, HAS_LEDGER, OF_SNAPSHOT, ledger_branch
 from iceberg_spark.commits.lineage import Lineage
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Comparison, Op, Reference, Unbound
 from iceberg_spark.io.file_io import FileIO
@@ -143,10 +143,19 @@ def unpartitioned(metadata: TableMetadata) -> PartitionSpec:
 def open_ledger(
     metadata: TableMetadata, io: FileIO, plan: CdcPlan, branch: str | None, now_ms: int
 ) -> Ledger:
-    """Find the ledger of a branch's head. Raises ValidationException where it is gone."""
+    """Find the ledger of a branch's head.
+
+    Raises ValidationException where it is gone, InvalidInputError where it is of other keys.
+    """
     name = ledger_branch(branch)
-    found = _of_head(metadata, io, branch or MAIN_BRANCH)
-    return Ledger(metadata, io, name, found, None, Notes(plan, now_ms))
+    found, notes = _of_head(metadata, io, branch or MAIN_BRANCH), Notes(plan, now_ms)
+    if found is not None and found.summary.get(ABOUT, notes.about) != notes.about:
+        raise InvalidInputError(
+            f"Changes applied to {metadata.location} were of {found.summary[ABOUT]}, these are of "
+            f"{notes.about}: keys, order and type stay those of a table's first changes. Remove "
+            f"the branch '{name}' to begin anew, without what it knows of deletes"
+        )
+    return Ledger(metadata, io, name, found, None, notes)
 
 
 def _of_head(metadata: TableMetadata, io: FileIO, branch: str) -> Snapshot | None:

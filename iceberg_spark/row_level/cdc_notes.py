@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.row_level.cdc_plan import CdcPlan
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import IntegerType, LongType, NestedField
+from iceberg_spark.spec.types import DecimalType, IntegerType, LongType, NestedField
 
 SEQUENCE, KIND, AT = "__cdc_sequence", "__cdc_kind", "__cdc_at"
 LIVE, SAME, DELETED, TRUNCATED = 0, 1, 2, 3
@@ -27,6 +27,14 @@ class Notes:
 
     plan: CdcPlan
     now_ms: int
+
+    @property
+    def about(self) -> str:
+        """Of what the ledger is one: other keys, or another order, can't go on with it."""
+        kind = self.plan.sequence_type
+        order = f"decimal of scale {kind.scale}" if isinstance(kind, DecimalType) else str(kind)
+        keys = ", ".join(str(field.field_id) for field in self.plan.keys)
+        return f"type {2 if self.plan.history else 1}, key columns {keys}, by {order}"
 
     @property
     def schema(self) -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from math import ceil, log
 from typing import Any
@@ -54,6 +54,7 @@ class LedgerChange:
             planned=self.ledger.head,
             parent=None if found is None else found.snapshot_id,
             spec=unpartitioned(self.ledger.metadata),
+            about=self.ledger.notes.about,
         )
 
 
@@ -114,8 +115,9 @@ def _written_anew(
             batches = read_task(plan.context, ledger.io, task)
             rows += [_of_portion(ledger, batch, portion, portions) for batch in batches]
         kept = _that_count(ledger, pa.concat_tables(rows).combine_chunks())
-        own = replace(context, write_id=f"{context.write_id}-{portion}")
-        made += write_data_files(own, ledger.io, _ordered(kept).to_batches(), TaskId(1))
+        made += write_data_files(
+            context, ledger.io, _ordered(kept).to_batches(), TaskId(1 + portion)
+        )
     return tuple(made)
 
 

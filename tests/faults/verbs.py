@@ -61,6 +61,14 @@ def delete_copy_on_write(where: str) -> None:
         tx.delete("id = 2")
 
 
+def apply_changes(where: str) -> None:
+    """A row is replaced, one deleted, one new, and a delete comes before its row."""
+    given = rows(1, 2, 7, 9).append_column("__at", pa.array([5, 5, 5, 5], pa.int64()))
+    load(where).apply_changes(
+        given, keys=["id"], sequence_by="__at", apply_as_deletes="id in (2, 9)"
+    )
+
+
 def transaction(where: str) -> None:
     with load(where).transaction() as tx:
         tx.append(rows(7, 8))
@@ -103,6 +111,7 @@ VERBS: dict[str, Verb] = {
     "delete_copy_on_write": delete_copy_on_write,
     "delete_whole_partition": lambda where: load(where).delete("k = 'b'"),
     "upsert": lambda where: load(where).upsert(rows(1, 7), ["id", "k"]),
+    "apply_changes": apply_changes,
     "transaction": transaction,
     "long_transaction": long_transaction,
     "add_column": add_column,

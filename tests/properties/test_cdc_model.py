@@ -91,7 +91,7 @@ def applied(request: pytest.FixtureRequest, tmp_path: Path) -> Applied:
     return Applied(table, kind)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_table_is_what_the_set_of_changes_says(applied: Applied, data: Any) -> None:
     base = applied.examples * KEYS

@@ -10,8 +10,14 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, ValidationException
-from tests.cdc_model import Change, frame
+from iceberg_spark.api.staged_changes import StagedChanges
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidSchemaError,
+    UnsupportedError,
+    ValidationException,
+)
+from tests.cdc_model import Change, current, frame
 
 A, B, C = ("a", 1.0), ("b", 2.0), ("c", 3.0)
 NAMED = "id bigint, name string, price double, seq bigint"
@@ -201,6 +207,41 @@ def test_a_truncation_deletes_what_came_before_it(table: ice.Table) -> None:
     assert len(rows(table)) == 3
 
 
+def test_a_truncation_alone_is_remembered_of_an_empty_table_too(table: ice.Table) -> None:
+    options = {"apply_as_truncates": "name = 'truncate'"}
+    apply(table, (7, 5, ("truncate", None)), **options)
+    apply(table, (1, 4, A), (2, 6, A), **options)
+    assert rows(table) == [(2, *A, 6)]
+    apply(table, (7, 9, ("truncate", None)), **options)
+    assert rows(table) == []
+
+
+def test_a_truncation_goes_by_the_ledger_where_no_column_has_sequences(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, name string, price double")
+
+    def change(*changes: Any) -> None:
+        given = frame((Change(*one) for one in changes), "__seq")
+        options = {"sequence_by": "__seq", "apply_as_truncates": "name = 'truncate'"}
+        table.apply_changes(given, keys=["id"], except_column_list=["op"], **options)
+
+    change((1, 1, A), (2, 3, A))
+    change((7, 5, ("truncate", None)), (3, 6, A))
+    assert rows(table) == [(3, *A)]
+    change((1, 4, B), (2, 8, B))
+    assert rows(table) == [(2, *B), (3, *A)]
+    with pytest.raises(UnsupportedError, match="came later than changes"):
+        change((7, 7, ("truncate", None)))
+
+
+@pytest.mark.parametrize(
+    "other", [{"keys": ["name"]}, {"stored_as_scd_type": 2}, {"sequence_by": "name"}]
+)
+def test_keys_order_and_type_stay_those_of_the_first_changes(table: ice.Table, other: Any) -> None:
+    apply(table, (1, 1, A), (2, 1, None))
+    with pytest.raises(InvalidInputError, match="stay those of a table's first changes"):
+        apply(table, (1, 2, B), **other)
+
+
 def test_truncations_of_a_history_are_refused(table: ice.Table) -> None:
     with pytest.raises(InvalidInputError, match="stored_as_scd_type=1"):
         apply(table, (1, 1, A), stored_as_scd_type=2, apply_as_truncates="op = 'T'")
@@ -249,23 +290,27 @@ def test_a_replay_of_a_history_makes_no_snapshot(table: ice.Table) -> None:
     assert table.refs() == before
 
 
+@pytest.mark.parametrize("theirs", [[(1, 5, B), (2, 5, None)], [(2, 5, None)], [(1, 5, None)]])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_others_that_come_first_are_looked_at_again(
-    table: ice.Table, monkeypatch: pytest.MonkeyPatch
+    table: ice.Table, monkeypatch: pytest.MonkeyPatch, theirs: Any, mode: str
 ) -> None:
+    table.update_properties().set({"write.merge.mode": mode}).commit()
     apply(table, (1, 1, A))
     other = ice.load_table(table.location())
-    land = type(table._changes().__enter__()).land  # the hand-over of a verb's changes
-    came = []
+    land, came = StagedChanges.land, []
 
     def land_second(changes: Any, take: Any) -> None:
         if not came:
             came.append(True)
-            apply(other, (1, 5, B), (2, 5, None))
+            apply(other, *theirs)
         land(changes, take)
 
-    monkeypatch.setattr("iceberg_spark.api.staged_changes.StagedChanges.land", land_second)
+    monkeypatch.setattr(StagedChanges, "land", land_second)
     apply(table, (1, 3, C), (2, 3, C), (3, 3, C))
-    assert rows(table) == [(1, *B, 5), (3, *C, 3)]
+    ours = [Change(1, 1, A), Change(1, 3, C), Change(2, 3, C), Change(3, 3, C)]
+    everything = current([*ours, *(Change(*change) for change in theirs)])
+    assert rows(table) == sorted(everything.values())
 
 
 def test_a_batch_of_an_application_lands_once(table: ice.Table) -> None:
@@ -288,6 +333,40 @@ def test_other_writers_rows_are_older_than_any_change(tmp_path: Path) -> None:
     table.append(frame([Change(1, 1, A)]).select(["id", "name", "price"]))
     apply(table, (1, 1, B), (2, 1, A), except_column_list=["op"])
     assert rows(table) == [(1, *B, 1), (2, *A, 1)]
+
+
+def test_values_of_a_history_are_compared_as_they_are(tmp_path: Path) -> None:
+    nested = "struct<a: bigint, b: array<bigint>>"
+    schema = f"id bigint not null, s {nested}, m map<string, bigint>, f double"
+    table = ice.create_table(str(tmp_path / "t"), schema)
+
+    def change(at: int, number: float, gone: bool = False) -> None:
+        given = pa.table(
+            {
+                "id": [1],
+                "s": [{"a": 1, "b": [1, None]}],
+                "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())),
+                "f": [number],
+                "__seq": [at],
+                "gone": [gone],
+            }
+        )
+        options = {"sequence_by": "__seq", "apply_as_deletes": "gone", "stored_as_scd_type": 2}
+        table.apply_changes(given, keys=["id"], **options)
+
+    for at, number in ((1, float("nan")), (2, float("nan")), (5, 0.0), (6, -0.0)):
+        change(at, number)
+    change(9, 0.0, gone=True)
+    found = table.scan(selected_fields=("__START_AT", "__END_AT")).to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [(1, 5), (5, 9)]
+
+
+def test_names_are_matched_without_case_where_asked(table: ice.Table) -> None:
+    given = frame([Change(1, 5, A)]).rename_columns(["ID", "Name", "PRICE", "Seq", "op"])
+    options = {"sequence_by": "Seq", "except_column_list": ["OP"], "case_sensitive": False}
+    table.apply_changes(given, keys=["Id"], **options)
+    assert rows(table) == [(1, *A, 5)]
+    assert len(table.schema().fields) == 4
 
 
 def test_an_empty_batch_changes_nothing(table: ice.Table) -> None:
