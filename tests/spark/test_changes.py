@@ -9,11 +9,11 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 import iceberg_spark as ice
 
 
-def made(folder: Path) -> ice.Table:
+def made(folder: Path, version: str = "2") -> ice.Table:
     """Two appends, a rewrite and deletes in both modes."""
     kind = pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.float64())])),
                       ("t", pa.timestamp("us", "UTC"))])  # fmt: skip
-    table = ice.create_table(str(folder / "t"), kind)
+    table = ice.create_table(str(folder / "t"), kind, properties={"format-version": version})
     for numbers in ([1, 2, 2], [3, 4]):
         row = [{"id": n, "s": {"x": n / 2}, "t": None} for n in numbers]
         table.append(pa.Table.from_pylist(row, kind))
@@ -27,8 +27,15 @@ def made(folder: Path) -> ice.Table:
 def test_spark_returns_the_changes_that_one_process_reads(
     any_spark: SparkSession | ConnectSession, tmp_path: Path
 ) -> None:
-    table = made(tmp_path)
-    for options in ({}, {"net_changes": True}, {"identifier_columns": ["id", "s"]}):
+    by_id = {"by": "row-id"}
+    older, newer = made(tmp_path), made(tmp_path / "v3", "3")
+    for table, options in (
+        (older, {}),
+        (older, {"net_changes": True}),
+        (older, {"identifier_columns": ["id", "s"]}),
+        (newer, by_id),
+        (newer, {**by_id, "net_changes": True}),
+    ):
         scan = table.scan("id < 9", selected_fields=("id", "s.x")).changes(None, None, **options)
         expected = sorted(map(str, scan.to_arrow().to_pylist()))
         frame = scan.to_df(any_spark)

@@ -18,7 +18,8 @@ class PositionLimits:
     readers: int = 4
     """Threads that read delete files; decoding releases the GIL, stores take their time."""
     few_files: int = 16
-    """Files whose words of deleted positions are a value in an expression, at most, ..."""
+    """Files of which a number, or words of deleted positions, is a value in an expression, at most;
+    of words ..."""
     few_bytes: int = 4 * 1024 * 1024
     """... and bytes of these words, each file's as long as the longest's; others are joined."""
 

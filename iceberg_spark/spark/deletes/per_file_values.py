@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - what every PySpark progra
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.location import normalise
 from iceberg_spark.spark.deletes.files_with_deletes import FileKey
+from iceberg_spark.spark.deletes.limits import POSITIONS
 
 UNKNOWN_FILE = (
     "A data file was read whose size or path differs from what the metadata says, so that its "
@@ -39,8 +40,15 @@ def with_file_values(
     The frame comes from one relation over `files` (columns `file_path`, as metadata spells it,
     and `file_size_in_bytes`) and has that field of `_metadata` as FILE_OF_ROW. Reading raises
     where a row comes from a file that isn't among them, rather than to guess. The driver sends
-    the values to every task: some bytes a file.
+    the values to every task: some bytes a file. Numbers of few files are part of an expression:
+    sending and joining them took longer than all else of a short query.
     """
+    numbers = all(pa.types.is_integer(kind) for kind in values.schema.types)
+    if file_key == "file_size" and numbers and len(files) <= POSITIONS.few_files:
+        sizes = files.column("file_size_in_bytes").to_pylist()
+        return frame.withColumns(
+            {n: _by_size(sizes, values.column(n)) for n in values.column_names}
+        )
     if file_key == "file_size":
         keys = files.column("file_size_in_bytes").combine_chunks()
         rows = values.append_column(_FILE, keys)
@@ -53,6 +61,18 @@ def with_file_values(
     unknown = F.raise_error(F.lit(UNKNOWN_FILE)).cast("boolean")
     checked = F.when(F.col(_KNOWN).isNull(), unknown)
     return joined.where(checked.otherwise(F.lit(True)))
+
+
+def _by_size(sizes: Sequence[int], values: Any) -> Column:
+    """Return the value of a row's file, told by its size; raises for a size of none of them."""
+    kind = "bigint" if pa.types.is_int64(values.type) else "int"
+    cases = " ".join(
+        f"when {size}L then cast({'null' if value is None else value} as {kind})"
+        for size, value in zip(sizes, values.to_pylist(), strict=True)
+    )
+    return F.expr(
+        f"case {FILE_OF_ROW} {cases} else cast(raise_error('{UNKNOWN_FILE}') as {kind}) end"
+    )
 
 
 def _spellings(frame: DataFrame, paths: Sequence[str]) -> tuple[list[str], Any]:
