@@ -21,9 +21,9 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import data_files
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.read.deletion_vectors import vector_positions
-from iceberg_spark.read.older_deletes import scanned
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.entry_tables import entry_tables
+from iceberg_spark.scan.planned_files import scanned
 from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.data_file import DataFileContent, ManifestEntryStatus

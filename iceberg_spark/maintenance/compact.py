@@ -24,8 +24,7 @@ from iceberg_spark.maintenance.compaction import (
 from iceberg_spark.maintenance.dangling_deletes import plan_removal
 from iceberg_spark.maintenance.limits import COMPACTING
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
-from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.write.uncommitted_files import remove_written
 
 
@@ -256,16 +255,3 @@ class Compaction:
 def _vectors(planned: PlannedGroup) -> int:
     """Return how many deletion vectors went with a group's data files."""
     return sum(file.is_vector for task in planned.plan for file in task.delete_files)
-
-
-def data_file(task: FileScanTask) -> DataFile:
-    """Return a planned data file as a compaction removes it."""
-    return DataFile(
-        content=DataFileContent.DATA,
-        file_path=task.file_path,
-        file_format=task.file_format,
-        partition=task.partition,
-        record_count=task.record_count,
-        file_size_in_bytes=task.file_size_in_bytes,
-        partition_spec_id=task.spec_id,
-    )

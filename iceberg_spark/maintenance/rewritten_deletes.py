@@ -19,16 +19,11 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.read.delete_cache import process_cache
-from iceberg_spark.read.older_deletes import (
-    NewDeletes,
-    by_position,
-    delete_file,
-    merged,
-    of_one_file,
-)
+from iceberg_spark.read.older_deletes import NewDeletes, by_position, merged, of_one_file
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.planned_files import delete_file
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.task import DeleteFile, FileScanTask

@@ -50,35 +50,3 @@ def merged(
     if not files:
         return new
     return PositionSet.union((new, deleted_positions(io, task, files, process_cache())))
-
-
-def delete_file(file: DeleteFile, task: FileScanTask) -> DataFile:
-    """Return a position delete file or vector of one data file as a change removes it."""
-    return DataFile(
-        content=file.content,
-        file_path=file.file_path,
-        file_format=file.file_format,
-        partition=task.partition,
-        record_count=file.record_count,
-        file_size_in_bytes=file.file_size_in_bytes,
-        partition_spec_id=file.spec_id,
-        referenced_data_file=file.referenced_data_file,
-        content_offset=file.content_offset,
-        content_size_in_bytes=file.content_size_in_bytes,
-    )
-
-
-def scanned(file: DataFile, data_sequence_number: int = 0) -> DeleteFile:
-    """Return a delete file or vector by position as readers of its positions take it."""
-    return DeleteFile(
-        content=file.content,
-        file_path=file.file_path,
-        file_format=file.file_format,
-        file_size_in_bytes=file.file_size_in_bytes,
-        record_count=file.record_count,
-        data_sequence_number=data_sequence_number,
-        spec_id=file.partition_spec_id,
-        referenced_data_file=file.referenced_data_file,
-        content_offset=file.content_offset,
-        content_size_in_bytes=file.content_size_in_bytes,
-    )

@@ -11,7 +11,7 @@ from iceberg_spark.commits.overtaken_vectors import Overtaken
 from iceberg_spark.errors import NoSuchFileError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.deletion_vectors import read_vector
-from iceberg_spark.read.older_deletes import scanned
+from iceberg_spark.scan.planned_files import scanned
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.context import TaskId

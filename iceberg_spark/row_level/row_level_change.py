@@ -16,7 +16,8 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.row_level.merged_vectors import VectorMerger
-from iceberg_spark.row_level.target_files import Target, TargetOptions, data_file
+from iceberg_spark.row_level.target_files import Target, TargetOptions
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata

@@ -20,7 +20,6 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
 
@@ -133,16 +132,3 @@ def _proved_paths(metadata: TableMetadata, io: FileIO, context: ScanContext) -> 
             paths = entries.column("file_path").filter(pa.array(must))
             found.append(paths.combine_chunks().cast(pa.string()))
     return pa.concat_arrays(found)
-
-
-def data_file(task: FileScanTask) -> DataFile:
-    """Return a planned data file as a change removes it."""
-    return DataFile(
-        content=DataFileContent.DATA,
-        file_path=task.file_path,
-        file_format=task.file_format,
-        partition=task.partition,
-        record_count=task.record_count,
-        file_size_in_bytes=task.file_size_in_bytes,
-        partition_spec_id=task.spec_id,
-    )

@@ -18,13 +18,8 @@ from iceberg_spark.row_level.row_level_change import (
     RowVerb,
     dropped,
 )
-from iceberg_spark.row_level.target_files import (
-    Target,
-    all_rows,
-    data_file,
-    only_files,
-    target_files,
-)
+from iceberg_spark.row_level.target_files import Target, all_rows, only_files, target_files
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.row_level.changed_rows import write_rewritten
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock

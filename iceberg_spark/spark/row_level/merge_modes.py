@@ -11,7 +11,8 @@ from pyspark.sql import functions as sf
 from iceberg_spark.row_level.merge_clause import Does, Kind, MergeClause
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
-from iceberg_spark.row_level.target_files import all_rows, data_file, only_files, target_files
+from iceberg_spark.row_level.target_files import all_rows, only_files, target_files
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.made_rows import made_rows

@@ -14,14 +14,9 @@ from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.row_level.conditions import is_of_one_row, text_of, usable_filter
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
-from iceberg_spark.row_level.target_files import (
-    Target,
-    all_rows,
-    data_file,
-    only_files,
-    target_files,
-)
+from iceberg_spark.row_level.target_files import Target, all_rows, only_files, target_files
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten

@@ -15,7 +15,7 @@ from iceberg_spark.commits.row_delta import RowDelta
 from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
 from iceberg_spark.formats.puffin.read_puffin import read_footer
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.row_level.target_files import data_file
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spec.data_file import DataFile, FileFormat
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.write.new_write import write_context

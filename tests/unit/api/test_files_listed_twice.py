@@ -7,7 +7,7 @@ import pytest
 
 from iceberg_spark import Table
 from iceberg_spark.errors import InvalidInputError, ValidationException
-from iceberg_spark.row_level.target_files import data_file
+from iceberg_spark.scan.planned_files import data_file
 from tests.unit.api.tables import ids, make, rows
 
 MODES = ("copy-on-write", "merge-on-read")

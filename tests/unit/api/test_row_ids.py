@@ -15,7 +15,7 @@ from iceberg_spark.errors import (
     InvalidSchemaError,
 )
 from iceberg_spark.read.task_reader import read_task
-from iceberg_spark.row_level.target_files import data_file
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spec.types import LongType, NestedField
 from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema
