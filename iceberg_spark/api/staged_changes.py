@@ -55,12 +55,12 @@ class StagedChanges:
     """
 
     __slots__ = (
-        "_actions", "_catalog", "_in_batches", "_is_open", "_new_files", "_stage", "_whole", "base",
-        "was_skipped",
+        "_actions", "_in_batches", "_is_open", "_new_files", "_stage", "_whole", "base",
+        "catalog", "was_skipped",
     )  # fmt: skip
 
     def __init__(self, catalog: Catalog, base: LoadedTable, whole: Token | None = None) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
         self._new_files: list[str] = []
         self._stage = base.metadata, 0
         self._actions: list[Action] = []
@@ -235,7 +235,7 @@ class StagedChanges:
         try:
             with removed_unless_committed(io, files) as handover:
                 loaded = commit(
-                    self._catalog, self.base.identifier, actions, self.base, handover=handover
+                    self.catalog, self.base.identifier, actions, self.base, handover=handover
                 )
                 self.reset(loaded)
                 take(loaded)
@@ -243,7 +243,7 @@ class StagedChanges:
             if not skips:
                 raise
             self.was_skipped = True
-            self.reset(self._catalog.load(self.base.identifier))
+            self.reset(self.catalog.load(self.base.identifier))
             take(self.base)
 
     def part(self) -> StagedPart:

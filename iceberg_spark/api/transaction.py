@@ -22,6 +22,7 @@ from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.commits.set_sort_order import SetSortOrder
 from iceberg_spark.commits.set_spec import SetSpec
 from iceberg_spark.commits.update_properties import UpdateProperties
+from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import PartitionSpec
@@ -93,7 +94,9 @@ class TableTransaction(RowVerbs):
         Raises CommitFailedException, ValidationException (what was written is removed then) or
         CommitStateUnknownException (nothing is removed).
         """
+        before = self._staged.base
         self._staged.land(self._take)
+        compact_after(self._staged.catalog, before, self._staged.base)
 
     def run_merge(self, request: MergeRequest) -> ChangedRows:
         """Add the change that a merge makes."""

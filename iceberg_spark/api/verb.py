@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from iceberg_spark.api.auto_compact import compact_after
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.errors import CommitFailedException
+from iceberg_spark.maintenance.auto_compact import compact_after
 
 
 def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:

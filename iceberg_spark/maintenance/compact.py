@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.commit import commit, removed_unless_committed
@@ -58,7 +59,8 @@ class DataRewrite:
 class Compaction:
     """One compaction: plans, has groups rewritten by `run`, and commits them.
 
-    `loaded` is the table as of the last commit. Groups that others changed meanwhile are planned
+    `loaded` is the table as of the last commit. With `most_bytes` only the first groups are
+    rewritten, which have no more of them. Groups that others changed meanwhile are planned
     anew alone, some times over. `failed` are files of groups that were given up with partial
     progress.
     """
@@ -67,6 +69,7 @@ class Compaction:
     loaded: LoadedTable
     request: CompactionRequest
     run: Runner
+    most_bytes: int | None = None
     landed: list[WrittenGroup] = field(default_factory=list)
     failed: int = 0
     failed_commits: int = 0
@@ -82,10 +85,11 @@ class Compaction:
         planned = plan_compaction(self.loaded.metadata, self.loaded.io, self.request)
         if planned is None or not planned.groups:
             return DataRewrite()
+        groups = _first(planned.groups, self.most_bytes)
         if self.request.options.partial_progress:
-            self._by_parts(planned.work, planned.groups, planned.total)
-        else:
-            self._land(planned.work, planned.groups)
+            self._by_parts(planned.work, groups, planned.total)
+        elif groups:
+            self._land(planned.work, groups)
         dangling = self._without_dangling() if self.request.options.remove_dangling_deletes else 0
         return self._result(dangling)
 
@@ -250,6 +254,13 @@ class Compaction:
             self.failed,
             dangling + sum(_vectors(group.planned) for group in self.landed),
         )
+
+
+def _first(groups: Sequence[PlannedGroup], most_bytes: int | None) -> Sequence[PlannedGroup]:
+    if most_bytes is None:
+        return groups
+    ends = accumulate(group.group.input_bytes for group in groups)
+    return [group for group, end in zip(groups, ends, strict=True) if end <= most_bytes]
 
 
 def _vectors(planned: PlannedGroup) -> int:

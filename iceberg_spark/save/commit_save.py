@@ -12,6 +12,7 @@ from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.made_table import drop_unchanged, dropped_unless_committed
 from iceberg_spark.commits.table_part import check_same_table
 from iceberg_spark.errors import AlreadyCommittedException, NoSuchTableError
+from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.txn import Token
@@ -21,11 +22,13 @@ from iceberg_spark.write.cdc_writer import UpsertedFiles
 def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) -> None:
     """Commit what the tasks of a save wrote; nothing of it stays when that is refused.
 
-    A batch that is committed already is skipped. Raises what `commits.commit.commit` raises.
+    A batch that is committed already is skipped. A table that asks for it is compacted a little
+    afterwards. Raises what `commits.commit.commit` raises.
     """
     catalog, identifier = resolve(place.path, place.storage)
     io = plan.context.io
     paths = [file.file_path for file in files]
+    base = after = None
     with (
         suppress(AlreadyCommittedException),
         dropped_unless_committed(catalog, identifier, plan.made) as handover,
@@ -34,7 +37,9 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
         base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
         creation = NewTable(plan.creation, io) if plan.creation else None
-        commit(catalog, identifier, actions, base, creation=creation, handover=handover)
+        after = commit(catalog, identifier, actions, base, creation=creation, handover=handover)
+    if after is not None:
+        compact_after(catalog, base, after)
 
 
 @contextmanager
@@ -58,9 +63,12 @@ def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> 
     """Commit what the tasks of an upsert wrote; as `commit_save`."""
     catalog, identifier = resolve(place.path, place.storage)
     io = plan.context.write.io
+    base = after = None
     with suppress(AlreadyCommittedException), removed_unless_committed(io, files.paths) as handover:
         base = _loaded(catalog, identifier, plan.uuid)
-        commit(catalog, identifier, plan.actions(files), base, handover=handover)
+        after = commit(catalog, identifier, plan.actions(files), base, handover=handover)
+    if after is not None:
+        compact_after(catalog, base, after)
 
 
 def is_committed(place: TablePlace, token: Token | None) -> bool:

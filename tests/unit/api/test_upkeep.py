@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.api import auto_compact
 from iceberg_spark.errors import CommitStateUnknownException, StorageError
-from iceberg_spark.maintenance import upkeep_plan
+from iceberg_spark.maintenance import auto_compact, upkeep_plan
+from iceberg_spark.maintenance.limits import UPKEEP
 from tests.unit.api.tables import ids, make, rows
 
 AUTO = {"maintenance.auto-compact.enabled": "true", "maintenance.auto-compact.min-files": "5"}
@@ -110,13 +111,34 @@ def test_small_files_are_compacted_after_a_write_where_the_table_asks_for_it() -
     assert data_file_count(table) == 2
 
 
+def test_a_transaction_is_a_write(tmp_path: Path) -> None:
+    table = make(tmp_path, **AUTO, **{"write.delete.mode": "merge-on-read"})
+    for number in range(4):
+        table.append(rows(id=[number], k=["a"]))
+    with table.transaction() as tx:
+        tx.append(rows(id=[4, 5], k=["a", "a"]))
+        tx.delete("id = 5")
+    assert data_file_count(table) == 1
+    assert ids(ice.load_table(table.location())) == [0, 1, 2, 3, 4]
+
+
+def test_a_pass_takes_no_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make(partition_by=["k"], **AUTO)
+    for number in range(4):
+        table.append(rows(id=[number, number], k=["a", "b"]))
+    size = sum(table.inspect.data_files()["file_size_in_bytes"].to_pylist())
+    monkeypatch.setattr(auto_compact, "UPKEEP", replace(UPKEEP, auto_bytes=size))
+    table.append(rows(id=[4, 4], k=["a", "b"]))
+    assert data_file_count(table) == 1 + 5
+
+
 def test_a_failed_pass_does_not_fail_the_write(monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(**AUTO)
 
     def broken(*_: Any) -> None:
         raise StorageError("no")
 
-    monkeypatch.setattr(auto_compact, "compaction", broken)
+    monkeypatch.setattr(auto_compact, "small_pass", broken)
     for number in range(7):
         table.append(rows(id=[number], k=["a"]))
     assert ids(ice.load_table(table.location())) == list(range(7))
@@ -130,7 +152,7 @@ def test_an_interrupt_of_a_pass_says_that_the_write_has_landed(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(auto_compact, "compaction", interrupted)
+    monkeypatch.setattr(auto_compact, "small_pass", interrupted)
     with pytest.raises(CommitStateUnknownException, match="has landed"):
         table.append(rows(id=[1], k=["a"]))
     assert ids(ice.load_table(table.location())) == [1]
@@ -143,7 +165,7 @@ def test_changes_of_no_file_and_of_other_branches_start_no_pass(
     table.append(rows(id=[1], k=["a"]))
     table.manage_snapshots().create_branch(None, "b").commit()
     calls: list[Any] = []
-    monkeypatch.setattr(auto_compact, "compaction", lambda *given: calls.append(given))
+    monkeypatch.setattr(auto_compact, "small_pass", lambda *given: calls.append(given))
     table.update_properties().set({"owner": "me"}).commit()
     table.delete("id = 99")
     table.append(rows(id=[2], k=["a"]), branch="b")

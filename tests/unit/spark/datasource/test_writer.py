@@ -171,3 +171,21 @@ def test_merge_schema_on_a_schema_that_changed_meanwhile_is_a_conflict(tmp_path:
     with pytest.raises(ValidationException, match="schema"):
         second.commit([written])
     assert len(data_files(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("mode", ["rows", "upsert"])
+def test_a_write_is_followed_by_the_small_compaction_that_the_table_asks_for(
+    tmp_path: Path, mode: str
+) -> None:
+    asked = {"maintenance.auto-compact.enabled": "true", "maintenance.auto-compact.min-files": "3"}
+    table = ice.create_table(str(tmp_path / "t"), "id bigint", properties=asked)
+    options = {"path": str(tmp_path / "t")}
+    if mode == "upsert":
+        options |= {"write-mode": "upsert", "equality-fields": "id"}
+    for number in range(3):
+        writer = PyIcebergLiteSource(options).writer(FRAME, overwrite=False)
+        written = writer.write(iter([batch(number)]))  # type: ignore[arg-type]
+        writer.commit([written])
+    table.refresh()
+    assert table.scan().count() == 3
+    assert len(list(table.scan().plan_files())) == 1

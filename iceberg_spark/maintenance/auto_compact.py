@@ -1,0 +1,63 @@
+"""A small compaction after a write, where the table asks for it."""
+
+from __future__ import annotations
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.commits.commit import Handover
+from iceberg_spark.maintenance.compact import Compaction
+from iceberg_spark.maintenance.compaction import run_here
+from iceberg_spark.maintenance.layout import layout
+from iceberg_spark.maintenance.limits import UPKEEP
+from iceberg_spark.maintenance.plan_compaction import CompactionRequest
+from iceberg_spark.maintenance.rewrite_options import rewrite_options
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.properties import (
+    AUTO_COMPACT_ENABLED,
+    AUTO_COMPACT_MIN_FILES,
+    bool_property,
+    int_property,
+)
+
+
+def compact_after(catalog: Catalog, before: LoadedTable | None, written: LoadedTable) -> None:
+    """Compact some small files of a table that was just written to, if its properties say so.
+
+    At most 100 files and 64 MB, rewritten by this process; `before` is the table as it was, None
+    for a new one. Whatever fails, the write has landed and does not fail: what is left over is
+    taken by the next pass, or by orphan removal. An interrupt says that the write has landed.
+    """
+    try:
+        if _is_due(None if before is None else before.metadata, written.metadata):
+            small_pass(catalog, written).execute()
+    except Exception:  # noqa: BLE001 (Spark's errors and bugs too: the write has landed)
+        return
+    except BaseException as error:
+        raise Handover(may_have_landed=True, landed=True).unknown(error) from error
+
+
+def small_pass(catalog: Catalog, loaded: LoadedTable) -> Compaction:
+    """Return a bin-pack of a few files."""
+    metadata = loaded.metadata
+    few = {
+        "min-input-files": int_property(metadata.properties, AUTO_COMPACT_MIN_FILES),
+        "max-files-to-rewrite": UPKEEP.auto_files,
+        "max-file-group-size-bytes": UPKEEP.auto_bytes,
+    }
+    wanted = layout(metadata, None, None)
+    request = CompactionRequest(wanted, rewrite_options(few, wanted.strategy, metadata))
+    return Compaction(catalog, loaded, request, run_here, most_bytes=UPKEEP.auto_bytes)
+
+
+def _is_due(before: TableMetadata | None, written: TableMetadata) -> bool:
+    """Return whether files came to the main branch, and it has enough of them."""
+    if not bool_property(written.properties, AUTO_COMPACT_ENABLED):
+        return False
+    head = written.branch_head()
+    if head is None or (before is not None and head == before.branch_head()):
+        return False
+    known = () if before is None else before.snapshots
+    came = (one.summary or {} for key, one in written.snapshots.items() if key not in known)
+    if not any("added-data-files" in summary for summary in came):
+        return False
+    files = int((head.summary or {}).get("total-data-files", "0"))
+    return files >= int_property(written.properties, AUTO_COMPACT_MIN_FILES)
