@@ -13,6 +13,7 @@ from iceberg_spark.commits.compact_files import CompactFiles
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
+    CorruptFileError,
     ValidationException,
 )
 from iceberg_spark.maintenance.carried_deletes import DeleteCarrier, files_of
@@ -149,8 +150,8 @@ class Compaction:
         full = groups[0].group.max_file_bytes
         named = replace(work.write, write_id=str(uuid.uuid4()), target_file_size_bytes=full)
         try:
-            return self.run(replace(work, write=named), groups)
-        except Exception as error:
+            return self._with_all_rows(self.run(replace(work, write=named), groups))
+        except Exception as error:  # Spark's errors too: with partial progress others may go on
             if not self.request.options.partial_progress:
                 raise
             if len(groups) == 1:
@@ -165,6 +166,22 @@ class Compaction:
             self._remove(done)
             raise
         return done
+
+    def _with_all_rows(self, groups: list[WrittenGroup]) -> list[WrittenGroup]:
+        """Refuse to replace files without deletes by another number of rows than they have."""
+        for group in groups:
+            if any(task.delete_files for task in group.planned.plan):
+                continue
+            expected = sum(task.record_count for task in group.planned.plan)
+            found = sum(file.record_count for file in group.files)
+            if found != expected:
+                self._remove(groups)
+                raise CorruptFileError(
+                    f"{len(group.planned.plan)} data files, {group.planned.plan[0].file_path} "
+                    f"first, have {found:,} rows where the metadata says {expected:,}: they are "
+                    "left as they are; t.maintenance.check() may tell more"
+                )
+        return groups
 
     def _commit(self, work: CompactionWork, groups: Sequence[WrittenGroup]) -> None:
         """Commit groups together. Their files go where it fails, save for a ValidationException."""

@@ -8,7 +8,13 @@ import pyarrow as pa
 import pytest
 
 from iceberg_spark import Table
-from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, NoSuchSnapshotError
+from iceberg_spark.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    InvalidSchemaError,
+    NoSuchSnapshotError,
+)
+from iceberg_spark.maintenance import compaction
 from iceberg_spark.maintenance.compact import DataRewrite
 from iceberg_spark.scan.task import FileScanTask
 from tests.unit.api.tables import data_files, make, rows
@@ -301,3 +307,20 @@ def test_tables_of_version_1_and_of_other_formats_are_compacted(kind: str) -> No
     assert table.maintenance.rewrite_data_files().added_data_files_count == 1
     assert live(table) == before
     assert [task.file_format.lower() for task in tasks(table)] == [kind]
+
+
+@pytest.mark.parametrize("order", [None, "id desc"])
+def test_files_that_have_other_rows_than_they_are_said_to_have_are_left(
+    monkeypatch: pytest.MonkeyPatch, order: str | None
+) -> None:
+    table = small_files(5)
+    real = compaction.read_task
+
+    def short(*given: Any) -> Any:
+        return list(real(*given))[1:]
+
+    monkeypatch.setattr(compaction, "read_task", short)
+    with pytest.raises(CorruptFileError, match="0 rows where the metadata says 50"):
+        table.maintenance.rewrite_data_files(sort_order=order)
+    assert len(table.refresh().snapshots()) == 5
+    assert len(data_files(table)) == 5
