@@ -61,7 +61,7 @@ class Case:
     def of(cls, name: str, calls: Calls) -> Case:
         calls.arm(None, None)
         Kept().put_back()
-        make(WHERE)
+        make(WHERE, name)
         kept = Kept.now()
         before = [states(WHERE)]
         calls.arm(None, None)

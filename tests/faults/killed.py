@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.faults.store import Calls, faulty_store
-from tests.faults.verbs import VERBS
+from tests.faults.verbs import CARE, VERBS
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload([__name__])
@@ -42,4 +42,4 @@ def killed(where: str, verb: str, at: int, moment: str) -> int | None:
 
 def _run(where: str, verb: str, at: int, moment: str) -> None:
     with faulty_store(Killing(at, moment == "after")):
-        VERBS[verb](where)
+        (VERBS | CARE)[verb](where)

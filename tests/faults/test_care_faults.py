@@ -1,7 +1,7 @@
 """Upkeep that commits nothing, with a store that breaks at its calls: no file of the table goes."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,22 +9,10 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from tests.faults.harness import WHERE, Kept
 from tests.faults.store import Calls, different_faults, faulty_store
-from tests.faults.verbs import load, make, state
+from tests.faults.verbs import CARE, make, state
 
 STEP = 1 if os.environ.get("FAULTS") == "all" else 5
 STRAY = f"{WHERE}/data/stray.parquet"
-
-
-def remove_orphans() -> None:
-    load(WHERE).maintenance.remove_orphan_files(older_than=1 << 42, allow_recent=True)
-
-
-def rewrite_paths() -> None:
-    load(WHERE).maintenance.rewrite_table_path(WHERE, "s3://bucket/t")
-
-
-def plan_care() -> None:
-    load(WHERE).maintenance.plan()
 
 
 @pytest.fixture
@@ -33,18 +21,19 @@ def calls() -> Iterator[Calls]:
         yield each
 
 
-@pytest.mark.parametrize("verb", [remove_orphans, rewrite_paths, plan_care])
-def test_a_broken_store_costs_no_file_of_the_table(calls: Calls, verb: Callable[[], None]) -> None:
+@pytest.mark.parametrize("name", CARE)
+def test_a_broken_store_costs_no_file_of_the_table(calls: Calls, name: str) -> None:
+    verb = CARE[name]
     calls.arm(None, None)
     Kept().put_back()
     make(WHERE)
     FsspecIO().replace(STRAY, b"stray")
     kept, before = Kept.now(), state(WHERE)
     calls.arm(None, None)
-    verb()
+    verb(WHERE)
     made = list(calls.made)
     calls.arm(None, None)
-    assert FsspecIO().exists(STRAY) == (verb is not remove_orphans)
+    assert FsspecIO().exists(STRAY) == (name != "remove_orphans")
     plans = [
         (at, fault) for at, (method, _) in enumerate(made) for fault in different_faults(method)
     ]
@@ -53,11 +42,11 @@ def test_a_broken_store_costs_no_file_of_the_table(calls: Calls, verb: Callable[
         kept.put_back()
         calls.arm(at, fault)
         try:
-            verb()
+            verb(WHERE)
         except (IcebergError, KeyboardInterrupt):
             ends["refused"] += 1
         else:
             ends["done"] += 1
         calls.arm(None, None)
         assert state(WHERE) == before, f"{fault} at call {at} {made[at]}"
-    assert min(ends.values()) > 0 or verb is plan_care
+    assert min(ends.values()) > 0 or name == "plan_care"

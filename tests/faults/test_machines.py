@@ -16,7 +16,7 @@ from iceberg_spark.errors import CommitStateUnknownException, IcebergError, Stor
 from iceberg_spark.io import local_files
 from tests.faults.killed import killed
 from tests.faults.store import faulty_store
-from tests.faults.verbs import VERBS, State, make, rows, states
+from tests.faults.verbs import CARE, VERBS, State, make, rows, states
 
 EVERY = os.environ.get("FAULTS") == "all"
 SIZES = (0, 1, 300, 700, 1500, 3000, 4000, 5000, 6000, 7000, 9000, 20000)
@@ -28,7 +28,7 @@ FULL = (errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT)
 
 def ends(verb: str, where: Path) -> tuple[States, States]:
     """How a new table looks before the verb and after it."""
-    make(str(where))
+    make(str(where), verb)
     before = states(str(where))
     VERBS[verb](str(where))
     return before, states(str(where))
@@ -37,7 +37,7 @@ def ends(verb: str, where: Path) -> tuple[States, States]:
 def calls_of(verb: str, where: Path) -> list[tuple[str, str]]:
     """The calls into the store that the verb makes on a new table."""
     with faulty_store() as calls:
-        make(str(where))
+        make(str(where), verb)
         calls.arm(None, None)
         VERBS[verb](str(where))
         return list(calls.made)
@@ -51,7 +51,7 @@ def moments(calls: int, swap: int) -> list[tuple[int, str]]:
     return [(at, moment) for at in chosen for moment in ("before", "after")]
 
 
-@pytest.mark.parametrize("verb", VERBS if EVERY else ["append"])
+@pytest.mark.parametrize("verb", VERBS if EVERY else ["append", "compact"])
 def test_a_process_that_is_killed_leaves_the_table_as_it_was_up_to_the_swap_and_changed_after_it(
     tmp_path: Path, verb: str
 ):
@@ -61,13 +61,37 @@ def test_a_process_that_is_killed_leaves_the_table_as_it_was_up_to_the_swap_and_
     chosen = moments(len(made), swap)
     for at, moment in chosen:
         where = tmp_path / f"{at}-{moment}"
-        make(str(where))
+        make(str(where), verb)
         assert killed(str(where), verb, at, moment) == -signal.SIGKILL
         landed = at > swap or (at == swap and moment == "after")
         now = states(str(where))
         assert (now == after) == landed, (at, moment)
         assert landed or now == before or verb == "append_after_another", (at, moment)
     print(f"{verb}: {len(chosen)} processes killed")
+
+
+@pytest.mark.parametrize("verb", CARE if EVERY else ["remove_orphans"])
+def test_upkeep_that_is_killed_costs_no_file_of_the_table(tmp_path: Path, verb: str):
+    where = tmp_path / "t"
+    made = care_calls(verb, where)
+    before = states(str(where))
+    chosen = range(len(made)) if EVERY else (at for at, c in enumerate(made) if c[0] == "delete")
+    for at in chosen:
+        (where / "data" / "stray.parquet").write_bytes(b"stray")
+        assert killed(str(where), verb, at, "after") == -signal.SIGKILL
+        assert states(str(where)) == before, (at, made[at])
+    CARE[verb](str(where))
+    assert states(str(where)) == before
+
+
+def care_calls(verb: str, where: Path) -> list[tuple[str, str]]:
+    """The calls of upkeep on a table with a stray file."""
+    with faulty_store() as calls:
+        make(str(where))
+        (where / "data" / "stray.parquet").write_bytes(b"stray")
+        calls.arm(None, None)
+        CARE[verb](str(where))
+        return list(calls.made)
 
 
 @contextmanager
@@ -107,7 +131,7 @@ def test_a_disk_that_takes_part_of_a_file_leaves_the_table_as_the_verb_says(
     found = []
     for size in SIZES if EVERY else SIZES[::4]:
         where = tmp_path / str(size)
-        make(str(where))
+        make(str(where), verb)
         files = files_of(where)
         with files_at_most(size):
             found.append(how_it_ends(verb, where))
@@ -141,7 +165,7 @@ def test_a_full_disk_is_an_error_that_names_the_data_file_and_nothing_is_left(
 def test_a_folder_that_can_not_be_written_leaves_the_table_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, number: int, part: str
 ):
-    make(str(tmp_path / "t"))
+    make(str(tmp_path / "t"), verb)
     before, files = states(str(tmp_path / "t")), files_of(tmp_path)
 
     def refuse(*_: Any, **__: Any) -> Any:

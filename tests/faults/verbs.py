@@ -13,6 +13,7 @@ from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.errors import NoSuchTableError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
+from iceberg_spark.scan.planned_files import data_file
 
 FIRST = "metadata/v1.metadata.json"
 Verb = Callable[[str], object]
@@ -29,13 +30,18 @@ def rows(*ids: int, k: str = "a") -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64()), "k": [k] * len(ids)})
 
 
-def make(where: str) -> None:
-    """A table of two partitions, two snapshots and one file of deletes, made again in place."""
+def make(where: str, verb: str = "") -> None:
+    """A table of two partitions, two snapshots and one file of deletes, made again in place.
+
+    Before some verbs more has happened, so that there is something to do.
+    """
     table = ice.create_table(
         where, "id bigint, k string", partition_by=["k"], properties={**QUICK, **OLD}
     )
     table.append(pa.concat_tables([rows(1, 2, 3), rows(4, 5, k="b")]))
     table.upsert(rows(5, 6, k="b"), ["id", "k"])
+    if verb in BEFORE:
+        BEFORE[verb](where)
 
 
 def load(where: str) -> Table:
@@ -100,6 +106,33 @@ def stale_append(where: str) -> None:
         another_appends(where)
 
 
+def several_deletes(where: str) -> None:
+    load(where).update_properties().set({"write.delete.mode": "merge-on-read"}).commit()
+    load(where).append(rows(10, 11))
+    load(where).delete("id in (2, 10)")
+    load(where).delete("id = 11")
+
+
+def needless_delete(where: str) -> None:
+    """The file that the keys are deleted from goes, an older one of another partition stays."""
+    table = load(where)
+    with table.transaction() as tx:
+        (task,) = (each for each in table.scan().plan_files() if each.delete_files)
+        tx.overwrite_files(delete=[data_file(task)])
+
+
+def unused_columns(where: str) -> None:
+    load(where).update_schema().add_column("note", "string").commit()
+    load(where).update_schema().delete_column("note").commit()
+
+
+BEFORE: dict[str, Verb] = {
+    "rewrite_position_deletes": several_deletes,
+    "remove_dangling_deletes": needless_delete,
+    "expire_metadata": unused_columns,
+}
+"""What has happened to the table before a verb."""
+
 VERBS: dict[str, Verb] = {
     "create": create,
     "append": lambda where: load(where).append(rows(7, 8, k="c")),
@@ -125,8 +158,37 @@ VERBS: dict[str, Verb] = {
     "compact": lambda where: load(where).maintenance.rewrite_data_files(
         options={"rewrite-all": True}
     ),
+    "compact_by_parts": lambda where: load(where).maintenance.rewrite_data_files(
+        options={
+            "rewrite-all": True,
+            "partial-progress.enabled": True,
+            "partial-progress.max-commits": 1,
+        }
+    ),
+    "compact_sorted": lambda where: load(where).maintenance.rewrite_data_files(
+        sort_order="zorder(id, k)", options={"rewrite-all": True}
+    ),
+    "rewrite_position_deletes": lambda where: load(where).maintenance.rewrite_position_delete_files(
+        {"rewrite-all": True}
+    ),
+    "remove_dangling_deletes": lambda where: load(where).maintenance.remove_dangling_deletes(),
+    "expire_metadata": lambda where: load(where).maintenance.expire_snapshots(
+        older_than=1 << 60, clean_expired_metadata=True
+    ),
     "convert_deletes": lambda where: load(where).maintenance.convert_equality_deletes(),
 }
+
+
+def remove_orphans(where: str) -> None:
+    load(where).maintenance.remove_orphan_files(older_than=1 << 42, allow_recent=True)
+
+
+CARE: dict[str, Verb] = {
+    "remove_orphans": remove_orphans,
+    "rewrite_paths": lambda where: load(where).maintenance.rewrite_table_path(where, "s3://b/t"),
+    "plan_care": lambda where: load(where).maintenance.plan(),
+}
+"""Upkeep that commits nothing."""
 
 
 def state(where: str) -> State:
