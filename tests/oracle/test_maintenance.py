@@ -2,6 +2,8 @@
 
 import os
 import time
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +201,108 @@ def test_java_reads_a_table_after_all_our_care_and_its_copy_elsewhere(java: Spar
         assert str(read(java, target).sort_by("id").to_pylist()) == str(expected)
     finally:
         Path(f"{where}-away").rename(where)
+
+
+POSITION_CASES: Mapping[str, dict[str, str]] = {
+    "defaults": {},
+    "all": {"rewrite-all": "true"},
+    "fewer": {"min-input-files": "2"},
+    "good ones stay": {"min-file-size-bytes": "1", "min-input-files": "2"},
+    "large ones": {
+        "target-file-size-bytes": "1000",
+        "min-file-size-bytes": "1",
+        "max-file-size-bytes": "1001",
+    },
+    "small groups": {"max-file-group-input-files": "2", "rewrite-all": "true"},
+    "small groups in bytes": {"max-file-group-size-bytes": "3000", "rewrite-all": "true"},
+    "in parts": {
+        "partial-progress.enabled": "true",
+        "partial-progress.max-commits": "2",
+        "rewrite-all": "true",
+        "rewrite-job-order": "files-desc",
+    },
+    "a partition": {"rewrite-all": "true", "where": "k = 'k1'"},
+}
+
+
+def ruined(where: str) -> Table:
+    """Two partitions of six files, each file with a delete file of its own."""
+    table = ice.create_table(
+        where,
+        "id bigint, k string",
+        partition_by=["k"],
+        properties={"write.delete.mode": "merge-on-read"},
+    )
+    for number in range(6):
+        ids = range(number * 1000, number * 1000 + 1000)
+        table.append(pa.table({"id": list(ids), "k": [f"k{n % 2}" for n in ids]}))
+    table.delete("id % 10 = 1 or id % 1000 = 4")
+    return table
+
+
+def position_deletes_of(table: Table) -> list[tuple[str, int]]:
+    found = table.refresh().inspect.delete_files().to_pylist()
+    return sorted((str(row["partition"]), row["record_count"]) for row in found)
+
+
+def test_position_deletes_are_rewritten_as_java_does_by_each_option(java: SparkSession) -> None:
+    ours, javas = (ruined(location(java, name)) for name in ("positions_ours", "positions_java"))
+    first = {table: table.metadata.current_snapshot_id for table in (ours, javas)}
+    expected = ours.scan().to_arrow().sort_by("id").to_pylist()
+    assert position_deletes_of(ours) == position_deletes_of(javas)
+    for case, given in POSITION_CASES.items():
+        options = {key: value for key, value in given.items() if key != "where"}
+        where = given.get("where")
+        more = f", options => map({str(list(chain(*options.items())))[1:-1]})" if options else ""
+        more += f', where => "{where}"' if where else ""
+        done = ours.maintenance.rewrite_position_delete_files(options, where)
+        java.sql(f"REFRESH TABLE {identifier('positions_java')}")
+        (theirs,) = call(java, "rewrite_position_delete_files", "positions_java", more)
+        told = (done.rewritten_delete_files_count, done.added_delete_files_count)
+        assert told == (theirs[0], theirs[1]), case
+        assert position_deletes_of(ours) == position_deletes_of(javas), case
+        assert read(java, ours.location()).sort_by("id").to_pylist() == expected, case
+        for table, snapshot_id in first.items():
+            assert snapshot_id is not None
+            table.manage_snapshots().rollback_to_snapshot(snapshot_id).commit()
+
+
+def kinds_of_deletes(table: Table) -> list[tuple[object, ...]]:
+    found = table.refresh().inspect.delete_files().to_pylist()
+    return sorted((row["content"], str(row["partition"]), row["record_count"]) for row in found)
+
+
+def test_needless_deletes_and_unused_metadata_go_as_javas(java: SparkSession) -> None:
+    names = ("needless_ours", "needless_java")
+    for name in names:
+        table = ruined(location(java, name))
+        gone = pa.table({"id": [8, 10], "k": ["k0", "k0"], "_op": ["D", "D"]})
+        table.upsert(gone, ["id", "k"])
+        table.update_schema().add_column("note", "string").commit()
+        table.append(pa.table({"id": [9_000], "k": ["k1"], "note": ["n"]}))
+        table.update_schema().delete_column("note").commit()
+        table.update_spec().add_field("bucket(2, id)").commit()
+        table.update_spec().remove_field("id_bucket_2").commit()
+    ours, javas = (ice.load_table(location(java, name)) for name in names)
+    expected = ours.scan().to_arrow().sort_by("id").to_pylist()
+    options = {"rewrite-all": "true", "remove-dangling-deletes": "true"}
+    pairs = str(list(chain(*options.items())))[1:-1]
+    where = "k = 'k0'"
+    done = ours.maintenance.rewrite_data_files(options=options, where=where, spark=java)
+    (theirs,) = call(
+        java, "rewrite_data_files", names[1], f', options => map({pairs}), where => "{where}"'
+    )
+    assert done.removed_delete_files_count == theirs["removed_delete_files_count"] > 0
+    assert kinds_of_deletes(ours) == kinds_of_deletes(javas)
+    ours.maintenance.rewrite_data_files(options=options, spark=java)
+    call(java, "rewrite_data_files", names[1], f", options => map({pairs})")
+    assert kinds_of_deletes(ours) == kinds_of_deletes(javas) == []
+    then = "older_than => TIMESTAMP '2100-01-01 00:00:00', clean_expired_metadata => true"
+    ours.maintenance.expire_snapshots(older_than=1 << 42, clean_expired_metadata=True)
+    call(java, "expire_snapshots", names[1], f", {then}")
+    for table in (ours, javas):
+        table.refresh()
+        assert read(java, table.location()).sort_by("id").to_pylist() == expected
+    assert set(ours.metadata.schemas) == set(javas.metadata.schemas)
+    assert set(ours.metadata.partition_specs) == set(javas.metadata.partition_specs)
+    assert len(ours.snapshots()) == len(javas.snapshots()) == 1
