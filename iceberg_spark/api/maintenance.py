@@ -312,9 +312,9 @@ class Maintenance:
         """
         asked = PositionRewrite(options or {}, where, branch)
         loaded = self._catalog.load(self._loaded.identifier)
-        plans = plan_position_groups(loaded.metadata, loaded.io, asked)
         done = [DeleteRewrite()]
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
+            plans = plan_position_groups(loaded.metadata, loaded.io, asked)
             for plan in plans:
                 try:
                     done.append(carry_out(self._catalog, loaded, plan, branch, spark, self._moved))
@@ -434,10 +434,9 @@ class Maintenance:
         spark: on_spark.SparkSession | None,
     ) -> DeleteRewrite:
         loaded = self._catalog.load(self._loaded.identifier)
-        io = loaded.io
-        planned = planner(loaded.metadata, io, branch)
-        if not planned.removed:
-            self._take(loaded)
-            return DeleteRewrite()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
+            planned = planner(loaded.metadata, loaded.io, branch)
+            if not planned.removed:
+                self._take(loaded)
+                return DeleteRewrite()
             return carry_out(self._catalog, loaded, planned, branch, spark, self._moved)
