@@ -100,6 +100,27 @@ class VectorsOf:
 
 
 @dataclass(frozen=True, slots=True)
+class OlderDeletes:
+    """Delete files that are older than every data file: rows that they could delete are gone.
+
+    Deletion vectors go with their data files (Java: dropDeleteFilesOlderThan).
+    """
+
+    least: int
+    """The least data sequence number of a data file."""
+
+    def may_hold(self, manifest: ManifestFile) -> bool:
+        """Return whether a manifest says that it has older ones."""
+        oldest = manifest.min_sequence_number
+        return oldest is not None and oldest < self.least
+
+    def hits(self, manifest: ManifestFile, entries: pa.Table) -> Mask:  # noqa: ARG002 (numbers say all)
+        """Return which entries are older."""
+        older = pc.fill_null(pc.less(entries.column("data_sequence_number"), self.least), False)
+        return _mask(pc.and_not(older, is_vector(entries)))
+
+
+@dataclass(frozen=True, slots=True)
 class Partitions:
     """Files of whole partitions: tuples of canonical values, by spec id."""
 

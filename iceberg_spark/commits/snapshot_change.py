@@ -9,10 +9,10 @@ from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.manifest_filter import FilteredManifests, remove_files
 from iceberg_spark.commits.manifest_merge import MergedManifests, merge_manifests
 from iceberg_spark.commits.new_manifests import check_new_files, write_added
-from iceberg_spark.commits.removed_entries import Selection, VectorsOf
+from iceberg_spark.commits.removed_entries import OlderDeletes, Selection, VectorsOf
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile, DeleteKey
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, DeleteKey
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation
@@ -27,7 +27,8 @@ class Wanted:
     `check` sees the removed files before anything is listed; `operation` names the snapshot by
     them. A `data_sequence_number` is for data files whose rows are older than they are,
     `delete_sequence_numbers` (by key) for delete files that replace older ones. A data file that
-    goes takes its deletion vector along, whatever `deletes` selects.
+    goes takes its deletion vector along, whatever `deletes` selects, and where data files go, so do
+    delete files that are older than all that stay.
     """
 
     added: Sequence[DataFile]
@@ -43,7 +44,7 @@ class Wanted:
 class FileChange:
     """A snapshot in the making with what its tries wrote, for the next try to use again."""
 
-    __slots__ = ("_added", "_filtered", "_merged", "producer")
+    __slots__ = ("_added", "_filtered", "_filtered_deletes", "_merged", "producer")
 
     def __init__(
         self,
@@ -55,6 +56,8 @@ class FileChange:
         self.producer = SnapshotProducer(branch, snapshot_properties, creates_branch=creates_branch)
         self._added: tuple[ManifestFile, ...] | None = None
         self._filtered = FilteredManifests()
+        # By the number below which deletes are needless: a try after others' commits has its own.
+        self._filtered_deletes: dict[int, FilteredManifests] = {}
         self._merged = MergedManifests()
 
     def prepare(self, base: TableMetadata, io: FileIO, wanted: Wanted) -> ActionCommit:
@@ -65,13 +68,14 @@ class FileChange:
             self.producer, base, io, _of(earlier, ManifestContent.DATA), wanted.data, self._filtered
         )
         vectors = (VectorsOf.of(data.removed),) if base.rules.has_deletion_vectors else ()
+        least = _least_number(base, data.manifests, wanted) if data.removed else 0
         deletes = remove_files(
             self.producer,
             base,
             io,
             _of(earlier, ManifestContent.DELETES),
-            (*wanted.deletes, *vectors),
-            self._filtered,
+            (*wanted.deletes, *vectors, OlderDeletes(least)),
+            self._filtered_deletes.setdefault(least, FilteredManifests()),
         )
         removed = (*data.removed, *deletes.removed)
         wanted.check(removed)
@@ -130,6 +134,18 @@ class FileChange:
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""
         self.producer.clean_up(io, committed)
+
+
+def _least_number(base: TableMetadata, kept: Iterable[ManifestFile], wanted: Wanted) -> int:
+    """Return a number that no data file's data sequence number will be below."""
+    numbers = [
+        base.last_sequence_number if one.min_sequence_number is None else one.min_sequence_number
+        for one in kept
+        if one.may_have_live_files
+    ]
+    if any(file.content is DataFileContent.DATA for file in wanted.added):
+        numbers.append(wanted.data_sequence_number or base.last_sequence_number)
+    return min([base.last_sequence_number, *numbers])
 
 
 def _of(manifests: Iterable[ManifestFile], content: ManifestContent) -> list[ManifestFile]:

@@ -1,12 +1,17 @@
 """Dangling deletes, position delete files by Java's options, and what expiry cleans besides."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.rewrite_files import RewriteFiles
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError, InvalidTypeError
+from iceberg_spark.scan.planned_files import data_file
 from tests.unit.api.tables import ids, make, rows
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}
@@ -21,7 +26,7 @@ def deletes(table: Table) -> list[dict[str, Any]]:
 
 def test_delete_files_that_no_data_file_needs_are_removed() -> None:
     table = make(partition_by=["k"], **MERGE_ON_READ)
-    table.append(rows(id=[1, 2, 3, 4], k=["a", "a", "b", "b"]))
+    table.append(rows(id=[1, 2, 3, 4, 5], k=["a", "a", "b", "b", "old"]))
     table.delete("id = 1")
     table.upsert(rows(id=[3], k=["b"]), ["id", "k"])
     table.overwrite(rows(id=[9], k=["a"]), "k = 'a'")  # the position deletes of 'a' dangle
@@ -31,7 +36,46 @@ def test_delete_files_that_no_data_file_needs_are_removed() -> None:
     assert sorted(result.removed_delete_files) == sorted(one["file_path"] for one in before)
     assert str(result) == f"{len(before)} delete files removed"
     assert before and not deletes(table)
-    assert ids(table) == [8, 9]
+    assert ids(table) == [5, 8, 9]
+
+
+def test_deletes_that_are_older_than_all_data_files_go_with_the_last_older_one() -> None:
+    table = make(partition_by=["k"], **MERGE_ON_READ)
+    table.append(rows(id=[1, 2, 3], k=["a", "a", "b"]))
+    table.delete("id = 1")
+    table.upsert(rows(id=[3], k=["b"]), ["id", "k"])
+    table.append(rows(id=[7], k=["c"]))
+    table.delete("k = 'a'")
+    assert len(deletes(table)) == 2
+    table.delete("k = 'b'")
+    assert deletes(table) == []
+    assert ids(table) == [7]
+    summary = table.refresh().current_snapshot().summary  # type: ignore[union-attr]
+    assert (summary["removed-delete-files"], summary["total-delete-files"]) == ("2", "0")
+
+
+def test_deletes_stay_where_another_commit_brings_older_rows_between_two_tries() -> None:
+    table = make(partition_by=["k"])
+    table.append(rows(id=[1], k=["a"]))
+    table.upsert(rows(id=[2], k=["b"]), ["id", "k"])
+    table.append(rows(id=[3], k=["c"]))
+    files = {task.partition[0]: data_file(task) for task in table.scan().plan_files()}
+    mine = OverwriteFiles((), [files["a"], files["b"]])
+    catalog, loaded = table._catalog, table._catalog.load(table.identifier)
+    first = mine.prepare(loaded.metadata, loaded.io)
+    assert first.updates
+    other = replace(files["c"], file_path=files["c"].file_path.replace(".parquet", "-2.parquet"))
+    loaded.io.replace(other.file_path, loaded.io.read_bytes(files["c"].file_path))
+    others = RewriteFiles(
+        [other],
+        [files["c"]],
+        planned_on=loaded.metadata.current_snapshot_id,
+        data_sequence_number=1,
+    )
+    commit(catalog, table.identifier, others, loaded)
+    commit(catalog, table.identifier, mine, catalog.load(table.identifier))
+    assert len(deletes(table)) == 1
+    assert ids(table.refresh()) == [3]
 
 
 def test_deletes_that_apply_to_a_file_stay() -> None:
