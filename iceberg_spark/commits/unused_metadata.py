@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import pyarrow as pa
+
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list_columns
 from iceberg_spark.spec.manifest_file import ManifestContent
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.updates import RemovePartitionSpecs, RemoveSchemas, TableUpdate
+
+_ASKED = ("partition_spec_id", "content", "added_files_count", "existing_files_count")
 
 
 def unused_metadata(
@@ -25,9 +29,9 @@ def unused_metadata(
     schemas = {base.current_schema_id}
     for number in kept:
         snapshot = base.snapshots[number]
-        listed = read_manifest_list_columns(io, snapshot, base, ("partition_spec_id", "content"))
+        listed = read_manifest_list_columns(io, snapshot, base, _ASKED)
         specs.update(listed.column("partition_spec_id").to_pylist())
-        has_deletes |= int(ManifestContent.DELETES) in listed.column("content").to_pylist()
+        has_deletes |= _has_live_deletes(listed)
         if snapshot.schema_id is not None:
             schemas.add(snapshot.schema_id)
     gone = tuple(number for number in base.partition_specs if number not in specs)
@@ -38,6 +42,15 @@ def unused_metadata(
     if old:
         updates.append(RemoveSchemas(tuple(old)))
     return tuple(updates)
+
+
+def _has_live_deletes(listed: pa.Table) -> bool:
+    """Return whether some manifest may have a delete file; counts are null where not known."""
+    columns = (listed.column(name).to_pylist() for name in _ASKED[1:])
+    return any(
+        content == ManifestContent.DELETES and (added != 0 or existing != 0)
+        for content, added, existing in zip(*columns, strict=True)
+    )
 
 
 def _unneeded(base: TableMetadata, used: Collection[int], specs: Collection[int]) -> list[int]:

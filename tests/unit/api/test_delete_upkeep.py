@@ -243,3 +243,19 @@ def test_a_dangling_deletion_vector_goes_and_its_neighbour_in_the_file_stays() -
     assert len(deletes(table)) == 1
     assert gone in (0, 1)  # the overwrite itself may have removed the vector
     assert ids(ice.load_table(table.location())) == [2, 9]
+
+
+def test_former_schemas_go_once_the_last_delete_file_has_gone() -> None:
+    table = make(**MERGE_ON_READ)
+    table.append(rows(id=[1, 2, 3], k=["a", "b", "c"]))
+    table.delete("id = 1")
+    table.update_schema().add_column("note", "string").commit()
+    table.update_schema().delete_column("note").commit()
+    then = 1 << 42
+    table.maintenance.expire_snapshots(older_than=then, clean_expired_metadata=True)
+    assert len(table.metadata.schemas) == 2
+    table.maintenance.rewrite_data_files(options=ALL)  # marks the delete file as deleted
+    table.maintenance.remove_dangling_deletes()
+    table.maintenance.expire_snapshots(older_than=then, clean_expired_metadata=True)
+    assert len(table.metadata.schemas) == 1
+    assert ids(table) == [2, 3]

@@ -288,7 +288,8 @@ def test_deletes_that_no_file_needs_go_where_it_is_asked_for(version: str) -> No
     table.upsert(rows(id=[5], k=["x"], _op=["D"]), ["id"])
     before = live(table)
     done = table.maintenance.rewrite_data_files(options={"remove-dangling-deletes": True})
-    assert done.removed_delete_files_count == 3
+    # Of version 2 the older two went with the data files, as in Java, which counts them no more.
+    assert done.removed_delete_files_count == (1 if version == "2" else 3)
     assert summary(table)["total-delete-files"] == "0"
     assert live(table) == before
 
