@@ -20,8 +20,8 @@ from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame, se
 from iceberg_spark.row_level.cdc_ledger import Ledger, unpartitioned
 from iceberg_spark.row_level.cdc_notes import KIND, SEQUENCE, TRUNCATED
 from iceberg_spark.row_level.limits import CDC
-from iceberg_spark.row_level.target_files import data_file
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.context import TaskId, WriteContext

@@ -17,8 +17,9 @@ from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.row_level.position_deletes import DeletesWriter, deletes_context
 from iceberg_spark.row_level.row_level_change import RowChange, RowLevelMode
 from iceberg_spark.row_level.stored_rows import PlacedRows
-from iceberg_spark.row_level.target_files import Target, data_file
+from iceberg_spark.row_level.target_files import Target
 from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import LINEAGE, POS

@@ -29,10 +29,10 @@ from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange,
 from iceberg_spark.row_level.target_files import (
     Target,
     all_rows,
-    data_file,
     only_files,
     target_files,
 )
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
 from iceberg_spark.spark.adapt.parcels import unpickled
