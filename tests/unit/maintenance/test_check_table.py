@@ -17,7 +17,7 @@ from iceberg_spark.manifest.entries import manifest_entries
 from iceberg_spark.manifest.manifest_list import read_manifest_list, write_manifest_list
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.manifest.writer import write_manifest
-from iceberg_spark.row_level.target_files import data_file
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat, ManifestEntry
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
