@@ -18,6 +18,7 @@ from iceberg_spark.engines.delete_change import delete_change
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.row_level.row_level_change import ChangedRows, RowVerb, row_change_action
+from iceberg_spark.spec.summary import STAGED_WAP_ID
 
 
 def scd_type(given: int | str) -> int:
@@ -28,7 +29,15 @@ def scd_type(given: int | str) -> int:
 
 
 def add_changes(changes: StagedChanges, request: CdcRequest) -> ChangedRows:
-    """Add to the changes of a commit what a request makes of the table; returns the counts."""
+    """Add to the changes of a commit what a request makes of the table; returns the counts.
+
+    Raises InvalidInputError for changes that are to be staged: deletes that nobody published
+    would be known already.
+    """
+    if STAGED_WAP_ID in (request.snapshot_properties or {}):
+        raise InvalidInputError(
+            f"Applied changes can't be staged ('{STAGED_WAP_ID}'): apply them to a branch instead"
+        )
     planned = plan_cdc(changes.metadata(), request)
     if planned is None:
         return ChangedRows()

@@ -369,6 +369,24 @@ def test_names_are_matched_without_case_where_asked(table: ice.Table) -> None:
     assert len(table.schema().fields) == 4
 
 
+def test_changes_that_are_to_be_staged_are_refused(table: ice.Table) -> None:
+    table.update_properties().set({"write.wap.enabled": "true"}).commit()
+    with pytest.raises(InvalidInputError, match="can't be staged"):
+        apply(table, (1, 1, None), snapshot_properties={"wap.id": "1"})
+
+
+def test_a_branch_that_is_renamed_keeps_what_it_remembers(table: ice.Table) -> None:
+    apply(table, (1, 1, A))
+    head = table.current_snapshot().snapshot_id
+    table.manage_snapshots().create_branch(head, "b").commit()
+    apply(table, (1, 5, None), branch="b")
+    table.manage_snapshots().rename_branch("b", "c").commit()
+    apply(table, (1, 4, B), (2, 3, None), branch="c")
+    apply(table, (2, 2, B), branch="c")
+    assert rows(table, branch="c") == []
+    assert rows(table) == [(1, *A, 1)]
+
+
 def test_an_empty_batch_changes_nothing(table: ice.Table) -> None:
     apply(table, stored_as_scd_type=2)
     assert table.current_snapshot() is None
