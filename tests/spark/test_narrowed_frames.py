@@ -65,7 +65,7 @@ PRUNING = {
     "m > 170": 1,
     "st.a > 345": 1,
     "x < 3": 9,  # where -0.0 is, and the first
-    "x > 345 AND x < 350": 1,
+    "x = 346.0D": 1,
     "not (id < 350)": 1,
     "id > 350 or id < 3": 2,
     "id <=> 5 and rand() >= 0": 1,
