@@ -14,6 +14,7 @@ from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
+from iceberg_spark.spark.sql.functions import with_functions
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import (
     Args,
@@ -51,6 +52,7 @@ def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> Da
     check_worker_python(spark)
     text, given = with_frames(spark, query, frames) if frames else (query, {})
     try:
+        text = with_functions(spark, text)
         statement = read_statement(text, session_dialect(spark))
     except InvalidInputError:
         if mentions_ours(spark, text):

@@ -168,3 +168,96 @@ def test_a_session_reads_the_branch_that_it_works_on(spark: Any, sql_home: Path)
     finally:
         spark.conf.unset("spark.wap.branch")
     assert rows(ice.sql(spark, ids.format(""))) == [(1,)]
+
+
+def test_a_catalogs_functions_are_its_partition_transforms(
+    enabled: Callable[..., list[tuple[Any, ...]]],
+) -> None:
+    """Of every row what the table's own partitions are."""
+    run = enabled
+    run(
+        """CREATE TABLE st.d.x (id bigint, s string, ts timestamp, day date)
+           PARTITIONED BY (bucket(7, id), bucket(5, s), months(ts), years(day))"""
+    )
+    run(
+        """INSERT INTO st.d.x VALUES
+           (1, 'it''s', TIMESTAMP '1969-12-31 23:30:00', DATE'1969-01-01'),
+           (-2, 'ü', TIMESTAMP '2024-02-29 01:00:00', DATE'2024-02-29'), (NULL, NULL, NULL, NULL)"""
+    )
+    calls = """st.system.bucket(7, id), st.system.bucket(5, s), st.system.month(ts),
+               `st`.SYSTEM.years(day)"""
+    assert sorted(run(f"SELECT {calls} FROM st.d.x"), key=str) == sorted(
+        run("SELECT partition.* FROM st.d.x.files"), key=str
+    )
+    shown = "st.system.days(ts), st.system.hours(ts), length(st.system.iceberg_version()) > 5"
+    assert run(f"SELECT {shown} FROM st.d.x WHERE id = 1") == [(dt.date(1969, 12, 31), -1, True)]
+    run("DELETE FROM st.d.x WHERE st.system.bucket(7, id) = st.system.bucket(7, 1L)")
+    run("USE st.d")
+    assert run("SELECT system.days(ts), 'system.days(x)' FROM x WHERE s = 'ü'") == [
+        (dt.date(2024, 2, 29), "system.days(x)")
+    ]
+    with pytest.raises(InvalidInputError, match="no function 'nothing'"):
+        run("SELECT st.system.nothing(1)")
+    with pytest.raises(UnsupportedError, match="substring"):
+        run("SELECT st.system.truncate(2, s) FROM st.d.x")
+
+
+def test_default_stands_for_a_value_and_table_for_a_query(spark: Any, sql_home: Path) -> None:
+    run = _runner(spark)
+    run(
+        """CREATE TABLE st.d.v (id int DEFAULT 5, s string DEFAULT 'it''s', n int)
+           TBLPROPERTIES ('format-version' = '3')"""
+    )
+    run("INSERT INTO st.d.v VALUES (DEFAULT, 'DEFAULT', default), (1, DEFAULT, 2)")
+    run("INSERT INTO st.d.v (s, id) VALUES (DEFAULT, 2), ('x', DEFAULT)")
+    run("UPDATE st.d.v SET S = DEFAULT, n = DEFAULT WHERE id = 1 OR s = 'x'")
+    run(
+        """MERGE INTO st.d.v USING (SELECT 2 AS k UNION ALL SELECT 9) x ON v.id = x.k
+           WHEN MATCHED THEN UPDATE SET n = 7 WHEN NOT MATCHED THEN INSERT (id, s)
+           VALUES (k, DEFAULT)"""
+    )
+    assert sorted(run("TABLE st.d.v"), key=str) == sorted(
+        [(5, "DEFAULT", None), (1, "it's", None), (2, "it's", 7), (5, "it's", None),
+         (9, "it's", None)], key=str
+    )  # fmt: skip
+    run("INSERT INTO st.d.v TABLE st.d.v")
+    assert run("SELECT count(*) FROM st.d.v") == [(10,)]
+
+
+def test_a_condition_may_hold_a_subquery_about_its_own_row(spark: Any, sql_home: Path) -> None:
+    run = _runner(spark)
+    run(
+        """CREATE TABLE st.d.c TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')
+           AS SELECT id, id % 2 AS p, 0 AS v FROM range(6)"""
+    )
+    run("DELETE FROM st.d.c AS x WHERE id = (SELECT max(id) FROM st.d.c y WHERE y.p = x.p)")
+    run("UPDATE st.d.c SET v = 1 WHERE id = (SELECT min(id) FROM st.d.c y WHERE y.p = c.p)")
+    run("UPDATE st.d.c x SET v = (SELECT count(*) FROM st.d.c y WHERE y.id < x.id) WHERE v = 0")
+    assert run("SELECT id, v FROM st.d.c ORDER BY id") == [(0, 1), (1, 1), (2, 2), (3, 3)]
+    with pytest.raises(InvalidInputError, match="not deterministic"):
+        run("DELETE FROM st.d.c x WHERE rand() < (SELECT max(id) FROM st.d.c y WHERE y.p = x.p)")
+
+
+def test_a_view_of_changes_shows_deletes_by_position(spark: Any, sql_home: Path) -> None:
+    """Where Java's procedure fails."""
+    run = _runner(spark)
+    run(
+        """CREATE TABLE st.d.m TBLPROPERTIES ('write.delete.mode' = 'merge-on-read',
+           'write.update.mode' = 'merge-on-read') AS SELECT id, 'a' AS s FROM range(4)"""
+    )
+    run("DELETE FROM st.d.m WHERE id = 1")
+    run("UPDATE st.d.m SET s = 'b' WHERE id = 2")
+    ids = [one.snapshot_id for one in ice.load_table("st.d.m").snapshots()]
+    assert run(
+        f"""CALL st.system.create_changelog_view(table => 'd.m', identifier_columns => array('id'),
+            options => map('start-snapshot-id', '{ids[0]}', 'end-snapshot-id', '{ids[2]}'))"""
+    ) == [("m_changes",)]
+    shown = "SELECT id, s, _change_type, _change_ordinal FROM m_changes ORDER BY 4, 3 DESC"
+    assert run(shown) == [
+        (1, "a", "DELETE", 0), (2, "a", "UPDATE_BEFORE", 1), (2, "b", "UPDATE_AFTER", 1),
+    ]  # fmt: skip
+    spark.catalog.dropTempView("m_changes")
+
+
+def _runner(spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
+    return lambda text: rows(ice.sql(spark, text))

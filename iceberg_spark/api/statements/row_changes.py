@@ -10,12 +10,14 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.api.merge import MergeBuilder
 from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.given_defaults import rows_with_defaults, value_or_default
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import names_in
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.target_rows import row_type
+from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.inner_tables import with_inner_tables
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.query import plan_query
@@ -46,7 +48,7 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     """
     goes = landing(spark, statement.table)
     table = goes.table
-    rows = plan_query(spark, statement.query).frame(spark)
+    rows = plan_query(spark, _query(spark, goes, statement)).frame(spark)
     if statement.schema_evolution:
         table.update_schema(case_sensitive=goes.case_sensitive).union_by_name(
             from_spark(rows.schema)
@@ -63,6 +65,24 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
             case_sensitive=goes.case_sensitive,
         )
     return nothing(spark)
+
+
+def _query(spark: SparkSession, goes: Landing, statement: Insert) -> str:
+    """Return the query with the defaults that VALUES ask for."""
+    return rows_with_defaults(
+        statement.query,
+        _columns(goes, statement),
+        goes.table.schema(),
+        session_dialect(spark),
+        case_sensitive=goes.case_sensitive,
+    )
+
+
+def _columns(goes: Landing, statement: Insert) -> list[str]:
+    """Return the columns that the query's are for, in its order."""
+    fixed = _partition_values(goes, statement)
+    every = [field.name for field in goes.table.schema().fields if field.name not in fixed]
+    return list(statement.columns) or every
 
 
 def _overwrite(spark: SparkSession, goes: Landing, statement: Insert, rows: DataFrame) -> None:
@@ -88,15 +108,12 @@ def _overwrite(spark: SparkSession, goes: Landing, statement: Insert, rows: Data
 
 def _matched(goes: Landing, statement: Insert, rows: DataFrame) -> DataFrame:
     """Return the rows under the names of the table's columns."""
-    table = goes.table
     fixed = _partition_values(goes, statement)
     if statement.by_name:
         for name, text in fixed.items():
             rows = rows.withColumn(name, sf.expr(text))
         return _stored(goes, rows)
-    names = list(statement.columns) or [
-        field.name for field in table.schema().fields if field.name not in fixed
-    ]
+    names = _columns(goes, statement)
     if len(names) != len(rows.columns):
         raise InvalidSchemaError(
             f"The query has {len(rows.columns)} columns ({', '.join(rows.columns)}), and "
@@ -169,9 +186,10 @@ def delete(spark: SparkSession, statement: Delete) -> DataFrame:
 def update(spark: SparkSession, statement: Update) -> DataFrame:
     """Set columns of the rows for which the condition is true."""
     goes = landing(spark, statement.table)
-    given = [statement.condition, *(text for _, text in statement.values)]
+    columns = [_column(path, statement, goes) for path, _ in statement.values]
+    texts = _values(columns, [text for _, text in statement.values], goes)
+    given = [statement.condition, *texts]
     with with_inner_tables(spark, given, _named(statement)) as (condition, *values):
-        columns = [_column(path, statement, goes) for path, _ in statement.values]
         goes.table.update(
             dict(_once(columns, values)),
             condition,
@@ -196,7 +214,8 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
         table.refresh()
     texts = [statement.on]
     for clause in statement.clauses:
-        texts += [clause.condition or "true", *clause.values]
+        columns = [_column(path, statement, goes) for path in clause.columns or ()]
+        texts += [clause.condition or "true", *_values(columns, clause.values, goes)]
     source_name = () if statement.source_name is None else (statement.source_name,)
     with with_inner_tables(spark, texts, (*_named(statement), *source_name)) as (on, *given):
         name = statement.alias or statement.table[-1]
@@ -267,6 +286,12 @@ def _column(path: Name, statement: Update | Merge, goes: Landing) -> str:
             if found is not None:
                 return rest
     return ".".join(path)
+
+
+def _values(columns: Sequence[str], texts: Sequence[str], goes: Landing) -> list[str]:
+    schema, case = goes.table.schema(), goes.case_sensitive
+    pairs = zip(columns, texts, strict=True)
+    return [value_or_default(schema, column, text, case_sensitive=case) for column, text in pairs]
 
 
 def _once(columns: Sequence[str], values: Sequence[str]) -> list[tuple[str, str]]:

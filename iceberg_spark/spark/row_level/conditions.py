@@ -10,9 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
+from iceberg_spark.row_level.conditions import without_subqueries
 
 _PROBE = "__iceberg_spark_probe"
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
+_CORRELATED = "UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY"
 _VALUE_ERRORS = ("ArithmeticException", "NumberFormatException", "DateTimeException")
 
 
@@ -25,7 +27,15 @@ def check_condition(frame: DataFrame, condition: str, what: str) -> None:
     session = frame.sparkSession
     one_row = session.range(1).toDF(_PROBE)
     with spark_errors(f"{what} '{condition}'"):
-        if frame.join(one_row, sf.expr(f"({condition}) = true")).isStreaming:
+        try:
+            streams = frame.join(one_row, sf.expr(f"({condition}) = true")).isStreaming
+        except AnalysisException as error:
+            if not str(error.getCondition()).endswith(_CORRELATED):
+                raise
+            # A filter may have these subqueries, a join may not: what stands around them may.
+            rest = sf.expr(f"({without_subqueries(condition)}) = true")
+            streams = frame.where(f"({condition}) = true").join(one_row, rest).isStreaming
+        if streams:
             raise InvalidInputError(f"{what}: the rows are a stream; use foreachBatch")
 
 

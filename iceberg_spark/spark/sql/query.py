@@ -47,6 +47,7 @@ from iceberg_spark.spark.sql.references import (
     TableReference,
     is_rewritten,
     parse_query,
+    selecting,
     table_references,
 )
 from iceberg_spark.spark.sql.view_columns import as_view
@@ -195,6 +196,7 @@ def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
     dialect = session_dialect(spark)
+    text = selecting(text, dialect)
     tree = parse_query(text, dialect)
     if names is not None:
         names.check_text(tree, text, dialect)

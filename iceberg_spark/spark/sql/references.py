@@ -75,6 +75,16 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
     return tree
 
 
+def selecting(text: str, dialect: Dialect) -> str:
+    """Return a query that is `TABLE t` as the SELECT that it stands for; others as they are."""
+    if not text.lstrip(" (\n\t").upper().startswith("TABLE"):
+        return text
+    tokens = grammar(dialect)().tokenize(text)
+    if len(tokens) < 2 or tokens[0].text.upper() != "TABLE" or not _begins_a_name(tokens[1]):
+        return text
+    return f"{text[: tokens[0].start]}SELECT * FROM{text[tokens[0].end + 1 :]}"
+
+
 def _read_alike(text: str, dialect: Dialect) -> str:
     """Return a text whose AS OF clauses sqlglot knows, with every sign in its place."""
     if "SYSTEM_" not in text.upper():

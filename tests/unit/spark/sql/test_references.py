@@ -2,7 +2,8 @@
 
 import pytest
 
-from iceberg_spark.spark.sql.references import parse_query, table_references
+from iceberg_spark.expr.dialect import SPARK
+from iceberg_spark.spark.sql.references import parse_query, selecting, table_references
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,16 @@ def test_columns_may_be_called_as_these_words_are() -> None:
     assert {one.name for one in tree.selects[0].find_all(type(tree.selects[0].this))} == {
         "system_version"
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("TABLE c.d.t", "SELECT * FROM c.d.t"),
+        (" table `x` ORDER BY 1", " SELECT * FROM `x` ORDER BY 1"),
+        ("SELECT table FROM t", "SELECT table FROM t"),
+        ("table", "table"),
+    ],
+)
+def test_a_query_may_be_a_table_alone(text: str, meant: str) -> None:
+    assert selecting(text, SPARK) == meant

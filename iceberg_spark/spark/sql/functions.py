@@ -1,0 +1,148 @@
+"""Functions of a catalog, `cat.system.bucket(16, id)`: Iceberg's partition transforms in queries.
+
+Spark finds no function in a catalog that it doesn't know, so they are temporary functions of the
+session, made when a text names one; only the name in the text is another then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import types as s
+from pyspark.sql.pandas.functions import arrow_udf
+from sqlglot.tokenizer_core import Token, TokenType
+
+from iceberg_spark.arrow.arrays import with_offsets
+from iceberg_spark.arrow.from_arrow import iceberg_type
+from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.arrow.transforms import apply_transform
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.spark.session.session_catalogs import is_ours
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.current_namespace import current_namespace
+from iceberg_spark.spark.sql.statements.cursor import tokens_of
+from iceberg_spark.spec.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    MonthTransform,
+    Transform,
+    YearTransform,
+)
+
+_SYSTEM, _VERSION, _TRUNCATE, _BUCKET = "system", "iceberg_version", "truncate", "bucket"
+_OF_TIME: dict[str, tuple[Transform, s.DataType]] = {
+    "years": (YearTransform(), s.IntegerType()),
+    "months": (MonthTransform(), s.IntegerType()),
+    "days": (DayTransform(), s.DateType()),
+    "hours": (HourTransform(), s.IntegerType()),
+}
+_NAMES = (_BUCKET, *_OF_TIME, _VERSION)
+_PREFIX = "iceberg_spark_"
+
+
+def with_functions(spark: SparkSession, text: str) -> str:
+    """Return a text whose functions of our catalogs Spark finds; others as they are.
+
+    After USE of a catalog of ours `system.bucket(...)` is one too. Raises InvalidInputError for
+    an unknown function, UnsupportedError for `truncate`, whose type depends on its argument's.
+    """
+    if f"{_SYSTEM}." not in text.lower().replace("`", ""):
+        return text
+    tokens = tokens_of(text, session_dialect(spark))
+    if tokens and tokens[0].text.upper() == "CALL":
+        return text
+    pieces, at = [], 0
+    for first, name, last in _calls(spark, tokens):
+        pieces.append(text[at : first.start])
+        if name == _VERSION:
+            pieces.append(f"'{_installed()}'")
+            at = last.end + 1
+        else:
+            pieces.append(_registered(spark, name))
+            at = last.start
+    return "".join([*pieces, text[at:]])
+
+
+def _calls(spark: SparkSession, tokens: list[Token]) -> Iterator[tuple[Token, str, Token]]:
+    """Yield where a call begins, the function, and the bracket (of no arguments its end)."""
+    for place, token in enumerate(tokens):
+        if token.text.lower() != _SYSTEM or not _dotted_call(tokens, place):
+            continue
+        first = _beginning(spark, tokens, place)
+        if first is None:
+            continue
+        name = tokens[place + 2].text.lower()
+        name = f"{name}s" if f"{name}s" in _OF_TIME else name
+        _check(name)
+        last = tokens[place + 3]
+        if name == _VERSION:
+            last = tokens[min(place + 4, len(tokens) - 1)]
+        yield first, name, last
+
+
+def _dotted_call(tokens: list[Token], place: int) -> bool:
+    kinds = [one.token_type for one in tokens[place + 1 : place + 4]]
+    return len(kinds) == 3 and kinds[0] is TokenType.DOT and kinds[2] is TokenType.L_PAREN
+
+
+def _beginning(spark: SparkSession, tokens: list[Token], place: int) -> Token | None:
+    """Return where the name of a function of ours begins, None for one of others."""
+    if place < 2 or tokens[place - 1].token_type is not TokenType.DOT:
+        return tokens[place] if current_namespace(spark) is not None else None
+    catalog = tokens[place - 2]
+    is_first = place < 3 or tokens[place - 3].token_type is not TokenType.DOT
+    return catalog if is_first and is_ours(spark, catalog.text) else None
+
+
+def _check(name: str) -> None:
+    if name == _TRUNCATE:
+        raise UnsupportedError(
+            "truncate(w, x): say substring(x, 1, w) of texts, x - pmod(x, w) of numbers"
+        )
+    if name not in _NAMES:
+        raise InvalidInputError(f"There is no function '{name}'; there are: {', '.join(_NAMES)}")
+
+
+def _registered(spark: SparkSession, name: str) -> str:
+    if name == _BUCKET:
+        made = arrow_udf(_bucket, s.IntegerType())  # type: ignore[call-overload]
+    else:
+        transform, kind = _OF_TIME[name]
+        made = arrow_udf(_of_time(transform), kind)  # type: ignore[call-overload]
+    spark.udf.register(f"{_PREFIX}{name}", made)
+    return f"{_PREFIX}{name}"
+
+
+def _bucket(buckets: pa.Array, values: pa.Array) -> pa.Array:
+    found = pc.unique(buckets).to_pylist()
+    if not found:
+        return pa.nulls(0, pa.int32())
+    if len(found) > 1 or found[0] is None or found[0] < 1:
+        raise InvalidInputError(f"bucket(n, x): n is one number above 0, not {found[:3]}")
+    return _transformed(BucketTransform(int(found[0])), values)
+
+
+def _of_time(transform: Transform) -> Callable[[pa.Array], pa.Array]:
+    def apply(values: pa.Array) -> pa.Array:
+        return _transformed(transform, values)
+
+    return apply
+
+
+def _transformed(transform: Transform, values: pa.Array) -> pa.Array:
+    kind = iceberg_type(values.type)
+    wanted = to_arrow_type(kind)
+    plain = with_offsets(values)
+    return apply_transform(transform, kind, plain if plain.type == wanted else plain.cast(wanted))
+
+
+def _installed() -> str:
+    try:
+        return f"iceberg-spark {version('iceberg-spark')}"
+    except PackageNotFoundError:  # on a PYTHONPATH
+        return "iceberg-spark"
