@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
-
-from sqlglot.tokenizer_core import Token
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.condition import conjuncts
-from iceberg_spark.expr.dialect import SPARK
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, And, Unbound
-from iceberg_spark.expr.parse import grammar
 from iceberg_spark.expr.spelled import spelled
 from iceberg_spark.expr.to_text import to_text
 from iceberg_spark.row_level.row_level_change import RowVerb
@@ -84,28 +79,3 @@ def names_in(names: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
     """Return the names that occur in SQL texts at all, quoted or not, whatever their case."""
     everything = " ".join(texts).lower().replace("``", "`")
     return tuple(name for name in names if name.lower() in everything)
-
-
-def without_subqueries(text: str) -> str:
-    """Return an expression with NULL for each subquery that stands for a value."""
-    tokens = grammar(SPARK)().tokenize(text)
-    pieces, at = [], 0
-    for place, (token, following) in enumerate(pairwise(tokens)):
-        before = tokens[place - 1].text.upper() if place else ""
-        is_query = following.text.upper() in ("SELECT", "WITH") and token.text == "("
-        if not is_query or before in ("IN", "EXISTS") or token.start < at:
-            continue
-        end = _closing(tokens, place)
-        pieces += [text[at : token.start], "(NULL)"]
-        at = end
-    return "".join([*pieces, text[at:]])
-
-
-def _closing(tokens: Sequence[Token], place: int) -> int:
-    """Return where the text of a bracket that opens at this token ends."""
-    depth = 0
-    for token in tokens[place:]:
-        depth += (token.text == "(") - (token.text == ")")
-        if depth == 0:
-            break
-    return int(token.end) + 1

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
-from iceberg_spark.row_level.conditions import without_subqueries
+from iceberg_spark.spark.row_level.outer_condition import without_subqueries
 
 _PROBE = "__iceberg_spark_probe"
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"

@@ -5,7 +5,7 @@ import pytest
 from iceberg_spark.api.statements.given_defaults import rows_with_defaults, value_or_default
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.row_level.conditions import without_subqueries
+from iceberg_spark.spark.row_level.outer_condition import without_subqueries
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import IntegerType, NestedField, StringType
 
@@ -46,7 +46,7 @@ def test_an_assigned_default_is_the_columns_own() -> None:
         (
             "EXISTS (SELECT 1) OR (a) = (WITH q AS (SELECT 1) FROM q)",
             "EXISTS (SELECT 1) OR (a) = (NULL)",
-        ),  # noqa: E501
+        ),
         ("'(SELECT 1)' = s", "'(SELECT 1)' = s"),
     ],
 )
