@@ -1,11 +1,11 @@
 """`enable(spark)`: the session's own `spark.sql`, `spark.read` and `df.write` are ours as well.
 
 PySpark has no hook for a source that is a frame of other sources, so the properties `read` of
-the session's class and `write` of its frames' class are replaced. What they return is PySpark's
-own reader or writer, of a class that asks us first (`reader_hook`, `writer_hook`); everything
-but our format falls through. Methods of the session, its frames and its catalog are replaced by
-ones that look for our tables first (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of
-the patch.
+the session's class, `write` and `writeStream` of its frames' class are replaced. What they return
+is PySpark's own reader or writer, of a class that asks us first (`reader_hook`, `writer_hook`,
+`stream_writer_hook`); everything but our format falls through. Methods of the session, its frames
+and its catalog are replaced by ones that look for our tables first (`sql_hook`, `frame_hook`,
+`catalog_hook`). This file is all of the patch.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from iceberg_spark.api.catalog_hook import hooked_catalog
 from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
+from iceberg_spark.api.stream_writer_hook import StreamWriterHook
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.session.active_session import checked_session
@@ -39,7 +40,8 @@ def enable(spark: SparkSession) -> None:
 
     `spark.read...load(T)` then gives the frame of `t.scan(...).to_df()`: the same rows and
     options, Spark's own column pruning and filter push-down, the snapshot pinned when it is made.
-    `df.write` takes all save modes, `partitionBy` and `distribution-mode`. `spark.sql(text)` runs
+    `df.write` takes all save modes, `partitionBy` and `distribution-mode`; `df.writeStream` writes
+    batches the same way, and to tables by name (`toTable`). `spark.sql(text)` runs
     statements that name one of our catalogs, or a location in backticks, as `sql` does, and
     `spark.table` reads our tables; `df.writeTo`, `df.mergeInto`, `saveAsTable` and `insertInto`
     change them, and `spark.catalog` shows them. Filters that come after a frame was made choose
@@ -53,6 +55,7 @@ def enable(spark: SparkSession) -> None:
         _enabled.add(key)
         _replace(type(spark), "read", ReaderHook, lambda session: session)
         _replace(type(frame), "write", WriterHook, lambda frame: frame.sparkSession)
+        _replace(type(frame), "writeStream", StreamWriterHook, lambda frame: frame.sparkSession)
         _replace_method(type(spark), "sql", hooked_sql, _itself)
         _replace_method(type(spark), "table", hooked_table, _itself)
         for name, hooked in hooked_frames().items():

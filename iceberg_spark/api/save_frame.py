@@ -12,12 +12,7 @@ from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.engines.write_changes import write_changes
 from iceberg_spark.engines.write_rows import write_rows
 from iceberg_spark.errors import InvalidOptionError, TableAlreadyExistsError
-from iceberg_spark.save.commit_save import (
-    commit_save,
-    commit_upsert,
-    is_committed,
-    not_in_vain,
-)
+from iceberg_spark.save.commit_save import commit_save, commit_upsert, not_in_vain
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions, write_options
@@ -39,11 +34,7 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
     """
     mode = (asked.mode or "error").lower()
     _check_mode(mode)
-    given = {**asked.options, "path": table}
-    if asked.partition_by:
-        _check_are_columns(asked.partition_by)
-        _check_said_once(given)
-        given["partition-by"] = ",".join(_quoted(name) for name in asked.partition_by)
+    given = with_partitioning({**asked.options, "path": table}, asked.partition_by)
     options = write_options(given, plain=False)
     settings = partial(session_catalog, frame.sparkSession)
     options = replace(options, storage=with_settings(options.path, options.storage, settings))
@@ -60,16 +51,27 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
     _write(frame, options, overwrite=mode == "overwrite")
 
 
+def with_partitioning(options: dict[str, str], names: Sequence[str]) -> dict[str, str]:
+    """Return options with the columns of `partitionBy`. Raises InvalidOptionError."""
+    if not names:
+        return options
+    _check_are_columns(names)
+    _check_said_once(options)
+    return {**options, "partition-by": ",".join(_quoted(name) for name in names)}
+
+
 def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
     place, given = TablePlace(options.path, options.storage), from_spark(frame.schema)
-    if is_committed(place, options.token):
-        return
     if options.write_mode == "upsert":  # the rows of a key are brought together first
         changes = plan_upsert(options, given, overwrite=overwrite)
+        if changes.is_committed:
+            return
         written = write_changes(frame, changes.context, changes.context.write.io)
         commit_upsert(place, changes, written)
         return
     plan = plan_save(options, given, overwrite=overwrite)
+    if plan.is_committed:
+        return
     with not_in_vain(place, plan):
         files = write_rows(
             frame,

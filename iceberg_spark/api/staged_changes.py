@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
-from iceberg_spark.commits.batch_token import NoteToken, committed_version
+from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
 from iceberg_spark.commits.commit import clean_up, commit, removed_unless_committed, stage
 from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
@@ -227,7 +227,7 @@ class StagedChanges:
                 self.discard()
             elif self._actions:
                 self._actions.append(NoteToken(self._whole))
-        actions, files, io = tuple(self.actions), tuple(self._new_files), self.io
+        actions, files, io = once(self.actions), tuple(self._new_files), self.io
         skips = self._are_one_batch()
         self.reset(self.base)
         if not actions:
@@ -248,7 +248,7 @@ class StagedChanges:
 
     def part(self) -> StagedPart:
         """Return what a commit of several tables does to this one, and its new files; ends it."""
-        actions, files = tuple(self.actions), tuple(self._new_files)
+        actions, files = once(self.actions), tuple(self._new_files)
         self.end()
         return StagedPart(TablePart(self.base.identifier, actions, self.base, self.io), files)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 
-from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.commits.action import Action, ActionCommit
 from iceberg_spark.commits.limits import TOKENS
 from iceberg_spark.commits.lineage import Lineage
 from iceberg_spark.errors import AlreadyCommittedException
@@ -48,11 +48,8 @@ def _first(snapshots: Iterable[Snapshot], token: Token) -> int | None:
     return None
 
 
-class NoteToken:
-    """Refuse a batch that is committed already; else note it, after the actions of the batch.
-
-    Without a snapshot on the branch there is nothing to note it by.
-    """
+class RefuseToken:
+    """Refuse a batch that is committed already, before its actions find that they conflict."""
 
     __slots__ = ("token",)
 
@@ -69,6 +66,28 @@ class NoteToken:
                 "Nothing of this commit landed"
             )
 
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (a check)
+        """Change nothing."""
+        return ActionCommit(())
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Nothing was written."""
+
+
+class NoteToken:
+    """Note a batch, after its actions; `once` refuses one that is committed already.
+
+    Without a snapshot on the branch there is nothing to note it by.
+    """
+
+    __slots__ = ("token",)
+
+    def __init__(self, token: Token) -> None:
+        self.token = token
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:
+        """`RefuseToken` does that, before all others."""
+
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that note the batch, and keep notes of others true."""
         head = base.branch_head(self.token.branch)
@@ -83,6 +102,12 @@ class NoteToken:
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Nothing was written."""
+
+
+def once(actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Return actions behind the checks that the batches noted by them are not committed yet."""
+    tokens = dict.fromkeys(one.token for one in actions if isinstance(one, NoteToken))
+    return (*map(RefuseToken, tokens), *actions)
 
 
 def notes_after_expiry(

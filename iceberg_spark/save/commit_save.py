@@ -7,15 +7,13 @@ from contextlib import contextmanager, suppress
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.commits.batch_token import committed_version
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.made_table import drop_unchanged, dropped_unless_committed
 from iceberg_spark.commits.table_part import check_same_table
-from iceberg_spark.errors import AlreadyCommittedException, NoSuchTableError
+from iceberg_spark.errors import AlreadyCommittedException
 from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spec.data_file import DataFile
-from iceberg_spark.spec.txn import Token
 from iceberg_spark.write.cdc_writer import UpsertedFiles
 
 
@@ -69,18 +67,6 @@ def commit_upsert(place: TablePlace, plan: UpsertPlan, files: UpsertedFiles) -> 
         after = commit(catalog, identifier, plan.actions(files), base, handover=handover)
     if after is not None:
         compact_after(catalog, base, after)
-
-
-def is_committed(place: TablePlace, token: Token | None) -> bool:
-    """Return whether a table has a batch already, so that nothing need be written."""
-    if token is None:
-        return False
-    catalog, identifier = resolve(place.path, place.storage)
-    try:
-        found = catalog.load(identifier)
-    except NoSuchTableError:
-        return False
-    return committed_version(found.metadata, found.io, token) is not None
 
 
 def _loaded(catalog: Catalog, identifier: str, uuid: str | None) -> LoadedTable:

@@ -6,11 +6,12 @@ import time
 import warnings
 
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.catalog.catalog import Catalog, NewTable
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.commits.batch_token import committed_version
 from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
 from iceberg_spark.io.file_io import FileIO
@@ -23,10 +24,11 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
+from iceberg_spark.spec.txn import Token
 from iceberg_spark.spec.union_by_name import union_by_name
 from iceberg_spark.spec.updates import AddSchema, SetCurrentSchema, TableUpdate
 from iceberg_spark.write.align_batches import AlignOptions, check_columns
-from iceberg_spark.write.cdc_rows import CdcReader
+from iceberg_spark.write.cdc_rows import OPERATION, CdcReader
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
@@ -39,7 +41,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
     """
     catalog, identifier = resolve(options.path, options.storage)
     creation: NewTable | None = None
-    merged_on = None
+    merged_on, is_committed = None, False
     try:
         loaded = catalog.load(identifier)
         metadata, io = loaded.metadata, loaded.io
@@ -47,6 +49,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
         if options.merge_schema:
             metadata = _merged(metadata, given)
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
+        is_committed = _is_committed(loaded, options.token)
     except NoSuchTableError:
         creation = _creation(catalog, identifier, options, given)
         metadata, io = _before_it_is_made(creation)
@@ -65,6 +68,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
             options.token,
             creation is not None,
             made,
+            is_committed,
         )
         check_columns(plan.context.schema, to_arrow(given), plan.align)
     return plan
@@ -88,19 +92,46 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
     catalog, identifier = resolve(options.path, options.storage)
     loaded = catalog.load(identifier)
     check_creation_options(options, loaded.metadata)
-    io = loaded.io
+    metadata, io = loaded.metadata, loaded.io
+    if options.merge_schema:
+        metadata = _merged(metadata, _columns(options, metadata.schema, given))
     context = upsert_context(
-        loaded.metadata,
-        _context(loaded.metadata, io, options),
+        metadata,
+        _context(metadata, io, options),
         options.equality_fields,
-        live_specs=live_spec_ids(loaded.metadata, io, options.branch),
+        live_specs=live_spec_ids(metadata, io, options.branch),
         order_by=options.order_by,
         global_delete=options.global_delete,
         options=_align_options(options),
     )
     CdcReader(context, to_arrow(given))
-    uuid = loaded.metadata.table_uuid
-    return UpsertPlan(context, options.branch, options.snapshot_properties, uuid, options.token)
+    return UpsertPlan(
+        context,
+        options.branch,
+        options.snapshot_properties,
+        None if metadata is loaded.metadata else loaded.metadata_location,
+        metadata.table_uuid,
+        options.token,
+        _is_committed(loaded, options.token),
+    )
+
+
+def _is_committed(loaded: LoadedTable, token: Token | None) -> bool:
+    found = token and committed_version(loaded.metadata, loaded.io, token)
+    return found is not None
+
+
+def _columns(options: WriteOptions, schema: Schema, given: Schema) -> Schema:
+    """Return the columns of changes that are columns of a table, or are to become one.
+
+    Not the operation, nor what changes are only ordered by.
+    """
+    others = {OPERATION, *(name.lower() for name in options.order_by)}
+    return Schema(*(
+        field
+        for field in given.fields
+        if field.name.lower() not in others or schema.find_id(field.name, False) is not None
+    ))  # fmt: skip
 
 
 def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:

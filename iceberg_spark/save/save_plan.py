@@ -14,7 +14,7 @@ from iceberg_spark.catalog.catalog import MadeTable
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.batch_token import NoteToken
+from iceberg_spark.commits.batch_token import NoteToken, once
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_partitions import ReplacePartitions
 from iceberg_spark.commits.set_schema import SetSchema
@@ -22,6 +22,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.upsert_rows import UpsertRows
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.txn import Token, with_summary
 from iceberg_spark.spec.updates import TableUpdate
 from iceberg_spark.write.align_batches import AlignOptions
@@ -57,13 +58,16 @@ class SavePlan:
     is_new: bool = False
     """The table has no rows before this save, whoever makes it."""
     made: MadeTable | None = None
+    is_committed: bool = False
 
-    def actions(self, io: FileIO, files: Sequence[DataFile]) -> list[Action]:
+    def actions(self, io: FileIO, files: Sequence[DataFile]) -> tuple[Action, ...]:
         """Return what commits the files that were written by this plan."""
-        made = [self._change(files), *_noted(self.token)]
-        if self.merged_on is None:
-            return made
-        return [SetSchema(self.context.schema, read_metadata(io, self.merged_on)), *made]
+        schema = _merged(self.context.schema, io, self.merged_on)
+        return once((*schema, self._change(files), *_noted(self.token)))
+
+    def changes_with(self, files: Sequence[DataFile]) -> bool:
+        """Return whether a commit of these files changes rows: they come, or all others go."""
+        return bool(files) or (self.replaces == "everything" and not self.is_new)
 
     def _change(self, files: Sequence[DataFile]) -> Action:
         branch, properties = self.branch, with_summary(self.snapshot_properties, self.token)
@@ -85,21 +89,28 @@ class UpsertPlan:
     context: UpsertContext
     branch: str | None = None
     snapshot_properties: Mapping[str, str] | None = None
+    merged_on: str | None = None
     uuid: str | None = None
     token: Token | None = None
+    is_committed: bool = False
 
-    def actions(self, files: UpsertedFiles) -> list[Action]:
+    def actions(self, files: UpsertedFiles) -> tuple[Action, ...]:
         """Return what commits the files that were written by this plan."""
-        return [
-            UpsertRows(
-                self.context,
-                files.data,
-                files.deletes,
-                branch=self.branch,
-                snapshot_properties=with_summary(self.snapshot_properties, self.token),
-            ),
-            *_noted(self.token),
-        ]
+        write = self.context.write
+        upsert = UpsertRows(
+            self.context,
+            files.data,
+            files.deletes,
+            branch=self.branch,
+            snapshot_properties=with_summary(self.snapshot_properties, self.token),
+        )
+        schema = _merged(write.schema, write.io, self.merged_on)
+        return once((*schema, upsert, *_noted(self.token)))
+
+
+def _merged(schema: Schema, io: FileIO, merged_on: str | None) -> list[Action]:
+    """Return what gives the table a save's wider schema."""
+    return [] if merged_on is None else [SetSchema(schema, read_metadata(io, merged_on))]
 
 
 def _noted(token: Token | None) -> list[Action]:

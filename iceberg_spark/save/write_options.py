@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.catalog.pinned import split_name
+from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io.secrets import refuse_shown_secrets
 from iceberg_spark.spec.option_values import (
     STORAGE_PREFIXES,
@@ -103,6 +104,15 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
     )
 
 
+def check_is_written(path: str) -> None:
+    """Refuse a metadata table. Raises UnsupportedError."""
+    name = split_name(path)[1]
+    if name is not None:
+        raise UnsupportedError(
+            f"'{path}' is a metadata table, '{name}': it can be read but not written"
+        )
+
+
 def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
     mode = given.get("distribution-mode", "none").lower()
     if mode != "none":
@@ -126,7 +136,6 @@ def _check_upsert(given: Mapping[str, str]) -> None:
                 raise InvalidOptionError(f"Option '{name}' is for write-mode=upsert: set that too")
         return
     for name, instead in (
-        ("mergeschema", ": add columns by update_schema()"),
         ("overwrite-mode", ""),
         ("engine", ""),
         ("distribution-mode", ": rows of one key come together anyhow"),

@@ -120,7 +120,6 @@ def test_options_of_an_upsert_are_checked(any_spark: Any, target: Path, tmp_path
     bad: list[tuple[dict[str, str], str]] = [
         ({"write_mode": "append"}, "write-mode=upsert"),
         ({"equality_fields": "nope"}, "'nope'"),
-        ({"mergeSchema": "true"}, "mergeschema"),
         ({"mode": "overwrite"}, r"mode\('append'\)"),
     ]
     for options, message in bad:

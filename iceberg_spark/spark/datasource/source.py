@@ -10,6 +10,7 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    DataSourceStreamWriter,
     DataSourceWriter,
 )
 from pyspark.sql.types import StructType
@@ -19,7 +20,8 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
-from iceberg_spark.save.write_options import write_options
+from iceberg_spark.save.stream_options import written_stream_options
+from iceberg_spark.save.write_options import check_is_written, write_options
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.read_options import ReadOptions, read_options
 from iceberg_spark.scan.request import scan_context
@@ -28,6 +30,7 @@ from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.datasource.inspect_reader import InspectReader
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
 from iceberg_spark.spark.datasource.stream_reader import AppendStreamReader, ChangeStreamReader
+from iceberg_spark.spark.datasource.stream_writer import StreamWriter
 from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter
 from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.spark.session.in_worker import in_worker
@@ -108,16 +111,22 @@ class PyIcebergLiteSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer that appends to, overwrites, or creates the table."""
         options = write_options(self.options)
-        name = split_name(options.path)[1]
-        if name is not None:
-            raise UnsupportedError(
-                f"'{options.path}' is a metadata table, '{name}': it can be read but not written"
-            )
+        check_is_written(options.path)
         place, given = TablePlace(options.path, dict(options.storage)), from_spark(schema)
         if options.write_mode == "upsert":
             changes = plan_upsert(options, given, overwrite=overwrite)
             return UpsertWriter(place, changes, options.equality_fields)
         return BatchWriter(place, plan_save(options, given, overwrite=overwrite))
+
+    @in_worker
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """Return the writer of one batch of a stream; Spark asks for it again at the commit."""
+        options = written_stream_options(self.options)
+        place, given = TablePlace(options.path, dict(options.storage)), from_spark(schema)
+        if options.write_mode == "upsert":
+            changes = plan_upsert(options, given, overwrite=overwrite)
+            return StreamWriter(place, changes, options.equality_fields)
+        return StreamWriter(place, plan_save(options, given, overwrite=overwrite), ())
 
     def _inspect(self, options: ReadOptions) -> tuple[PinnedInspection, StructType] | None:
         """Return the metadata table that the path names, None for a table of rows."""

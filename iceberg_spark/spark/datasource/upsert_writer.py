@@ -51,7 +51,7 @@ class UpsertWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Prove that no key came in two tasks, then commit all files at once."""
         done = [message for message in messages if isinstance(message, ChangesWritten)]
-        files = _joined([message.files for message in done])
+        files = joined([message.files for message in done])
         keys = [message.keys for message in done]
         io = self.plan.context.write.io
         try:
@@ -72,7 +72,7 @@ class UpsertWriter(DataSourceArrowWriter):
         remove_aborted(context.io, context)
 
 
-def _joined(parts: Sequence[UpsertedFiles]) -> UpsertedFiles:
+def joined(parts: Sequence[UpsertedFiles]) -> UpsertedFiles:
     """Return the files of all tasks."""
     return UpsertedFiles(
         tuple(file for part in parts for file in part.data),

@@ -14,6 +14,8 @@ from typing import Any
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
+from iceberg_spark.errors import InvalidInputError
+
 _SEPARATORS = tuple(map(chr, (*range(9), *range(14, 32))))
 """Control characters; a pattern of such a character means the character."""
 
@@ -60,6 +62,18 @@ def shipped_packages(session: SparkSession) -> tuple[str, ...]:
     if context is None:
         return ()
     return tuple(SparkFiles.get(name) for name in context._python_includes or ())
+
+
+def local_property(session: SparkSession, name: str) -> str:
+    """Return what Spark notes of the thread that we run in; Connect has no such notes.
+
+    Raises InvalidInputError where there is none.
+    """
+    context = _context(session)
+    found = None if context is None else context.getLocalProperty(name)
+    if found is None:
+        raise InvalidInputError(f"Spark has no '{name}' here: this is no batch of a stream")
+    return str(found)
 
 
 def java_version(session: SparkSession) -> str | None:

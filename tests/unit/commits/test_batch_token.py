@@ -268,6 +268,17 @@ def test_a_batch_that_another_driver_commits_meanwhile_lands_once(verb: str, riv
         assert data_files(table) == there
 
 
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_the_same_change_by_another_driver_is_no_conflict(mode: str) -> None:
+    table = make(**{"write.delete.mode": mode})
+    table.append(rows(id=[1, 2], k=["a", "b"]))
+    batch: dict[str, Any] = {"txn_app_id": "a", "txn_version": 1}
+    other = ice.load_table(table.location())
+    raced = Table(Raced(lambda: other.delete("id = 1", **batch)), CATALOG.load(table.location()))
+    assert raced.delete("id = 1", **batch).deleted == 0
+    assert ids(table.refresh()) == [2]
+
+
 def test_a_transaction_with_more_in_it_than_the_batch_is_refused() -> None:
     table = make()
     other = ice.load_table(table.location())

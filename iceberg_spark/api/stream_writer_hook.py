@@ -1,0 +1,170 @@
+"""PySpark's `DataStreamWriter` of an enabled session: our format is written the native way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from iceberg_spark.api.save_batches import BatchSaver
+from iceberg_spark.api.save_frame import with_partitioning
+from iceberg_spark.catalog.registry import with_settings
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.save.stream_options import written_stream_options
+from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+
+
+class StreamWriterHook:
+    """Notes what is asked and passes it on; `start` and `toTable` write where it is ours.
+
+    A query of a Connect session is left to the source's own sink: its batches are not here.
+    """
+
+    _asked: Asked
+    _frame: DataFrame
+
+    def begin(self, frame: DataFrame) -> None:
+        """Start noting; called once, when the frame makes the writer."""
+        self._asked = Asked()
+        self._frame = frame
+
+    @property
+    def _own(self) -> Any:
+        """PySpark's own writer; `Any`, for it is the classic or the Connect one."""
+        return super()
+
+    def format(self, source: str) -> Self:
+        """Note the format."""
+        self._asked.source = source
+        self._own.format(source)
+        return self
+
+    def outputMode(self, outputMode: str) -> Self:  # noqa: N802, N803 - PySpark's names
+        """Note the output mode."""
+        self._asked.mode = outputMode
+        self._own.outputMode(outputMode)
+        return self
+
+    def option(self, key: str, value: Any) -> Self:
+        """Note an option."""
+        self._asked.add({key: value})
+        self._own.option(key, value)
+        return self
+
+    def options(self, **options: Any) -> Self:
+        """Note options."""
+        self._asked.add(options)
+        self._own.options(**options)
+        return self
+
+    def partitionBy(self, *cols: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Note the columns to partition a new table by."""
+        several = len(cols) == 1 and isinstance(cols[0], list | tuple)
+        self._asked.partition_by = tuple(cols[0] if several else cols)
+        return self
+
+    def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Leave Spark's clustering to Spark."""
+        self._asked.other = True
+        self._own.clusterBy(*arguments)
+        return self
+
+    def foreach(self, f: Any) -> Self:
+        """Leave a sink of the user's own to Spark."""
+        self._asked.other = True
+        self._own.foreach(f)
+        return self
+
+    def foreachBatch(self, func: Any) -> Self:  # noqa: N802 - PySpark's name
+        """Leave a sink of the user's own to Spark."""
+        self._asked.other = True
+        self._own.foreachBatch(func)
+        return self
+
+    def start(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803 - PySpark's name
+        partitionBy: Any = None,  # noqa: N803 - PySpark's name
+        queryName: str | None = None,  # noqa: N803 - PySpark's name
+        **options: Any,
+    ) -> StreamingQuery:
+        """Start writing to a table of ours, and leave everything else to PySpark."""
+        self._take(format, outputMode, partitionBy, queryName, options)
+        table = self._asked.place(path)
+        if table is None or not self._asked.is_ours(self._frame.sparkSession):
+            self._partition()
+            return self._started(path)
+        return self._start(table)
+
+    def toTable(  # noqa: N802 - PySpark's name
+        self,
+        tableName: str,  # noqa: N803 - PySpark's name
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803 - PySpark's name
+        partitionBy: Any = None,  # noqa: N803 - PySpark's name
+        queryName: str | None = None,  # noqa: N803 - PySpark's name
+        **options: Any,
+    ) -> StreamingQuery:
+        """Start writing to a table of one of our catalogs, and leave others to PySpark."""
+        self._take(format, outputMode, partitionBy, queryName, options)
+        catalog, _, rest = tableName.partition(".")
+        session = self._frame.sparkSession
+        ours = (self._asked.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
+        if "." in rest and ours and not self._asked.other and is_ours(session, catalog):
+            return self._start(tableName)
+        self._partition()
+        query: StreamingQuery = self._own.toTable(tableName)
+        return query
+
+    def _take(
+        self,
+        source: str | None,
+        mode: str | None,
+        partition_by: Any,
+        name: str | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.options(**options)
+        if mode is not None:
+            self.outputMode(mode)
+        if partition_by is not None:
+            self.partitionBy(partition_by)
+        if source is not None:
+            self.format(source)
+        if name is not None:
+            self._own.queryName(name)
+
+    def _partition(self) -> None:
+        if self._asked.partition_by:
+            self._own.partitionBy(*self._asked.partition_by)
+
+    def _start(self, table: str) -> StreamingQuery:
+        session = self._frame.sparkSession
+        given = with_partitioning({**self._asked.options, "path": table}, self._asked.partition_by)
+        connect = is_connect(session)
+        options = written_stream_options(given, plain=connect)
+        mode = (self._asked.mode or "append").lower()
+        if mode == "update" and options.write_mode != "upsert":
+            raise InvalidOptionError(
+                "outputMode('update') gives a row again when it changes: write it with "
+                "option('write-mode', 'upsert') and 'equality-fields', or use 'complete'"
+            )
+        if connect:
+            self._own.format(FORMAT_NAME)
+            self._own.options(**{key: value for key, value in given.items() if key != "path"})
+            return self._started(table)
+        settings = partial(session_catalog, session)
+        options = replace(options, storage=with_settings(options.path, options.storage, settings))
+        self._own.foreachBatch(BatchSaver(options, overwrite=mode == "complete"))
+        return self._started()
+
+    def _started(self, *path: str | None) -> StreamingQuery:
+        query: StreamingQuery = self._own.start(*path)
+        return query

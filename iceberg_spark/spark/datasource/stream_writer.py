@@ -1,0 +1,129 @@
+"""A stream's batches through the data source: tasks write, a planner's process commits them once.
+
+Spark makes the writer anew for the commit, in another process and without the query's id: tasks
+send both, what they were told to do and the id, with what they wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from iceberg_spark.commits.commit import removed_unless_committed
+from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.save.commit_save import commit_save, commit_upsert, take_back
+from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
+from iceberg_spark.spark.datasource.messages import ChangesWritten, FilesWritten
+from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter, joined
+from iceberg_spark.spark.datasource.writer import BatchWriter
+from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spec.snapshot import MAIN_BRANCH
+from iceberg_spark.spec.txn import STREAM_KEYS, Token
+from iceberg_spark.write.task_keys import key_files, refuse_shared_keys
+from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
+
+_QUERY_ID = "sql.streaming.queryId"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWritten(WriterCommitMessage):
+    """What one task wrote of a stream's batch, by which plan, and for which query."""
+
+    query_id: str
+    plan: SavePlan | UpsertPlan
+    written: WriterCommitMessage
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes the rows of a stream's batch and commits them under its query's id and number."""
+
+    def __init__(
+        self, place: TablePlace, plan: SavePlan | UpsertPlan, equality_fields: tuple[str, ...]
+    ) -> None:
+        self.place = place
+        self.plan = plan
+        self.equality_fields = equality_fields
+
+    @in_worker
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write one task's rows or changes; what an attempt wrote is removed when it fails."""
+        plan = self.plan
+        writer = (
+            BatchWriter(self.place, plan)
+            if isinstance(plan, SavePlan)
+            else UpsertWriter(self.place, plan, self.equality_fields)
+        )
+        return BatchWritten(_query_id(), plan, writer.write(iterator))
+
+    @in_worker
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's
+        """Commit the batch, unless it is committed; without rows there is nothing to commit.
+
+        A batch of all rows without any empties the table.
+        """
+        parts = [message for message in messages if isinstance(message, BatchWritten)]
+        if not parts:
+            return
+        plan, query_id = parts[0].plan, parts[0].query_id
+        branch = plan.branch or MAIN_BRANCH
+        plan = replace(plan, token=Token(query_id, batchId, branch, STREAM_KEYS))
+        if isinstance(plan, SavePlan):
+            self._commit_rows(plan, [part.written for part in parts])
+        else:
+            self._commit_changes(plan, [part.written for part in parts])
+
+    def _commit_rows(self, plan: SavePlan, written: Sequence[object]) -> None:
+        done = [one for one in written if isinstance(one, FilesWritten)]
+        files = tuple(file for one in done for file in one.data_files)
+        if not plan.changes_with(files):
+            take_back(self.place, plan)
+            return
+        commit_save(self.place, plan, files)
+        if any(one.tried_before for one in done):
+            io, paths = plan.context.io, [file.file_path for file in files]
+            with suppress(IcebergError):  # the commit has landed
+                remove_other_attempts(io, plan.context, paths, outlive=True)
+
+    def _commit_changes(self, plan: UpsertPlan, written: Sequence[object]) -> None:
+        done = [one for one in written if isinstance(one, ChangesWritten)]
+        files, keys = joined([one.files for one in done]), [one.keys for one in done]
+        io = plan.context.write.io
+        try:
+            if files.paths:
+                with removed_unless_committed(io, files.paths):
+                    refuse_shared_keys(io, keys, self.equality_fields)
+                commit_upsert(self.place, plan, files)
+        finally:
+            with suppress(IcebergError):  # the commit, or its own error, has been decided
+                io.delete_many(key_files(keys))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
+        """Remove what tasks wrote where others failed; where none told, it is an orphan.
+
+        Spark also calls this when `commit` raised, which has removed what may be removed.
+        """
+        parts = [message for message in messages if isinstance(message, BatchWritten)]
+        if not parts or None not in messages:
+            return
+        plan = parts[0].plan
+        context = plan.context if isinstance(plan, SavePlan) else plan.context.write
+        remove_aborted(context.io, context)
+        if isinstance(plan, SavePlan):
+            take_back(self.place, plan)
+
+
+def _query_id() -> str:
+    """Return the id of the query whose task this is; it stays the same over restarts."""
+    task = TaskContext.get()
+    found = None if task is None else task.getLocalProperty(_QUERY_ID)
+    if not found:
+        raise InvalidInputError(
+            "A stream's task has no query id: the sink pyiceberg-lite writes streams, and is "
+            "started by writeStream"
+        )
+    return str(found)
