@@ -19,7 +19,7 @@ from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_session import local_property
-from iceberg_spark.spark.streams.small_batch_sink import rows_brought, small_batch
+from iceberg_spark.spark.streams.small_batch_sink import rows_brought, run_through, small_batch
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.spec.txn import STREAM_KEYS, Token
@@ -53,6 +53,7 @@ class BatchSaver:
     def _save(self, frame: DataFrame, options: WriteOptions, given: Schema) -> None:
         plan = plan_save(options, given, overwrite=self.overwrite)
         if plan.is_committed:
+            run_through(frame)
             return
         place = TablePlace(options.path, options.storage)
         with not_in_vain(place, plan):
@@ -73,6 +74,7 @@ class BatchSaver:
     def _upsert(self, frame: DataFrame, options: WriteOptions, given: Schema) -> None:
         plan = plan_upsert(options, given, overwrite=self.overwrite)
         if plan.is_committed:
+            run_through(frame)
             return
         files = write_changes(self._rows(frame), plan.context, plan.context.write.io)
         self._learn(frame, sum(file.record_count for file in (*files.data, *files.deletes)))

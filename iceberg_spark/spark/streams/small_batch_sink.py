@@ -36,5 +36,10 @@ def small_batch(frame: DataFrame) -> pa.Table | None:
     return rows if rows.num_rows <= most else None
 
 
+def run_through(frame: DataFrame) -> None:
+    """Compute a batch whose rows nobody wants: Spark refuses to go on where state was not."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
 def _bytes(kind: t.DataType) -> int:
     return _BYTES.get(type(kind), 0)
