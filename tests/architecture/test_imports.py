@@ -23,6 +23,7 @@ ON_SPARK = {
         "enable",
         "reader_hook",
         "register",
+        "save_batches",
         "save_frame",
         "sql",
         "catalog_hook",
@@ -31,6 +32,7 @@ ON_SPARK = {
         "frame_writer",
         "magic",
         "sql_hook",
+        "stream_writer_hook",
         "writer_hook",
     )
 }

@@ -44,18 +44,8 @@ def test_appended_batches_land_once_however_often_they_are_run(
     assert len(data) == len(made.inspect.files())
 
 
-@pytest.mark.parametrize("bound", [SmallBatches(), SmallBatches(rows=1)])
-def test_complete_batches_take_the_place_of_all_rows_once(
-    spark: SparkSession,
-    tmp_path: Path,
-    native: bool,
-    bound: SmallBatches,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if not native and bound.rows == 1:
-        pytest.skip("the source's sink brings nothing to the driver")
-    monkeypatch.setattr(small_batch_sink, "SMALL_BATCHES", bound)
-    given, table, checkpoint = Input(tmp_path / "in"), str(tmp_path / "t"), tmp_path / "c"
+def complete_batches(spark: SparkSession, folder: Path) -> None:
+    given, table, checkpoint = Input(folder / "in"), str(folder / "t"), folder / "c"
     given.add((1, "a"), (2, "b"), (3, "d"))
     given.add((1, "c"))
 
@@ -70,6 +60,21 @@ def test_complete_batches_take_the_place_of_all_rows_once(
     counted()
     assert pairs(made) == [(1, "c"), (2, "e"), (3, "d")]
     assert epochs(made) == ["0", "1", "2"]
+
+
+@pytest.mark.usefixtures("native")
+def test_complete_batches_take_the_place_of_all_rows_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    complete_batches(spark, tmp_path)
+
+
+def test_complete_batches_above_the_bound_keep_their_state(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_batch_sink, "SMALL_BATCHES", SmallBatches(rows=1))
+    with enabled(spark, native=True):
+        complete_batches(spark, tmp_path)
 
 
 def test_changes_by_key_land_once_with_the_columns_that_they_bring(
