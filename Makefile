@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults kills fuzz attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults kills fuzz flink attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -70,6 +70,9 @@ kills: setup ## Kill writers of one table on each kind of catalog and on S3 for 
 
 fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours
 	@$(PY) -m tests.fuzz
+
+flink: setup ## Read what Flink upserts, and have Flink read and go on with ours
+	@$(WITH_SPARK) $(PY) -m tests.flink
 
 attack: setup ## Try many more hostile settings and sequences of verbs than the tests do; ATTACK_SEED=7 draws others
 	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py tests/spark/test_hostile_writes.py -q
