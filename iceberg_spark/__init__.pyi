@@ -9,8 +9,6 @@ from iceberg_spark.api.import_table import migrate as migrate
 from iceberg_spark.api.import_table import snapshot as snapshot
 from iceberg_spark.api.load import create_table as create_table
 from iceberg_spark.api.load import load_table as load_table
-from iceberg_spark.api.magic import load_ipython_extension as load_ipython_extension
-from iceberg_spark.api.magic import unload_ipython_extension as unload_ipython_extension
 from iceberg_spark.api.register import register as register
 from iceberg_spark.api.scan import TableScan as TableScan
 from iceberg_spark.api.sql import explain as explain
