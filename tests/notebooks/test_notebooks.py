@@ -39,6 +39,7 @@ def test_there_are_notebooks():
         "evolution.ipynb",
         "flights.ipynb",
         "lineage.ipynb",
+        "maintenance.ipynb",
         "sql.ipynb",
         "upserts.ipynb",
     ]
