@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PARENT, _FIRST_TIME = 1, 11  # places behind the command in /proc/<pid>/stat
+_PARENT, _OWN_TIME = 1, slice(11, 13)  # places behind the command in /proc/<pid>/stat
 
 
-def tree_cpu_seconds() -> float:
-    """Return seconds of CPU so far; what has ended counts by the parent that waited for it."""
+def tree_cpu() -> dict[int, float]:
+    """Return seconds of CPU so far of each process that lives."""
     found: dict[int, list[str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -22,9 +23,15 @@ def tree_cpu_seconds() -> float:
     children = defaultdict(list)
     for pid, fields in found.items():
         children[int(fields[_PARENT])].append(pid)
-    waiting, ticks = [os.getpid()], 0
+    waiting, taken = [os.getpid()], {}
     while waiting:
         pid = waiting.pop()
         waiting += children[pid]
-        ticks += sum(map(int, found[pid][_FIRST_TIME : _FIRST_TIME + 4])) if pid in found else 0
-    return ticks / _TICKS
+        if pid in found:
+            taken[pid] = sum(map(int, found[pid][_OWN_TIME])) / _TICKS
+    return taken
+
+
+def used(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+    """Return the seconds between two moments, without those of processes that ended meanwhile."""
+    return sum(taken - before.get(pid, 0.0) for pid, taken in after.items())

@@ -15,7 +15,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 import iceberg_spark as ice
 from benchmarks.measure import Measured
-from benchmarks.process_tree import tree_cpu_seconds
+from benchmarks.process_tree import tree_cpu, used
 from benchmarks.tables import rows
 
 BATCHES = 50
@@ -79,24 +79,24 @@ def _batches(frame: DataFrame) -> tuple[float, float]:
     query, checkpoint = _started(frame)
     try:
         cpu = _done(query, WARM_UP)
-        used = _done(query, WARM_UP + BATCHES) - cpu
+        seconds_used = used(cpu, _done(query, WARM_UP + BATCHES))
         seconds = [
             each["durationMs"]["triggerExecution"] / 1000
             for each in query.recentProgress
             if each["batchId"] >= WARM_UP and each["numInputRows"]
         ]
-        return statistics.median(seconds), used / BATCHES
+        return statistics.median(seconds), seconds_used / BATCHES
     finally:
         query.stop()
         shutil.rmtree(checkpoint, ignore_errors=True)
 
 
-def _done(query: StreamingQuery, batches: int) -> float:
-    """Wait until so many batches are done, and return the CPU seconds until then."""
+def _done(query: StreamingQuery, batches: int) -> dict[int, float]:
+    """Wait until so many batches are done, and return the CPU of processes until then."""
     while query.exception() is None:
         last = query.lastProgress
         if last is not None and last["batchId"] >= batches - 1:
-            return tree_cpu_seconds()
+            return tree_cpu()
         time.sleep(0.02)
     raise query.exception() or RuntimeError("the query ended")
 
@@ -114,6 +114,6 @@ def _idle(frame: DataFrame) -> float:
 def _cpu_share(seconds: float) -> float:
     """Return the share of a CPU that all processes use while we only wait."""
     time.sleep(2)  # what goes before winds down
-    started, cpu = time.monotonic(), tree_cpu_seconds()
+    started, cpu = time.monotonic(), tree_cpu()
     time.sleep(seconds)
-    return (tree_cpu_seconds() - cpu) / (time.monotonic() - started)
+    return used(cpu, tree_cpu()) / (time.monotonic() - started)
