@@ -17,7 +17,7 @@ from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import TableName, property_texts
 from iceberg_spark.commits.append import AppendFiles
-from iceberg_spark.commits.commit import Handover, commit
+from iceberg_spark.commits.commit import Handover, commit, removed_unless_committed
 from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
@@ -122,7 +122,10 @@ class _Import:
             return new_table_updates(given, spec, UNSORTED, location=at, properties=texts)
 
         new = self.catalog.stage(self.identifier, creation)
-        with dropped_unless_committed(self.catalog, self.identifier, new.ours) as handover:
+        with (
+            removed_unless_committed(new.io, ()) as handover,
+            dropped_unless_committed(self.catalog, self.identifier, new.ours, handover),
+        ):
             return self._filled(new, io, beside=beside, handover=handover)
 
     def _filled(self, new: NewTable, io: FileIO, *, beside: bool, handover: Handover) -> Table:

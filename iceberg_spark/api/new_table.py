@@ -13,7 +13,7 @@ from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
-from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.errors import InvalidTypeError, UnsupportedError
 from iceberg_spark.spec.known_properties import misspelt
@@ -51,10 +51,13 @@ def create(
     if location is not None:
         _check_location(catalog, identifier, location)
     new = catalog.stage(identifier, creation)
-    with dropped_unless_committed(catalog, identifier, new.ours) as handover:
+    with (
+        removed_unless_committed(new.io, ()) as handover,
+        dropped_unless_committed(catalog, identifier, new.ours, handover),
+    ):
         check_free(new.io, new.location, asked=True)
-        made = commit(catalog, identifier, (), None, creation=new, handover=handover)
-    return Table(catalog, made)
+        loaded = commit(catalog, identifier, (), None, creation=new, handover=handover)
+    return Table(catalog, loaded)
 
 
 def _check_location(catalog: Catalog, identifier: str, location: str) -> None:

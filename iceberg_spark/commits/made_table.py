@@ -23,7 +23,11 @@ def drop_unchanged(catalog: Catalog, identifier: str, made: MadeTable) -> None:
 
 
 class dropped_unless_committed:  # noqa: N801 (read as a sentence: `with dropped_unless_...`)
-    """Drop a table that was made for the `with` block if that fails, unless it may have landed."""
+    """Drop a table that was made for the `with` block if that fails, unless it may have landed.
+
+    Around a commit it stands inside `removed_unless_committed`, whose `handover` it takes: an
+    interrupt that comes here after the commit is told as one there.
+    """
 
     __slots__ = ("_catalog", "_handover", "_identifier", "_made")
 
@@ -40,8 +44,8 @@ class dropped_unless_committed:  # noqa: N801 (read as a sentence: `with dropped
         self._made = made
         self._handover = Handover() if handover is None else handover
 
-    def __enter__(self) -> Handover:
-        return self._handover
+    def __enter__(self) -> None:
+        """Nothing is to be done before."""
 
     def __exit__(
         self,

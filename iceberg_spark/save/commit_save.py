@@ -29,8 +29,8 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
     base = after = None
     with (
         suppress(AlreadyCommittedException),
-        dropped_unless_committed(catalog, identifier, plan.made) as handover,
-        removed_unless_committed(io, paths, handover),
+        removed_unless_committed(io, paths) as handover,
+        dropped_unless_committed(catalog, identifier, plan.made, handover),
     ):
         base = None if plan.creation else _loaded(catalog, identifier, plan.uuid)
         actions = plan.actions(io, files)
