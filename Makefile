@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults kills fuzz flink attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults stream-kills kills fuzz flink attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -67,6 +67,9 @@ faults: setup ## Break the store at every call of every verb, interrupt at every
 
 kills: setup ## Kill writers of one table on each kind of catalog and on S3 for a minute each
 	@$(WITH_SPARK) KILLS=all $(PY) -m pytest tests/catalog/test_stress.py tests/catalog/test_hdfs.py tests/catalog/test_nessie.py -q -n 2 --dist loadgroup --timeout 3000
+
+stream-kills: setup ## Kill the driver of five streams KILLS (22) times at random moments, and look for each row
+	@$(WITH_SPARK) KILLS=$${KILLS:-22} $(PY) -m pytest tests/spark/test_killed_streams.py -q --timeout 10000
 
 fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours
 	@$(PY) -m tests.fuzz

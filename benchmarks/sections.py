@@ -29,6 +29,7 @@ from benchmarks.native_writing import measure_native_writing
 from benchmarks.newer_spark import measure_newer_spark
 from benchmarks.planning import measure_many_files, measure_plain_source, measure_planning
 from benchmarks.reading import measure_append, measure_reads
+from benchmarks.stream_sink import measure_stream_sink
 from benchmarks.stream_source import measure_stream_source
 from benchmarks.stress import measure_stress
 from benchmarks.tables import make_tables, rows
@@ -165,6 +166,11 @@ def _streams(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_stream_source(spark, folder, size.rows, facts), facts)
 
 
+def _streams_written(spark: SparkSession, folder: Path, size: Size) -> Found:
+    facts: dict[str, str] = {}
+    return Found(measure_stream_sink(spark, folder, size.rows, facts), facts)
+
+
 def _maintenance(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_compaction(spark, folder, size.rows, size.few_rounds))
 
@@ -217,6 +223,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "native-writing": _native_writing,
     "changes": _changes,
     "upserts": _upserts,
+    "streams-written": _streams_written,
     "streams": _streams,
     "version-3": _version_3,
     "maintenance": _maintenance,
