@@ -17,7 +17,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.reading import parquet_relation as relation_module
+from iceberg_spark.spark.reading import parquet_files as files_module
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.reading.reading_session import (
     FIELD_IDS,
@@ -217,9 +217,9 @@ def test_files_are_listed_once_and_frames_of_them_can_be_joined(spark: Any, tmp_
     table = ice.create_table(str(tmp_path / "t"), "id bigint, k string")
     table.append(pa.table({"id": range(5), "k": list("abcde")}))
     first = table.scan().to_df(spark)
-    hits = relation_module._known.cache_info().hits
+    hits = files_module._known.cache_info().hits
     second = table.scan().to_df(spark)
-    assert relation_module._known.cache_info().hits == hits + 1
+    assert files_module._known.cache_info().hits == hits + 1
     pairs = first.join(second, first.id == second.id + 1).select(first.k, second.k).collect()
     assert sorted(map(tuple, pairs)) == [("b", "a"), ("c", "b"), ("d", "c"), ("e", "d")]
 
@@ -403,7 +403,7 @@ def test_no_field_id_of_ours_gets_into_a_users_file(
 def test_many_paths_are_handed_to_spark_at_once(
     spark: Any, two_files: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_limits(monkeypatch, relation_module, "NATIVE", many_paths=1)
+    set_limits(monkeypatch, files_module, "NATIVE", many_paths=1)
     assert sorted(row.id for row in two_files.scan().to_df(spark).collect()) == list(range(20))
 
 
