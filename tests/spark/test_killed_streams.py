@@ -83,5 +83,7 @@ def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> N
         assert rows(tmp_path, name) == expected[name.removesuffix("_plain")], name
         told = [one.summary for one in ice.load_table(str(tmp_path / name)).snapshots()]
         batch = [one["spark.sql.streaming.epochId"] for one in told]
-        assert sorted(batch, key=int) == [str(epoch) for epoch in range(batches)], name
+        # A kill between two logs of Spark's source makes one batch of two files.
+        assert sorted(batch, key=int) == [str(epoch) for epoch in range(len(batch))], name
+        assert batches - KILLS <= len(batch) <= batches, name
         assert len({one["spark.sql.streaming.queryId"] for one in told}) == 1
