@@ -8,6 +8,7 @@ from typing import Any, Self
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.catalog.pinned import load, split_name
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
@@ -26,10 +27,9 @@ from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.query import plan_query
 
 
-class ReaderHook:
+class ReaderHook(AskedHook):
     """Notes what is asked and passes it on; `load` and `table` answer where it is ours."""
 
-    _asked: Asked
     _session: SparkSession
 
     def begin(self, session: SparkSession) -> None:
@@ -37,33 +37,10 @@ class ReaderHook:
         self._asked = Asked()
         self._session = session
 
-    @property
-    def _own(self) -> Any:
-        """PySpark's own reader; `Any`, for it is the classic or the Connect one."""
-        return super()
-
-    def format(self, source: str) -> Self:
-        """Note the format."""
-        self._asked.source = source
-        self._own.format(source)
-        return self
-
     def schema(self, schema: StructType | str) -> Self:
         """Leave a load with a schema of the user's to the source, which checks it."""
         self._asked.other = True
         self._own.schema(schema)
-        return self
-
-    def option(self, key: str, value: Any) -> Self:
-        """Note an option."""
-        self._asked.add({key: value})
-        self._own.option(key, value)
-        return self
-
-    def options(self, **options: Any) -> Self:
-        """Note options."""
-        self._asked.add(options)
-        self._own.options(**options)
         return self
 
     def load(

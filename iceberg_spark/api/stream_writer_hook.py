@@ -9,6 +9,7 @@ from typing import Any, Self
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.save_batches import BatchSaver
 from iceberg_spark.api.save_frame import with_partitioning
 from iceberg_spark.catalog.registry import with_settings
@@ -19,13 +20,12 @@ from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 
 
-class StreamWriterHook:
+class StreamWriterHook(AskedHook):
     """Notes what is asked and passes it on; `start` and `toTable` write where it is ours.
 
     A query of a Connect session is left to the source's own sink: its batches are not here.
     """
 
-    _asked: Asked
     _frame: DataFrame
 
     def begin(self, frame: DataFrame) -> None:
@@ -33,39 +33,15 @@ class StreamWriterHook:
         self._asked = Asked()
         self._frame = frame
 
-    @property
-    def _own(self) -> Any:
-        """PySpark's own writer; `Any`, for it is the classic or the Connect one."""
-        return super()
-
-    def format(self, source: str) -> Self:
-        """Note the format."""
-        self._asked.source = source
-        self._own.format(source)
-        return self
-
     def outputMode(self, outputMode: str) -> Self:  # noqa: N802, N803 - PySpark's names
         """Note the output mode."""
         self._asked.mode = outputMode
         self._own.outputMode(outputMode)
         return self
 
-    def option(self, key: str, value: Any) -> Self:
-        """Note an option."""
-        self._asked.add({key: value})
-        self._own.option(key, value)
-        return self
-
-    def options(self, **options: Any) -> Self:
-        """Note options."""
-        self._asked.add(options)
-        self._own.options(**options)
-        return self
-
     def partitionBy(self, *cols: Any) -> Self:  # noqa: N802 - PySpark's name
         """Note the columns to partition a new table by."""
-        several = len(cols) == 1 and isinstance(cols[0], list | tuple)
-        self._asked.partition_by = tuple(cols[0] if several else cols)
+        self._note_partitioning(cols)
         return self
 
     def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name

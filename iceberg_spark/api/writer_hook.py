@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from pyspark.sql import DataFrame
 
+from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.frame_writer import insert_into, save_as_table
 from iceberg_spark.api.save_frame import save_frame
 from iceberg_spark.api.statements.target import names_ours
@@ -13,27 +14,15 @@ from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.sql.table_names import table_parts
 
 
-class WriterHook:
+class WriterHook(AskedHook):
     """Notes what is asked and passes it on; `save` writes where it is ours."""
 
-    _asked: Asked
     _frame: DataFrame
 
     def begin(self, frame: DataFrame) -> None:
         """Start noting; called once, when the frame makes the writer."""
         self._asked = Asked()
         self._frame = frame
-
-    @property
-    def _own(self) -> Any:
-        """PySpark's own writer; `Any`, for it is the classic or the Connect one."""
-        return super()
-
-    def format(self, source: str) -> Self:
-        """Note the format."""
-        self._asked.source = source
-        self._own.format(source)
-        return self
 
     def mode(self, saveMode: str | None) -> Self:  # noqa: N803 - PySpark's name
         """Note the save mode."""
@@ -42,22 +31,9 @@ class WriterHook:
         self._own.mode(saveMode)
         return self
 
-    def option(self, key: str, value: Any) -> Self:
-        """Note an option."""
-        self._asked.add({key: value})
-        self._own.option(key, value)
-        return self
-
-    def options(self, **options: Any) -> Self:
-        """Note options."""
-        self._asked.add(options)
-        self._own.options(**options)
-        return self
-
     def partitionBy(self, *cols: Any) -> Self:  # noqa: N802 - PySpark's name
         """Note the columns to partition a new table by."""
-        several = len(cols) == 1 and isinstance(cols[0], list | tuple)
-        self._asked.partition_by = tuple(cols[0] if several else cols)
+        self._note_partitioning(cols)
         self._own.partitionBy(*cols)
         return self
 
@@ -88,11 +64,7 @@ class WriterHook:
         **options: Any,
     ) -> None:
         """Write to a table of ours, and leave everything else to PySpark."""
-        self.mode(mode).options(**options)
-        if partitionBy is not None:
-            self.partitionBy(partitionBy)
-        if format is not None:
-            self.format(format)
+        self._take(format, mode, partitionBy, options)
         table = self._asked.place(path)
         if not self._asked.is_ours(self._frame.sparkSession) or table is None:
             self._own.save(path)
@@ -108,11 +80,7 @@ class WriterHook:
         **options: Any,
     ) -> None:
         """Write to a table of a catalog of ours, and leave everything else to PySpark."""
-        self.mode(mode).options(**options)
-        if partitionBy is not None:
-            self.partitionBy(partitionBy)
-        if format is not None:
-            self.format(format)
+        self._take(format, mode, partitionBy, options)
         parts = table_parts(self._frame.sparkSession, name, new=True)
         if names_ours(self._frame.sparkSession, parts, 3) and not self._asked.other:
             save_as_table(self._frame, parts, self._asked)
@@ -127,3 +95,12 @@ class WriterHook:
             insert_into(self._frame, parts, self._asked, overwrite)
         else:
             self._own.insertInto(tableName, overwrite)
+
+    def _take(
+        self, source: str | None, mode: str | None, partition_by: Any, options: dict[str, Any]
+    ) -> None:
+        self.mode(mode).options(**options)
+        if partition_by is not None:
+            self.partitionBy(partition_by)
+        if source is not None:
+            self.format(source)
