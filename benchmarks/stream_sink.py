@@ -17,7 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import iceberg_spark as ice
 from benchmarks.measure import Measured
-from benchmarks.process_tree import tree_cpu_seconds
+from benchmarks.process_tree import tree_cpu, used
 
 BATCHES = int(os.environ.get("BENCH_STREAM_BATCHES", "50"))
 GROWTH_BATCHES = int(os.environ.get("BENCH_STREAM_GROWTH", "1000"))
@@ -83,14 +83,14 @@ def _batches(
     reader = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", "1")
     query = start(reader.parquet(str(given)), place)
     try:
-        cpu = _done(query, WARM_UP)
-        used = _done(query, WARM_UP + batches) - cpu
+        before = _done(query, WARM_UP)
+        cpu = used(before, _done(query, WARM_UP + batches))
         seconds = [
             each["durationMs"]["triggerExecution"] / 1000
             for each in query.recentProgress
             if each["batchId"] >= WARM_UP and each["numInputRows"]
         ]
-        return statistics.median(seconds), used / batches, seconds
+        return statistics.median(seconds), cpu / batches, seconds
     finally:
         query.stop()
 
@@ -151,11 +151,11 @@ def _merge(name: str, rows: DataFrame, _batch: int) -> None:
     )
 
 
-def _done(query: StreamingQuery, batches: int) -> float:
-    """Wait until so many batches are done, and return the CPU seconds until then."""
+def _done(query: StreamingQuery, batches: int) -> dict[int, float]:
+    """Wait until so many batches are done, and return each process's CPU seconds until then."""
     while query.exception() is None:
         last = query.lastProgress
         if last is not None and last["batchId"] >= batches - 1:
-            return tree_cpu_seconds()
+            return tree_cpu()
         time.sleep(0.02)
     raise query.exception() or RuntimeError("the query ended")

@@ -103,6 +103,24 @@ def test_core_is_importable_without_pyspark():
     assert done.returncode == 0, done.stderr
 
 
+def test_every_module_beside_the_package_can_be_imported():
+    """What no test runs, as sections of the benchmarks, would break unnoticed."""
+    modules = sorted(
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "benchmarks").glob("*.py")
+    )
+    lines = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
+    done = subprocess.run(
+        [sys.executable, "-c", lines, *modules],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "benchmarks.run" in modules
+    assert done.returncode == 0, done.stderr
+
+
 def needs_pyspark(module: str) -> bool:
     examined = module == "iceberg_spark.checkup.session"  # loaded where PySpark is there
     if module.split(".")[1:3] == ["api", "statements"]:
