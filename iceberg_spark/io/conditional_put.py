@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
+from iceberg_spark.io.servers import Server, server_of
 from iceberg_spark.io.store import Store, exists
 
 LOCK_PATH = "io.lock-path"
@@ -60,15 +61,8 @@ def _no_conditional_put(where: str) -> UnsupportedError:
     )
 
 
-_proven: set[tuple[str | None, ...]] = set()
+_proven: set[Server] = set()
 """What `server_of` names and was seen to obey the condition, in this process."""
-
-
-def server_of(where: str, properties: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Return all that says which server has a location's bucket, and by which client."""
-    bucket = location.strip_scheme(where).partition("/")[0]
-    given = map(properties.get, _SERVERS)
-    return location.store_of(where), bucket, *given, *map(os.environ.get, _IN_ENVIRONMENT)
 
 
 def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str, str]) -> None:
@@ -90,13 +84,6 @@ def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str,
     finally:
         with suppress(Exception):  # whatever the library raises: the first answer counts
             store.remove(probe)
-
-
-_SERVERS = (
-    "s3.endpoint", "gcs.service.host", "adls.account-host", "adls.connection-string",
-    "adls.account-name", "s3.proxy-uri", "py-io-impl",
-)  # fmt: skip
-_IN_ENVIRONMENT = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AZURE_STORAGE_ACCOUNT_NAME")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -38,11 +39,12 @@ def hdfs_store(where: str, properties: Mapping[str, str]) -> HdfsStore | None:
     host = location.strip_scheme(where).partition("/")[0] or properties.get("hdfs.host", "")
     if host and ":" not in host and "hdfs.port" in properties:
         host = f"{host}:{properties['hdfs.port']}"
-    return _store(host, properties.get("hdfs.kerberos_ticket"), process_of_threads())
+    home = os.environ.get("HADOOP_CONF_DIR")
+    return _store(host, properties.get("hdfs.kerberos_ticket"), home, process_of_threads())
 
 
 @lru_cache(maxsize=16)
-def _store(host: str, ticket: str | None, _process: int) -> HdfsStore:
+def _store(host: str, ticket: str | None, _home: str | None, _process: int) -> HdfsStore:
     url = f"hdfs://{host}" if host else None  # else `fs.defaultFS` of Hadoop's configuration
     return HdfsStore(hdfs_native.Client(url, kerberos_cache=ticket))
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
 from iceberg_spark.errors import InvalidOptionError
 
 Columns: TypeAlias = Mapping[str, Any]  # Arrow arrays by name; None for one the file lacks
-Key: TypeAlias = tuple[str, int]
+Key: TypeAlias = Hashable  # path, length, and the store that has it
 
 CACHE_BYTES_VARIABLE = "ICEBERG_SPARK_MANIFEST_CACHE_BYTES"
 DEFAULT_CACHE_BYTES = 256 * 1024 * 1024
 
 
 class ManifestCache:
-    """Columns of manifests by (path, length), at most `max_bytes` of Arrow memory, oldest out.
+    """Columns of manifests by path, length and store, at most `max_bytes` of Arrow memory.
 
-    Safe to use from several threads; 0 bytes turn it off.
+    The oldest go first. Safe to use from several threads; 0 bytes turn it off.
     """
 
     def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:

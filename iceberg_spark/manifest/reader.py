@@ -15,6 +15,7 @@ from iceberg_spark.formats.avro.columns import read_avro_columns
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import Limits, limits_of
+from iceberg_spark.io.servers import stored_at
 from iceberg_spark.manifest.cache import MANIFEST_CACHE, ManifestCache
 from iceberg_spark.manifest.columns import (
     DATA_FILE_ID,
@@ -102,12 +103,12 @@ def _decoded(
     ids = {name: ENTRY_COLUMNS[name].field_id for name in needed if name != PARTITION}
     if PARTITION in needed:
         ids |= {_child(one.field_id): one.field_id for one in partition_type.fields}
-    key = manifest.manifest_path, manifest.manifest_length
+    path = manifest.manifest_path
+    key = path, manifest.manifest_length, stored_at(io, path)
     held = cache.get(key)
     missing = {name: number for name, number in ids.items() if name not in held}
     if not missing:
         return held
-    path = manifest.manifest_path
     with decoding(path):
         found = _decode(io.read_bytes(path), path, missing, limits_of(io.properties))
     cache.put(key, found)

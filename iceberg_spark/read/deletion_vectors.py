@@ -18,6 +18,7 @@ from iceberg_spark.formats.puffin.deletion_vector import from_bytes, is_vector_o
 from iceberg_spark.formats.puffin.read_puffin import read_range, read_short_footer
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import same_file
+from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.scan.task import DeleteFile, FileScanTask
 
@@ -44,7 +45,8 @@ def load_vector(
             f"The deletion vector in {file.file_path} at byte {file.content_offset} is of "
             f"{file.referenced_data_file}, not {task.file_path}"
         )
-    key = ("vector", file.key, file.content_size_in_bytes, task.record_count)
+    at = stored_at(io, file.file_path)
+    key = ("vector", at, file.key, file.content_size_in_bytes, task.record_count)
 
     def load() -> tuple[PositionSet, int]:
         found = _read(io, file, task.record_count, cache)
@@ -103,7 +105,7 @@ def _run(
 
     if (start, end) == (offset, offset + size):
         return start, load()[0]
-    key = ("puffin run", path, footer.size if footer else 0, start)
+    key = ("puffin run", stored_at(io, path), path, footer.size if footer else 0, start)
     found: bytes = cache.get_or_load(key, load)
     return start, found
 
@@ -130,7 +132,7 @@ def _footer(io: FileIO, file: DeleteFile, cache: DeleteCache) -> PuffinFile | No
         found = read_short_footer(io, file.file_path)
         return (found,), _BYTES_OF_BLOB * (1 + len(found.blobs if found else ()))
 
-    key = ("puffin footer", file.file_path, file.file_size_in_bytes)
+    key = "puffin footer", stored_at(io, file.file_path), file.file_path, file.file_size_in_bytes
     (footer,) = cache.get_or_load(key, load)
     return footer if footer is None or isinstance(footer, PuffinFile) else None
 

@@ -13,6 +13,7 @@ from iceberg_spark.arrow.file_fields import Path
 from iceberg_spark.arrow.key_columns import key_column
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.servers import stored_at
 from iceberg_spark.io.spill_folder import SpillFolder
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.read.key_set import HashedKeys, KeySet, Mask, NumberKeys, key_set
@@ -88,7 +89,8 @@ def load_equality_deletes(
     hold is built in sorted runs on disk, mapped into memory when it is searched. Raises
     CorruptFileError, NoSuchFileError or StorageError naming a delete file.
     """
-    key = ("keys", tuple(sorted((f.file_path, f.file_size_in_bytes) for f in files)), keys)
+    read = sorted((f.file_path, f.file_size_in_bytes, stored_at(io, f.file_path)) for f in files)
+    key = ("keys", tuple(read), keys)
 
     def load() -> tuple[EqualityDeletes, int]:
         builder = _Builder(cache.capacity // 4)  # the tables beside the keys take their room too

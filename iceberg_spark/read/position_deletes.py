@@ -19,6 +19,7 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.nodes import BoundReference, In
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.location import normalise
+from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.read.deletion_vectors import load_vector
 from iceberg_spark.read.projected_rows import projected_rows
@@ -81,7 +82,8 @@ def _load(io: FileIO, file: DeleteFile, data_path: str, cache: DeleteCache) -> P
     """Decode a delete file once for all its data files, or one too large for this one only."""
     shared = file.record_count * _ENTRY_BYTES <= cache.capacity // 2
     only = None if shared else data_path
-    key = ("positions", file.file_path, file.file_size_in_bytes, only)
+    at = stored_at(io, file.file_path)
+    key = ("positions", at, file.file_path, file.file_size_in_bytes, only)
     found: PositionDeletes = cache.get_or_load(key, lambda: _sized(_read(io, file, only)))
     return found
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.read.position_deletes import deleted_positions
 from iceberg_spark.scan.task import FileScanTask
@@ -35,7 +36,9 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
 
     def load(task: FileScanTask) -> Words:
         files = [f for f in task.delete_files if f.content is DataFileContent.POSITION_DELETES]
-        names = tuple((file.key, file.file_size_in_bytes) for file in files)
+        names = tuple(
+            (file.key, file.file_size_in_bytes, stored_at(io, file.file_path)) for file in files
+        )
 
         def made() -> tuple[Words, int]:
             gone = deleted_positions(io, task, files, cache)

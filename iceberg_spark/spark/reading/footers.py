@@ -16,6 +16,7 @@ from iceberg_spark.formats.data_file import check_counts
 from iceberg_spark.formats.parquet_head import FooterHead, read_footer_head
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.servers import stored_at
 from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
@@ -61,7 +62,7 @@ class _Footers:
     def head(self, path: str, size: int, rows: int) -> FooterHead | None:
         if self.is_unreachable:
             return None
-        key = ("footer", path, size, rows, self.has_mapping)
+        key = ("footer", stored_at(self.io, path), path, size, rows, self.has_mapping)
         try:
             found: FooterHead = process_cache().get_or_load(
                 key, lambda: (self._checked(path, size, rows), FOOTERS.kept_bytes)

@@ -16,6 +16,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io import conditional_put
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.io.servers import server_of
 from tests.s3_server import Answer, Objects, s3_server
 
 
@@ -30,7 +31,7 @@ def objects(
     server: Objects, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Objects:
     server.client = request.param
-    proven = conditional_put.server_of("s3://bucket", server.properties)
+    proven = server_of("s3://bucket", server.properties)
     monkeypatch.setattr(conditional_put, "_proven", {proven})
     monkeypatch.setattr(new_version, "_PAUSES_S", (0.0, 0.0, 0.0))
     server.stored.clear()
