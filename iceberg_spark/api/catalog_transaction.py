@@ -13,6 +13,7 @@ from iceberg_spark.catalog.table_name import TableName, table_name
 from iceberg_spark.commits.commit import Handover, commit_tables, removed_unless_committed
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.printable import printable
+from iceberg_spark.write.uncommitted_files import remove_written
 
 
 class TablePartTransaction(TableTransaction):
@@ -112,7 +113,8 @@ class CatalogTransaction:
     def commit_transaction(self) -> None:
         """Commit the changes of all tables; without any nothing happens.
 
-        Raises UnsupportedError where the catalog has no such commit, CommitFailedException,
+        A table whose changes are one batch that another writer has committed meanwhile is left
+        out. Raises UnsupportedError where the catalog has no such commit, CommitFailedException,
         ValidationException (what was written is removed then) or CommitStateUnknownException
         (nothing is removed).
         """
@@ -125,6 +127,9 @@ class CatalogTransaction:
             changed = [each.part for each in staged if each.part.actions]
             if changed:
                 commit_tables(self._catalog, changed, handover=handover)
+            for each in staged:
+                if each.part.was_skipped:  # what was written for nothing
+                    remove_written(each.part.io, each.files)
 
     def _discard(self) -> None:
         for table in self._tables.values():

@@ -248,9 +248,10 @@ class StagedChanges:
 
     def part(self) -> StagedPart:
         """Return what a commit of several tables does to this one, and its new files; ends it."""
-        actions, files = once(self.actions), tuple(self._new_files)
+        actions, files, skips = once(self.actions), tuple(self._new_files), self._are_one_batch()
         self.end()
-        return StagedPart(TablePart(self.base.identifier, actions, self.base, self.io), files)
+        part = TablePart(self.base.identifier, actions, self.base, self.io, skips=skips)
+        return StagedPart(part, files)
 
     def discard(self) -> None:
         """Remove what was written; what the store keeps is left to orphan removal."""

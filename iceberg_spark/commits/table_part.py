@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from iceberg_spark.catalog.catalog import LoadedTable, TableChange
 from iceberg_spark.commits.action import Action
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.errors import AlreadyCommittedException, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.derive_requirements import requirements_for
@@ -27,7 +27,9 @@ def check_same_table(found: LoadedTable, uuid: str) -> None:
 class TablePart:
     """One table of a commit: the base of the newest try, and the updates made for it.
 
-    `base` is None for a table that the updates `creation` make, together with the actions.
+    `base` is None for a table that the updates `creation` make, together with the actions. All
+    actions of a part that `skips` are one batch of an application: where others commit it first
+    nothing is left to do, and it `was_skipped`.
     """
 
     identifier: str
@@ -36,9 +38,20 @@ class TablePart:
     io: FileIO
     creation: tuple[TableUpdate, ...] = ()
     updates: tuple[TableUpdate, ...] = ()
+    skips: bool = False
+    was_skipped: bool = False
 
     def prepare(self) -> None:
         """Fold the actions over the base; without any change there are no updates."""
+        self.was_skipped = False
+        try:
+            self._fold()
+        except AlreadyCommittedException:
+            if not self.skips:
+                raise
+            self.updates, self.was_skipped = (), True
+
+    def _fold(self) -> None:
         base = self.base.metadata if self.base else None
         now_ms = max(int(time.time() * 1000), base.last_updated_ms if base else 0)
         updates = self.creation if base is None else ()

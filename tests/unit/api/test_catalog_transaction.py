@@ -14,6 +14,7 @@ from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.catalog.memory import MemoryCatalog
 from iceberg_spark.catalog.sql_catalog import SqlCatalog
 from iceberg_spark.errors import (
+    AlreadyCommittedException,
     CommitStateUnknownException,
     InvalidInputError,
     StorageError,
@@ -92,6 +93,37 @@ def test_a_conflict_in_one_table_lands_none(catalog: TableCatalog, tmp_path: Pat
         tx.commit_transaction()
     assert (ids(catalog, "db.a"), ids(catalog, "db.b")) == ([], [1])
     assert not files(tmp_path) - before
+
+
+@pytest.mark.parametrize("rivals", [("a",), ("a", "b")])
+def test_a_batch_that_another_writer_commits_meanwhile_is_left_out(
+    catalog: TableCatalog, tmp_path: Path, rivals: tuple[str, ...]
+) -> None:
+    batch: dict[str, Any] = {"txn_app_id": "app", "txn_version": 1}
+    with ice.transaction(catalog) as tx:
+        for name, number in (("a", 1), ("b", 2)):
+            tx.load_table(f"db.{name}").append(rows(number), **batch)
+        for name in rivals:
+            catalog.load_table(f"db.{name}").append(rows(7), **batch)
+    expected = {name: [7] if name in rivals else [2] for name in ("a", "b")}
+    assert {name: ids(catalog, f"db.{name}") for name in ("a", "b")} == expected
+    assert len([each for each in files(tmp_path) if each.endswith(".parquet")]) == 2
+
+
+def test_a_batch_beside_other_changes_of_its_table_is_refused_with_all_tables(
+    catalog: TableCatalog, tmp_path: Path
+) -> None:
+    batch: dict[str, Any] = {"txn_app_id": "app", "txn_version": 1}
+    tx = ice.transaction(catalog)
+    tx.load_table("db.a").append(rows(1), **batch)
+    tx.load_table("db.a").append(rows(2))
+    tx.load_table("db.b").append(rows(3))
+    before = files(tmp_path)
+    catalog.load_table("db.a").append(rows(7), **batch)
+    with pytest.raises(AlreadyCommittedException):
+        tx.commit_transaction()
+    assert (ids(catalog, "db.a"), ids(catalog, "db.b")) == ([7], [])
+    assert len([each for each in files(tmp_path) - before if each.endswith(".parquet")]) == 1
 
 
 def test_tables_that_are_only_looked_at_are_not_committed(catalog: TableCatalog) -> None:
