@@ -68,7 +68,7 @@ faults: setup ## Break the store at every call of every verb, interrupt at every
 kills: setup ## Kill writers of one table on each kind of catalog and on S3 for a minute each
 	@$(WITH_SPARK) KILLS=all $(PY) -m pytest tests/catalog/test_stress.py tests/catalog/test_hdfs.py tests/catalog/test_nessie.py -q -n 2 --dist loadgroup --timeout 3000
 
-stream-kills: setup ## Kill the driver of five streams KILLS (22) times at random moments, and look for each row
+stream-kills: setup ## Kill the driver of nine streams KILLS (22) times at random moments, and look for each row and change
 	@$(WITH_SPARK) KILLS=$${KILLS:-22} $(PY) -m pytest tests/spark/test_killed_streams.py -q --timeout 10000
 
 fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in rows or an error of ours

@@ -1,6 +1,6 @@
-"""The driver of five streams is killed at random moments and started anew: each row once.
+"""The driver of streams is killed at random moments and started anew: each row and change once.
 
-`make stream-kills` does so 22 times.
+`make stream-kills` does so 22 times for each of both.
 """
 
 import os
@@ -11,27 +11,30 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import iceberg_spark as ice
-from tests.spark.killed_streams import KEYS, QUERIES, ROWS
+from tests.cdc_model import current, history
+from tests.spark.killed_streams import APPLIED, KEYS, QUERIES, ROWS, change
 from tests.spark.processes import PATIENCE, ROOT
 from tests.spark.streams import Input
 
 pytestmark = [pytest.mark.own_process, pytest.mark.slow]
 
 KILLS = int(os.environ.get("KILLS", "3"))
+KILLS_OF_APPLIED = int(os.environ.get("KILLS", "1"))
 LONGEST_S = 9.0
 """Seconds of work, at most, before a kill: some batches of each stream."""
 
 
-def life(folder: Path, ends_after_s: float | None) -> bool:
+def life(folder: Path, kind: str, ends_after_s: float | None) -> bool:
     """Run the streams, killed after some seconds of work; return whether they came to the end."""
     with (
         (folder / "said").open("ab") as said,
         subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.killed_streams", str(folder)],
+            [sys.executable, "-m", "tests.spark.killed_streams", str(folder), kind],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
@@ -51,27 +54,29 @@ def life(folder: Path, ends_after_s: float | None) -> bool:
         return driver.stdout.read() == "ended\n"
 
 
-def new_table(folder: Path, name: str) -> None:
-    ice.create_table(str(folder / name), "id bigint, count bigint")
+def rows(folder: Path, name: str, *columns: str) -> list[tuple[Any, ...]]:
+    found = ice.load_table(str(folder / name)).scan().to_arrow().to_pylist()
+    return sorted((tuple(row[each] for each in columns) for row in found), key=repr)
 
 
-def rows(folder: Path, name: str) -> list[tuple[int, int]]:
-    found = ice.load_table(str(folder / name)).scan().to_arrow()
-    return sorted(zip(found["id"].to_pylist(), found["count"].to_pylist(), strict=True))
-
-
-def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> None:
+def lives(folder: Path, kind: str, kills: int, *, each: int) -> int:
+    """Run streams, killed so often, with more batches each time; return how many there were."""
     drawn = random.Random(int(os.environ.get("KILLS_SEED", "18")))
-    given, batches = Input(tmp_path / "in"), 0
-    for name in QUERIES:
-        new_table(tmp_path, name)
-    for number in range(KILLS + 1):
-        for _ in range(4):
+    given, batches = Input(folder / "in"), 0
+    for number in range(kills + 1):
+        for _ in range(each):
             first = batches * ROWS
             given.add(*((row, "k") for row in range(first, first + ROWS)))
             batches += 1
-        moment = None if number == KILLS else drawn.uniform(0.1, LONGEST_S)
-        assert life(tmp_path, moment) or moment is not None
+        moment = None if number == kills else drawn.uniform(0.1, LONGEST_S)
+        assert life(folder, kind, moment) or moment is not None
+    return batches
+
+
+def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> None:
+    for name in QUERIES:
+        ice.create_table(str(tmp_path / name), "id bigint, count bigint")
+    batches = lives(tmp_path, "written", KILLS, each=4)
     ids = range(batches * ROWS)
     last = {key: max(row for row in ids if row % KEYS == key) for key in range(KEYS)}
     expected = {
@@ -80,10 +85,30 @@ def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> N
         "upsert": sorted(last.items()),
     }
     for name in QUERIES:
-        assert rows(tmp_path, name) == expected[name.removesuffix("_plain")], name
+        found = rows(tmp_path, name, "id", "count")
+        assert found == sorted(expected[name.removesuffix("_plain")], key=repr), name
         told = [one.summary for one in ice.load_table(str(tmp_path / name)).snapshots()]
         batch = [one["spark.sql.streaming.epochId"] for one in told]
         # A kill between two logs of Spark's source makes one batch of two files.
         assert sorted(batch, key=int) == [str(epoch) for epoch in range(len(batch))], name
         assert batches - KILLS <= len(batch) <= batches, name
         assert len({one["spark.sql.streaming.queryId"] for one in told}) == 1
+
+
+def test_streams_whose_driver_is_killed_apply_each_change_once(tmp_path: Path) -> None:
+    for name in APPLIED:
+        ice.create_table(str(tmp_path / name), "id bigint, name string, price double")
+    batches = lives(tmp_path, "applied", KILLS_OF_APPLIED, each=2)
+    every = [change(row) for row in range(batches * ROWS)]
+    named = ("id", "name", "price")
+    last = list(current(every).values())
+    then = sorted(history(every), key=repr)
+    expected = {
+        "current": ((*named, "seq"), sorted(last, key=repr)),
+        "current_by_ledger": (named, sorted((row[:3] for row in last), key=repr)),
+        "history": ((*named, "__START_AT", "__END_AT"), then),
+        "history_without_token": ((*named, "__START_AT", "__END_AT"), then),
+    }
+    for name in APPLIED:
+        columns, wanted = expected[name]
+        assert rows(tmp_path, name, *columns) == wanted, name
