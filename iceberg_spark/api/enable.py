@@ -1,11 +1,11 @@
 """`enable(spark)`: the session's own `spark.sql`, `spark.read` and `df.write` are ours as well.
 
-PySpark has no hook for a source that is a frame of other sources, so the properties `read` of
-the session's class, `write` and `writeStream` of its frames' class are replaced. What they return
-is PySpark's own reader or writer, of a class that asks us first (`reader_hook`, `writer_hook`,
-`stream_writer_hook`); everything but our format falls through. Methods of the session, its frames
-and its catalog are replaced by ones that look for our tables first (`sql_hook`, `frame_hook`,
-`catalog_hook`). This file is all of the patch.
+PySpark has no hook for a source that is a frame of other sources, so the properties `read` and
+`readStream` of the session's class, `write` and `writeStream` of its frames' class are replaced.
+What they return is PySpark's own reader or writer, of a class that asks us first (`reader_hook`,
+`stream_reader_hook`, `writer_hook`, `stream_writer_hook`); everything but our format falls
+through. Methods of the session, its frames and its catalog are replaced by ones that look for our
+tables first (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of the patch.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from iceberg_spark.api.catalog_hook import hooked_catalog
 from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
+from iceberg_spark.api.stream_reader_hook import StreamReaderHook
 from iceberg_spark.api.stream_writer_hook import StreamWriterHook
 from iceberg_spark.api.writer_hook import WriterHook
 from iceberg_spark.errors import InvalidTypeError
@@ -41,12 +42,12 @@ def enable(spark: SparkSession) -> None:
     `spark.read...load(T)` then gives the frame of `t.scan(...).to_df()`: the same rows and
     options, Spark's own column pruning and filter push-down, the snapshot pinned when it is made.
     `df.write` takes all save modes, `partitionBy` and `distribution-mode`; `df.writeStream` writes
-    batches the same way, and to tables by name (`toTable`). `spark.sql(text)` runs
-    statements that name one of our catalogs, or a location in backticks, as `sql` does, and
-    `spark.table` reads our tables; `df.writeTo`, `df.mergeInto`, `saveAsTable` and `insertInto`
-    change them, and `spark.catalog` shows them. Filters that come after a frame was made choose
-    its files (classic sessions). Other formats, statements and sessions, and readers made before
-    stay as they are. Again for an enabled session: no change.
+    batches the same way, and to tables by name (`toTable`); `spark.readStream` knows the session's
+    catalogs. `spark.sql(text)` runs statements that name one of our catalogs, or a location in
+    backticks, as `sql` does, and `spark.table` reads our tables; `df.writeTo`, `df.mergeInto`,
+    `saveAsTable` and `insertInto` change them, and `spark.catalog` shows them. Filters that come
+    after a frame was made choose its files (classic sessions). Other formats, statements and
+    sessions, and readers made before stay as they are. Again for an enabled session: no change.
     """
     key = _session_id(checked_session(spark))
     check_worker_python(spark)
@@ -54,6 +55,7 @@ def enable(spark: SparkSession) -> None:
     with _lock:
         _enabled.add(key)
         _replace(type(spark), "read", ReaderHook, lambda session: session)
+        _replace(type(spark), "readStream", StreamReaderHook, lambda session: session)
         _replace(type(frame), "write", WriterHook, lambda frame: frame.sparkSession)
         _replace(type(frame), "writeStream", StreamWriterHook, lambda frame: frame.sparkSession)
         _replace_method(type(spark), "sql", hooked_sql, _itself)

@@ -17,6 +17,7 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.stream_options import written_stream_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 
 
@@ -134,6 +135,7 @@ class StreamWriterHook(AskedHook):
             )
         if connect:
             self._own.format(FORMAT_NAME)
+            given = {**given, **catalog_to_send(session, table)}
             self._own.options(**{key: value for key, value in given.items() if key != "path"})
             return self._started(table)
         settings = partial(session_catalog, session)

@@ -33,6 +33,7 @@ ON_SPARK = {
         "frame_writer",
         "magic",
         "sql_hook",
+        "stream_reader_hook",
         "stream_writer_hook",
         "writer_hook",
     )

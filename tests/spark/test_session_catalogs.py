@@ -102,6 +102,33 @@ def test_frames_are_saved_to_it(lake: Any) -> None:
     assert made.scan().count() == 6
 
 
+def test_streams_are_read_and_written_through_it(
+    lake: Any, table: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.conf.set(f"{PREFIX}lake.token", "hush-hush")
+    try:
+        reader = lake.readStream
+        rows = reader.table("`lake`.db.t")
+        rows.explain(extended=True)
+        query = (
+            rows.writeStream.format(FORMAT)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .toTable("lake.db.copy")
+        )
+        assert query.awaitTermination(120)
+        query.explain(extended=True)
+        assert ids(lake.read.table("lake.db.copy")) == [1, 2]
+        changes = reader.load("lake.db.t#changes")
+        assert changes.columns[:2] == ["id", "k"]
+        assert "_change_type" in changes.columns
+    finally:
+        lake.conf.unset(f"{PREFIX}lake.token")
+    said = capsys.readouterr().out
+    assert "hush-hush" not in said
+    assert len(said) > 100
+
+
 def test_what_is_configured_outside_the_session_comes_first(
     lake: Any, table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +152,8 @@ def test_the_plain_source_says_where_session_catalogs_are_seen(lake: Any, table:
     ice.disable(lake)
     with pytest.raises(PySparkException, match=r"seen by ice\.load_table, ice\.sql"):
         lake.read.format(FORMAT).load("lake.db.t").collect()
+    with pytest.raises(PySparkException, match="not by the plain source"):
+        assert lake.readStream.format(FORMAT).load("lake.db.t").schema
 
 
 def test_a_name_that_nobody_describes_is_an_error(lake: Any) -> None:

@@ -6,6 +6,9 @@ pickles it between them: it has no SparkSession and keeps what has to agree in `
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -16,6 +19,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from iceberg_spark.catalog.pinned import PinnedTable, load, split_name
+from iceberg_spark.catalog.sent_settings import with_sent_settings
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
@@ -68,7 +72,7 @@ class PyIcebergLiteSource(DataSource):
 
         Whether it is a batch's or a stream's isn't known yet.
         """
-        options = read_options(self.options, others=STREAM_OPTIONS)
+        options = self._read_options(STREAM_OPTIONS)
         if _is_changes(options):
             return to_spark(self._changes(options).schema)
         inspected = self._inspect(options)
@@ -80,7 +84,7 @@ class PyIcebergLiteSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the pinned snapshot."""
         refuse_stream_options(self.options)
-        options = read_options(self.options)
+        options = self._read_options()
         if _is_changes(options):
             raise UnsupportedError(
                 f"'{options.path}' is a stream of changes, for spark.readStream: for a batch take "
@@ -96,7 +100,7 @@ class PyIcebergLiteSource(DataSource):
     @in_worker
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Return the reader of a stream, with the columns of the load."""
-        options = read_options(self.options, others=STREAM_OPTIONS)
+        options = self._read_options(STREAM_OPTIONS)
         if _is_changes(options):
             changes = self._changes(options)
             return ChangeStreamReader(changes, _user_type(schema, to_spark(changes.schema)))
@@ -122,11 +126,16 @@ class PyIcebergLiteSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Return the writer of one batch of a stream; Spark asks for it again at the commit."""
         options = written_stream_options(self.options)
+        options = replace(options, storage=with_sent_settings(options.path, options.storage))
         place, given = TablePlace(options.path, dict(options.storage)), from_spark(schema)
         if options.write_mode == "upsert":
             changes = plan_upsert(options, given, overwrite=overwrite)
             return StreamWriter(place, changes, options.equality_fields)
         return StreamWriter(place, plan_save(options, given, overwrite=overwrite), ())
+
+    def _read_options(self, others: Sequence[str] = ()) -> ReadOptions:
+        options = read_options(self.options, others=others)
+        return replace(options, storage=with_sent_settings(options.path, options.storage))
 
     def _inspect(self, options: ReadOptions) -> tuple[PinnedInspection, StructType] | None:
         """Return the metadata table that the path names, None for a table of rows."""

@@ -1,0 +1,46 @@
+"""Catalogs of a session for streams: Spark's Python processes plan these, and have no session."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.catalog.registry import catalog_of, is_defined
+from iceberg_spark.catalog.sent_settings import SENT_SETTINGS, sent_settings
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spec.secrets import is_secret
+
+_REDACTION = "spark.redaction.regex"
+_BY_DEFAULT = "(?i)secret|password|token|access[.]?key"
+
+
+def catalog_to_send(session: SparkSession, table: str) -> dict[str, str]:
+    """Return the option that tells a stream of a table's catalog, none where none is needed.
+
+    Raises InvalidOptionError for a secret among the settings that this session would show.
+    """
+    name = catalog_of(table)
+    if name is None or is_defined(name):
+        return {}
+    settings = session_catalog(session, name)
+    if not settings:
+        return {}
+    secrets = [key for key, value in settings.items() if is_secret(key, value)]
+    if secrets and not _is_hidden(session):
+        raise InvalidOptionError(
+            f"spark.sql.catalog.{name}.{secrets[0]} would stand in the plans of a stream, since "
+            f"this session's {_REDACTION} does not hide '{SENT_SETTINGS}'. Have it do so, or "
+            f"configure the catalog outside the session (.pyiceberg.yaml, PYICEBERG_CATALOG__*)"
+        )
+    return {SENT_SETTINGS: sent_settings(name, settings)}
+
+
+def _is_hidden(session: SparkSession) -> bool:
+    """Return whether Spark hides the option; an expression that only Java knows counts as no."""
+    try:
+        hides = re.compile(session.conf.get(_REDACTION, _BY_DEFAULT) or "(?!)")
+    except re.error:
+        return False
+    return hides.search(SENT_SETTINGS) is not None
