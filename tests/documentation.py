@@ -10,6 +10,7 @@ PAGES = (
     "docs/reading.md",
     "docs/writing.md",
     "docs/cdc.md",
+    "docs/streams.md",
     "docs/evolution.md",
     "docs/types.md",
     "docs/history.md",

@@ -41,6 +41,7 @@ def test_there_are_notebooks():
         "lineage.ipynb",
         "maintenance.ipynb",
         "sql.ipynb",
+        "streaming.ipynb",
         "upserts.ipynb",
     ]
 
