@@ -18,14 +18,13 @@ from iceberg_spark.spark.sql.functions import with_functions
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import (
     Args,
-    MetadataRows,
     Part,
-    QueriedTable,
     QueriedView,
     SparksTable,
     plan_query,
 )
 from iceberg_spark.spark.sql.statements.read import read_statement
+from iceberg_spark.spark.sql.table_planner import MetadataRows, QueriedTable
 from iceberg_spark.spec.printable import printable
 
 

@@ -8,7 +8,6 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.report import count
 from iceberg_spark.scan.split import SplitOptions, split_options
@@ -29,7 +28,7 @@ from iceberg_spark.spark.reading.reading_session import (
     unfit_setting,
 )
 from iceberg_spark.spark.reading.worker_frame import arrow_frame
-from iceberg_spark.spark.session.classic_frame import no_rows
+from iceberg_spark.spark.session.classic_queries import union_as
 from iceberg_spark.spark.session.classic_session import active_session_kept, is_connect
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spark.session.hadoop import hadoop_of
@@ -58,7 +57,7 @@ def plan_frame(
     if engine == "native" and others:
         why = "; ".join(f"{len(group.rows):,} files: {group.reason}" for group in others)
         raise UnsupportedError(f"The native engine can't read {why}. Leave `engine` out")
-    frames = [_head(plan.context, spark)] if native and not others else []
+    frames = []
     if others or not native:
         rest = plan.subset(rows_of(others)) if native else plan
         tasks = rest.group_values(_for_arrow(others, split_options({}) if split is None else split))
@@ -70,7 +69,11 @@ def plan_frame(
         frames.extend(
             relation(plan, group, group.columns, session) for group in native if group.columns
         )
-    frame = reduce(lambda one, other: one.union(other), frames)
+    if others or not native:
+        frame = reduce(lambda one, other: one.union(other), frames)
+    else:
+        # So no field id of a relation is seen.
+        frame = union_as(spark, nullable(to_spark(plan.context.read_schema)), frames)
     known = plan.record_count
     return frame if known is None or engine == "arrow" else with_count(frame, known)
 
@@ -105,12 +108,3 @@ def reach_of(spark: SparkSession) -> Reach:
         return prefix.partition(":")[0] in BUILT_IN_SCHEMES or hadoop.has_file_system(prefix)
 
     return Reach(not is_connect(spark), unfit_setting(spark), has_file_system, hadoop.setting)
-
-
-def _head(context: ScanContext, spark: SparkSession) -> DataFrame:
-    """Return no rows of exactly the frame's type.
-
-    A union has the session and the field metadata of its first member: so the frame belongs to
-    the user's session, and no field id of a relation is seen. The optimizer drops it.
-    """
-    return no_rows(spark, nullable(to_spark(context.read_schema)))

@@ -11,10 +11,9 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.types import StructType
 from pyspark.util import PythonEvalType
 
-from iceberg_spark.spark.session.classic_session import is_connect, java, java_texts
+from iceberg_spark.spark.session.classic_session import java_texts
 
 
 def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -57,16 +56,6 @@ def arrow_function(
         return None
     function: Any = pandas_udf(task, kind, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)  # type: ignore[call-overload]
     return inside, function(sf.expr(arguments))._jc
-
-
-def no_rows(session: SparkSession, kind: StructType) -> DataFrame:
-    """Return a frame without rows of exactly this type, as a plan that the optimizer drops."""
-    if is_connect(session):
-        return session.range(1).where("false").select().to(kind)
-    # Each step of a frame is analysed by Java: this is one step instead of four.
-    inside: Any = session._jsparkSession
-    none = java(session).util.ArrayList()
-    return DataFrame(inside.createDataFrame(none, inside.parseDataType(kind.json())), session)
 
 
 def physical_plan(frame: DataFrame) -> str:

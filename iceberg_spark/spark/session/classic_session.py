@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache, reduce
 from typing import Any
 
 from pyspark import SparkFiles
@@ -122,6 +123,24 @@ def java(session: SparkSession) -> Any:
 def java_packages(session: SparkSession) -> Any:
     """Return all packages of the JVM, of a classic session."""
     return _context(session)._jvm
+
+
+def java_class(session: SparkSession, name: str) -> Any:
+    """Return a class of the JVM by its whole name, of a classic session; looked up once.
+
+    py4j asks for each part of a name anew: five round trips for five parts.
+    """
+    return _looked_up(_context(session)._jvm, name)
+
+
+def java_static(session: SparkSession, name: str, member: str) -> Any:
+    """Return a static member of a class, looked up once; `MODULE$` is an object of Scala's."""
+    return _looked_up(_context(session)._jvm, name, member)
+
+
+@lru_cache(maxsize=64)
+def _looked_up(packages: Any, name: str, *member: str) -> Any:
+    return reduce(getattr, (*name.split("."), *member), packages)
 
 
 def hadoop_file_system(session: SparkSession, place: str) -> Any:

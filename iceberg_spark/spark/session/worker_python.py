@@ -27,7 +27,7 @@ def check_worker_python(spark: SparkSession) -> None:
     Raises InvalidInputError naming the Python and the setting. Asks each Python once.
     """
     workers = worker_python(spark)
-    if workers is None or not _LOCAL.match(str(master(spark))):
+    if workers in (None, sys.executable) or not _LOCAL.match(str(master(spark))):
         return
     lacks = _what_it_lacks(workers, shipped_packages(spark))
     if lacks:
@@ -40,8 +40,6 @@ def check_worker_python(spark: SparkSession) -> None:
 @lru_cache(maxsize=8)
 def _what_it_lacks(python: str, shipped: tuple[str, ...]) -> str:
     """Return why a Python can't import the package, nothing when it can."""
-    if python == sys.executable:
-        return ""
     path = (*shipped, os.environ.get("PYTHONPATH", ""))
     program = "import pyspark_pyiceberg_lite as p; import iceberg_spark.spark.datasource.source"
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from sqlglot import exp
 
@@ -36,19 +36,50 @@ class Conditions:
     left_out: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class QueryTree:
+    """A query's tree, and what is asked of it for each of its tables: looked for once.
+
+    `identifiers` are all names in it, folded; `relations` the names of tables, parts of these, and
+    aliases; `names_at_run_time`: a column may be named by a text (Spark's IDENTIFIER clause).
+    """
+
+    root: Node
+    identifiers: frozenset[str]
+    relations: tuple[str, ...]
+    names_at_run_time: bool
+
+    @classmethod
+    def of(cls, root: Node) -> Self:
+        """Return a tree with what is to be known of it."""
+        identifiers, relations, at_run_time = set(), [], False
+        for node in root.walk():
+            match node:
+                case exp.Identifier():
+                    identifiers.add(_folded(str(node.name)))
+                case exp.Table():
+                    relations += [str(part.name) for part in node.parts]
+                case exp.TableAlias():
+                    relations.append(str(node.name))
+                case exp.Anonymous():
+                    at_run_time |= str(node.this).upper() == "IDENTIFIER"
+                case _:
+                    continue
+        return cls(root, frozenset(identifiers), tuple(relations), at_run_time)
+
+
 def needed_columns(
-    tree: Node, reference: TableReference, columns: Iterable[str]
+    tree: QueryTree, reference: TableReference, columns: Iterable[str]
 ) -> tuple[str, ...] | None:
     """Return the top-level columns whose names stand in the query, None for all of them."""
     select = _select_of(reference)
-    if select is None or _takes_every_column(tree, select) or _names_at_run_time(tree):
+    if select is None or tree.names_at_run_time or _takes_every_column(tree.root, select):
         return None
-    named = {_folded(str(one.name)) for one in tree.find_all(exp.Identifier)}
-    return tuple(name for name in columns if _folded(name) in named)
+    return tuple(name for name in columns if _folded(name) in tree.identifiers)
 
 
 def conditions(
-    tree: Node,
+    tree: QueryTree,
     reference: TableReference,
     columns: Collection[str],
     *,
@@ -124,13 +155,11 @@ class _Scope:
 
 
 def _scope(
-    tree: Node, select: Node, reference: TableReference, columns: Iterable[str], case: bool
+    tree: QueryTree, select: Node, reference: TableReference, columns: Iterable[str], case: bool
 ) -> _Scope:
     def fold(name: str) -> str:
         return name if case else name.lower()
 
-    tables = [part.name for table in tree.find_all(exp.Table) for part in table.parts]
-    aliases = [alias.name for alias in tree.find_all(exp.TableAlias)]
     joins = select.args.get("joins") or []
     merged = any(join.args.get("using") or join.args.get("method") for join in joins)
     if reference.alias is not None:
@@ -141,7 +170,7 @@ def _scope(
     return _Scope(
         frozenset(fold(name) for name in columns),
         qualifiers,
-        frozenset(fold(name) for name in (*tables, *aliases)),
+        frozenset(map(fold, tree.relations)),
         merged,
         case,
     )
@@ -191,11 +220,6 @@ def _is_pivoted(select: Node) -> bool:
         each.args.get("pivots") and each.find_ancestor(exp.Select) is select
         for each in select.find_all(exp.Table, exp.Subquery)
     )
-
-
-def _names_at_run_time(tree: Node) -> bool:
-    """Return whether a column may be named by a text (Spark's IDENTIFIER clause)."""
-    return any(str(call.this).upper() == "IDENTIFIER" for call in tree.find_all(exp.Anonymous))
 
 
 def _side(join: Node) -> str:

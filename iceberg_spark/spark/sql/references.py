@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.parse import grammar
 
@@ -79,7 +80,7 @@ def selecting(text: str, dialect: Dialect) -> str:
     """Return a query that is `TABLE t` as the SELECT that it stands for; others as they are."""
     if not text.lstrip(" (\n\t").upper().startswith("TABLE"):
         return text
-    tokens = grammar(dialect)().tokenize(text)
+    tokens = cut(text, grammar(dialect))
     if len(tokens) < 2 or tokens[0].text.upper() != "TABLE" or not _begins_a_name(tokens[1]):
         return text
     return f"{text[: tokens[0].start]}SELECT * FROM{text[tokens[0].end + 1 :]}"
@@ -89,7 +90,7 @@ def _read_alike(text: str, dialect: Dialect) -> str:
     """Return a text whose AS OF clauses sqlglot knows, with every sign in its place."""
     if "SYSTEM_" not in text.upper():
         return text
-    tokens = grammar(dialect)().tokenize(text)
+    tokens = cut(text, grammar(dialect))
     for token, *clause, value in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         word = _SYSTEM.get(token.text.upper())
         is_clause = [each.text.upper() for each in clause] == ["AS", "OF"]
@@ -100,7 +101,7 @@ def _read_alike(text: str, dialect: Dialect) -> str:
 
 def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[TableReference]:
     """Return the named tables of a query in the order of its text; a CTE is none."""
-    tokens = grammar(dialect)().tokenize(text)
+    tokens = cut(text, grammar(dialect))
     found = [
         _reference(node, tokens, text)
         for node in tree.find_all(exp.Table)
@@ -116,7 +117,7 @@ def hidden_table(text: str, dialect: Dialect) -> str | None:
 
     None where the text has no such; columns may have these names.
     """
-    tokens = grammar(dialect)().tokenize(text)
+    tokens = cut(text, grammar(dialect))
     for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
         is_word = token.text.upper() in _TABLE_WORDS and token.token_type is not _QUOTED
         of_another = before is not None and before.token_type is TokenType.DOT
@@ -133,7 +134,7 @@ def _begins_a_name(token: Token) -> bool:
 
 def is_rewritten(text: str, dialect: Dialect) -> bool:
     """Return whether a query is not what its tree says: it has variables or pipes (`|>`)."""
-    tokens = grammar(dialect)().tokenize(text)
+    tokens = cut(text, grammar(dialect))
     return "${" in text or any(
         token.text in _PIPES and token.end - token.start < len(_PIPES) for token in tokens
     )

@@ -9,6 +9,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.parse import Spark4, Spark4Names
 from iceberg_spark.expr.sql_strings import string_value
@@ -48,9 +49,8 @@ def tokens_of(text: str, dialect: Dialect = SPARK) -> list[Token]:
 
     Two statements in one text are an error, as in Spark.
     """
-    grammar = _StatementsNames if dialect.quoted_names else _Statements
     try:
-        found: list[Token] = grammar().tokenize(text)
+        found = list(cut(text, _StatementsNames if dialect.quoted_names else _Statements))
     except SqlglotError as cause:
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidInputError(f"The statement can't be read: {reason}") from cause

@@ -4,7 +4,7 @@ import pytest
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
+from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, needed_columns
 from iceberg_spark.spark.sql.references import (
     TableReference,
     is_rewritten,
@@ -15,9 +15,9 @@ from iceberg_spark.spark.sql.references import (
 COLUMNS = ("id", "day", "s")
 
 
-def reference(text: str, name: str = "c.d.t") -> tuple[object, TableReference]:
+def reference(text: str, name: str = "c.d.t") -> tuple[QueryTree, TableReference]:
     tree = parse_query(text)
-    return tree, next(one for one in table_references(tree, text) if one.name == name)
+    return QueryTree.of(tree), next(one for one in table_references(tree, text) if one.name == name)
 
 
 def taken(text: str, name: str = "c.d.t") -> list[str]:
@@ -196,8 +196,10 @@ def test_names_in_double_quotes_are_read_as_the_session_reads_them() -> None:
     names = Dialect(quoted_names=True)
     tree = parse_query(text, names)
     one = table_references(tree, text, names)[0]
-    assert needed_columns(tree, one, COLUMNS) == ("day", "s")
-    assert [each.text for each in conditions(tree, one, COLUMNS).taken] == ["`s` = 'x'"]
+    assert needed_columns(QueryTree.of(tree), one, COLUMNS) == ("day", "s")
+    assert [each.text for each in conditions(QueryTree.of(tree), one, COLUMNS).taken] == [
+        "`s` = 'x'"
+    ]
 
 
 @pytest.mark.parametrize("text", ["from c.d.t |> where id = 1", "select '${x}' from c.d.t"])

@@ -1,0 +1,215 @@
+"""One table of a query: its scan, pruned by what the text asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.expr.nodes import And, Unbound
+from iceberg_spark.expr.parse import predicate
+from iceberg_spark.inspect.names import MetadataTable
+from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.scan.read_options import ReadOptions
+from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.scan.scan_report import report_scan
+from iceberg_spark.spark.reading.metadata_frame import metadata_frame
+from iceberg_spark.spark.reading.plan_frame import plan_frame
+from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
+from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, needed_columns
+from iceberg_spark.spark.sql.references import TableReference, is_rewritten
+from iceberg_spark.spark.sql.wap_branch import wap_branch
+from iceberg_spark.spec.schema import Schema
+
+_BRANCH, _TAG = "branch_", "tag_"
+_SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
+_SELECTORS = (_BRANCH, _TAG, _SNAPSHOT_ID, _AT_TIMESTAMP)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataRows:
+    """A metadata table, pinned, and its columns."""
+
+    inspected: PinnedInspection
+    columns: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class QueriedTable:
+    """A table of ours in a query, and what its rows are pruned by.
+
+    `scan` is its plan; of a metadata table what it shows.
+    """
+
+    reference: TableReference
+    loaded: LoadedTable
+    scan: ScanPlan | MetadataRows
+    conditions: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """Return the table's rows."""
+        match self.scan:
+            case MetadataRows(inspected, columns):
+                return metadata_frame(inspected, columns, spark)
+            case plan:
+                report_scan(self.loaded, plan)
+                return plan_frame(plan, spark)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """A query's text and tree, and what the session says about how it is read: asked for once.
+
+    `is_rewritten`: the query is not what its tree says. `names_are_patterns`: a quoted column
+    may be several.
+    """
+
+    spark: SparkSession
+    text: str
+    tree: QueryTree
+    dialect: Dialect
+    is_rewritten: bool
+    names_are_patterns: bool
+    case_sensitive: bool
+    time_zone: str | None
+
+    @classmethod
+    def of(cls, spark: SparkSession, text: str, tree: Any, dialect: Dialect) -> Self:
+        """Return a query with what its session says now."""
+        patterns = spark.conf.get("spark.sql.parser.quotedRegexColumnNames", "false")
+        return cls(
+            spark,
+            text,
+            QueryTree.of(tree),
+            dialect,
+            is_rewritten(text, dialect),
+            str(patterns).lower() == "true",
+            is_case_sensitive(spark),
+            session_time_zone(spark),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlanner:
+    """Plans one table of a query."""
+
+    asked: AskedQuery
+    reference: TableReference
+
+    def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
+        """Return the table's frame, pruned where the query allows."""
+        selected, as_of = _selected(selector), self._as_of()
+        if selector and not selected:
+            return self._metadata_table(loaded, selector, as_of)
+        return self._planned(loaded, {**selected, **as_of} or self._wap(loaded))
+
+    def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
+        """Return the session's branch, where the table asks for it and has it already."""
+        branch = wap_branch(self.asked.spark, loaded.metadata.properties)
+        return {} if branch not in loaded.metadata.refs else {"branch": branch}
+
+    def _metadata_table(
+        self, loaded: LoadedTable, name: str, as_of: Mapping[str, Any]
+    ) -> QueriedTable:
+        place = f"{loaded.metadata_location}#{name}"
+        options = ReadOptions(path=place, storage=loaded.io.properties, **as_of)
+        rows = MetadataRows(*pin_inspection(options, loaded, name))
+        return QueriedTable(self.reference, loaded, rows)
+
+    def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
+        request = ScanRequest(
+            **choice,
+            case_sensitive=self.asked.case_sensitive,
+            time_zone=self.asked.time_zone,
+        )
+        whole = scan_context(loaded.metadata, request)
+        names = [one.name for one in whole.read_schema.fields]
+        taken, texts, left_out = self._conditions(whole.table_schema, names, request)
+        pruned = replace(
+            request,
+            row_filter=And(tuple(taken)) if taken else None,
+            selected_fields=self._columns(names),
+        )
+        planned = plan(loaded.metadata, loaded.io, scan_context(loaded.metadata, pruned, loaded.io))
+        return QueriedTable(self.reference, loaded, planned, texts, left_out)
+
+    def _columns(self, names: list[str]) -> tuple[str, ...] | None:
+        if self.asked.names_are_patterns or self.asked.is_rewritten:
+            return None
+        found = needed_columns(self.asked.tree, self.reference, names)
+        if found is None:
+            return None
+        return found or tuple(names[:1])
+
+    def _conditions(
+        self, schema: Any, names: list[str], request: ScanRequest
+    ) -> tuple[list[Unbound], tuple[str, ...], tuple[str, ...]]:
+        asked = self.asked
+        found = conditions(asked.tree, self.reference, names, case_sensitive=asked.case_sensitive)
+        taken, texts, left_out = [], [], list(found.left_out)
+        if asked.dialect.changed or asked.is_rewritten:
+            return [], (), (*left_out, *(one.text for one in found.taken))
+        nodes = [one.node for one in found.taken]
+        if "\\" not in asked.text:  # parts go to Spark as they were read here
+            nodes = worked_out(nodes, asked.spark)
+        for condition, node in zip(found.taken, nodes, strict=True):
+            try:
+                unbound = predicate(node, asked.text, asked.dialect)
+                bind(
+                    schema,
+                    unbound,
+                    case_sensitive=request.case_sensitive,
+                    time_zone=request.time_zone,
+                )
+            except IcebergError:
+                left_out.append(condition.text)
+                continue
+            taken.append(unbound)
+            texts.append(condition.text)
+        return taken, tuple(texts), tuple(left_out)
+
+    def _as_of(self) -> dict[str, Any]:
+        if self.reference.version is not None:
+            return {"version_as_of": self.reference.version}
+        if self.reference.timestamp is None:
+            return {}
+        moment = self.reference.timestamp
+        asked = f"SELECT unix_millis(cast({moment} AS timestamp))"
+        return {"as_of_timestamp_ms": int(self.asked.spark.sql(asked).collect()[0][0])}
+
+
+def _selected(selector: str | None) -> dict[str, Any]:
+    """Return what a selector says about the snapshot; nothing for a metadata table's name."""
+    match selector:
+        case str() if selector.startswith(_BRANCH):
+            return {"branch": selector.removeprefix(_BRANCH)}
+        case str() if selector.startswith(_TAG):
+            return {"tag": selector.removeprefix(_TAG)}
+        case str() if selector.startswith(_SNAPSHOT_ID):
+            return {"snapshot_id": _number(selector, _SNAPSHOT_ID)}
+        case str() if selector.startswith(_AT_TIMESTAMP):
+            return {"as_of_timestamp_ms": _number(selector, _AT_TIMESTAMP)}
+        case _:
+            return {}
+
+
+def is_selector(selector: str) -> bool:
+    """Return whether what stands behind a table's name chooses a snapshot or a metadata table."""
+    return selector.startswith(_SELECTORS) or selector.lower() in set(MetadataTable)
+
+
+def _number(selector: str, prefix: str) -> int:
+    text = selector.removeprefix(prefix)
+    if not text.isdigit():
+        raise InvalidInputError(f"'{selector}': digits are needed behind {prefix}")
+    return int(text)
