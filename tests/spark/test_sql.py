@@ -193,3 +193,56 @@ def test_ambiguous_names_are_left_to_spark(spark: Any, warehouse: Path) -> None:
     query = "select p_type from sqltest.db.part a join sqltest.db.part b using (p_partkey)"
     with pytest.raises(Exception, match="AMBIGUOUS"):
         ice.sql(spark, query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "with a as (select p_partkey k from sqltest.db.part) select k from a where k < 3",
+        (
+            "select x.p_partkey from sqltest.db.part x join sqltest.db.part y using (p_partkey) "
+            "where p_partkey < 3"
+        ),
+        (
+            "select p_partkey from sqltest.db.part where p_partkey < 3 and p_partkey in "
+            "(select l_partkey from sqltest.db.lineitem where l_partkey = part.p_partkey)"
+        ),
+        (
+            "with recursive r as (select 0 k union all select k + 1 from r where k + 1 in "
+            "(select p_partkey from sqltest.db.part where p_partkey < 3)) select k from r"
+        ),
+        (
+            "select p_partkey from sqltest.db.part, lateral (select max(l_partkey) m from "
+            "sqltest.db.lineitem where l_partkey = p_partkey) where m < 3"
+        ),
+        (
+            "with iceberg_spark_table_0 as (select 2 m) select p_partkey from sqltest.db.part, "
+            "iceberg_spark_table_0 where p_partkey <= m"
+        ),
+    ],
+)
+def test_tables_stand_wherever_a_query_has_them(spark: Any, warehouse: Path, query: str) -> None:
+    assert rows(ice.sql(spark, query)) == [(0,), (1,), (2,)]
+
+
+def test_a_query_is_read_by_its_sessions_settings_and_leaves_the_active_one(
+    spark: Any, warehouse: Path
+) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    active = type(spark).getActiveSession()._jsparkSession.sessionUUID()
+    query = 'select "p_type" from sqltest.db.part where p_partkey = 1'
+    assert rows(ice.sql(other, query)) == [("T1",)]
+    assert rows(ice.sql(spark, query)) == [("p_type",)]
+    assert type(spark).getActiveSession()._jsparkSession.sessionUUID() == active
+    assert ice.sql(other, query).sparkSession is other
+
+
+def test_a_frame_of_a_query_is_the_types_and_nothing_of_its_files(
+    spark: Any, warehouse: Path
+) -> None:
+    frame = ice.sql(spark, "select * from sqltest.db.part")
+    assert [(f.name, f.nullable, f.metadata) for f in frame.schema.fields] == [
+        ("p_partkey", True, {}),
+        ("p_type", True, {}),
+    ]
