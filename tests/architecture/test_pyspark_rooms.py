@@ -12,7 +12,13 @@ INTERNALS = {
 }  # fmt: skip
 KNOW_INTERNALS = {
     f"iceberg_spark/spark/session/{name}.py"
-    for name in ("classic_frame", "classic_plans", "classic_session", "column_texts")
+    for name in (
+        "classic_frame",
+        "classic_plans",
+        "classic_queries",
+        "classic_session",
+        "column_texts",
+    )
 }
 """Each function there says what a Connect session has instead."""
 
