@@ -6,6 +6,7 @@ as the rows of the files that pruning leaves. Ours may refuse a predicate; it ma
 
 import datetime as dt
 import random
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -133,42 +134,30 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def spark_answers(frame: Any, texts: list[str], by_jobs: bool) -> list[set[int] | None]:
     """Return the keys of the rows that Spark keeps for each text, None where it raises.
 
-    By jobs, many texts each, in generated code; or, where the driver has the rows, one by one by
-    Spark's optimiser, which interprets the same expressions at an eighth of the CPU.
+    By jobs, in generated code; or, where the driver has the rows, by Spark's optimiser, which
+    interprets the same expressions at an eighth of the CPU. All are asked for at once; the list is
+    halved where one of them raises.
     """
-    usable: list[Any] = []
-    for text in texts:
-        try:
-            column = sf.when(sf.expr(text), sf.col("k"))
-            frame.select(column).schema  # noqa: B018 (Spark analyses it)
-            usable.append(column)
-        except PySparkException:
-            usable.append(None)
-
-    def answers(columns: list[Any]) -> list[set[int] | None]:
-        """Ask for all at once; halve the list where one of them raises."""
-        asked = [each for each in columns if each is not None]
-        if not asked:
-            return [None] * len(columns)
-        try:
-            found = iter(frame.agg(*[sf.collect_set(each) for each in asked]).collect()[0])
-            return [None if each is None else set(next(found)) for each in columns]
-        except (PySparkException, Py4JError):  # rows that it can't cast, or a fault of its own
-            if len(columns) == 1:
-                return [None]
-            half = len(columns) // 2
-            return answers(columns[:half]) + answers(columns[half:])
-
-    if by_jobs:
-        return answers(usable)
-    return [None if each is None else kept(frame, each) for each in usable]
-
-
-def kept(frame: Any, column: Any) -> set[int] | None:
+    if not texts:
+        return []
     try:
-        return {row[0] for row in frame.select(column).collect()} - {None}
-    except (PySparkException, Py4JError):
-        return None
+        return list((by_a_job if by_jobs else by_the_optimiser)(frame, texts))
+    except (PySparkException, Py4JError):  # not Spark's, rows it can't cast, a fault of its own
+        if len(texts) == 1:
+            return [None]
+        half = len(texts) // 2
+        parts = texts[:half], texts[half:]
+        return [kept for part in parts for kept in spark_answers(frame, part, by_jobs)]
+
+
+def by_a_job(frame: Any, texts: list[str]) -> list[set[int]]:
+    keys = [sf.collect_set(sf.when(sf.expr(text), sf.col("k"))) for text in texts]
+    return [set(kept) for kept in frame.agg(*keys).collect()[0]]
+
+
+def by_the_optimiser(frame: Any, texts: list[str]) -> list[set[int]]:
+    rows = frame.select(*[sf.when(sf.expr(text), sf.col("k")) for text in texts]).collect()
+    return [set(keys) - {None} for keys in zip(*rows, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -179,7 +168,6 @@ def kept(frame: Any, column: Any) -> set[int] | None:
     ],
 )
 def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> None:
-    texts = predicates(name)
     data = table.scan().to_arrow()
     frame = table.scan().to_df(spark).coalesce(1).cache()  # its types: a wall clock stays one
     rows = frame if name in BY_JOBS else spark.createDataFrame(frame.toArrow(), frame.schema)
@@ -188,12 +176,12 @@ def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> 
     wrong, taken = [], 0
     with settings(spark, SESSIONS[name]):
         zone, dialect = spark.conf.get("spark.sql.session.timeZone"), session_dialect(spark)
-        answers = spark_answers(rows, texts, name in BY_JOBS)
-        for text, answer in zip(texts, answers, strict=True):
-            try:
-                bound = bind(schema, parse_predicate(text, dialect), time_zone=zone)
-            except InvalidInputError:
-                continue
+        bounds = {}
+        for text in predicates(name):
+            with suppress(InvalidInputError):
+                bounds[text] = bind(schema, parse_predicate(text, dialect), time_zone=zone)
+        answers = spark_answers(rows, list(bounds), name in BY_JOBS)
+        for (text, bound), answer in zip(bounds.items(), answers, strict=True):
             if answer is None:
                 continue
             taken += 1
