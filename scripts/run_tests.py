@@ -2,9 +2,10 @@
 
     python scripts/run_tests.py [unit] [spark] [oracle] [processes] [spark-4.3]
 
-Suites without Spark run in two processes; each suite with Spark runs in one, so that its tests
-share a JVM. Such tests wait as much as they work, so three of these suites run at any time, the
-long ones first; what they print comes when they end.
+Suites without Spark run in three processes, of which one or the other waits for a server or a
+child; each suite with Spark runs in one, so that its tests share a JVM. Such tests wait as much as
+they work, so three of these suites run at any time, the long ones first; what they print comes when
+they end.
 """
 
 import os
@@ -78,7 +79,7 @@ SUITES = {
             "tests/fuzz",
             "tests/architecture",
         ),
-        ("-n", "2", "--dist", "loadgroup", f"--ignore={WHEEL_TEST}"),  # a group shares a server
+        ("-n", "3", "--dist", "loadgroup", f"--ignore={WHEEL_TEST}"),  # a group shares a server
         covers=True,
     ),
     "oracle": Suite(("tests/oracle",), shares=True),

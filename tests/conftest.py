@@ -41,6 +41,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.no_cover)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fail where xdist lost the groups of tests that share a server, as it does with pytest 9.2.
+
+    Nothing else would tell: each worker would start a server of its own.
+    """
+    if getattr(session.config.option, "loadgroup", False):
+        grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
+        lost = [item.nodeid for item in grouped if "@" not in item.nodeid.rpartition("]")[2]]
+        assert not lost, f"xdist runs tests of one group in any process: {lost[0]}"
+
+
 @pytest.fixture(scope="session")
 def rest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
     """One REST catalog for all tests of a process; they differ by their namespaces."""
