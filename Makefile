@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults stream-kills kills fuzz flink attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults stream-kills kills fuzz flink java-servers attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -65,7 +65,7 @@ faults: setup ## Break the store at every call of every verb, interrupt at every
 	@FAULTS=all $(PY) -m pytest tests/faults -q -n 2 -rP --timeout 3000
 	@$(WITH_SPARK) FAULTS=all $(PY) -m pytest tests/spark/test_killed_driver.py -q
 
-kills: setup ## Kill writers of one table on each kind of catalog and on S3 for a minute each
+kills: setup ## Kill writers of one table on each kind of catalog, on S3, Google and Azure for a minute each
 	@$(WITH_SPARK) KILLS=all $(PY) -m pytest tests/catalog/test_stress.py tests/catalog/test_hdfs.py tests/catalog/test_nessie.py -q -n 2 --dist loadgroup --timeout 3000
 
 stream-kills: setup ## Kill the driver of nine streams KILLS (22) times at random moments, and look for each row and change
@@ -76,6 +76,9 @@ fuzz: setup ## Change files for FUZZ_SECONDS (600) and see that each ends in row
 
 flink: setup ## Read what Flink upserts, and have Flink read and go on with ours
 	@$(WITH_SPARK) $(PY) -m tests.flink
+
+java-servers: setup ## Have Java change tables by turns with us on S3, Google, Azure, HDFS, Nessie, Glue and DynamoDB
+	@$(WITH_SPARK) $(PY) -m tests.java_servers
 
 attack: setup ## Try many more hostile settings and sequences of verbs than the tests do; ATTACK_SEED=7 draws others
 	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py tests/spark/test_hostile_writes.py -q

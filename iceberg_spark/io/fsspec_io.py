@@ -24,7 +24,7 @@ from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
 from iceberg_spark.io.object_clients import object_store
 from iceberg_spark.io.secrets import secrets_of
-from iceberg_spark.io.store import Store, exists, size
+from iceberg_spark.io.store import OddKeyError, Store, exists, size
 from iceberg_spark.io.stores import file_system
 from iceberg_spark.io.within import within
 
@@ -170,9 +170,10 @@ class FsspecIO:
             with self._errors("list", prefix):
                 found = list(local_files.walk(location.strip_scheme(prefix)))
         else:
-            found = self._ask("list", prefix, lambda store, at: list(store.walk(at)))
-        for below, info in found:
-            yield FileInfo(location.join(prefix, below), info.size, info.modified_ms)
+            found = self._listed(prefix, lambda store, at: list(store.walk(at)))
+        for name, info in found:  # not `join`ed: a name may begin with a slash of its own
+            at = f"{prefix.rstrip('/')}/{name.rstrip('/')}"
+            yield FileInfo(at, info.size, info.modified_ms)
 
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the locations of the folders right below a folder, spelt as the prefix is."""
@@ -180,9 +181,22 @@ class FsspecIO:
             with self._errors("list", prefix):
                 names = local_files.folders(location.strip_scheme(prefix))
         else:
-            names = self._ask("list", prefix, lambda store, at: store.folders(at))
+            names = self._listed(prefix, lambda store, at: store.folders(at))
         for name in names:
-            yield location.join(prefix, name)
+            if name not in (".", ".."):  # a part of an object's name that is no folder of ours
+                yield location.join(prefix, name)
+
+    def _listed(self, prefix: str, work: Callable[[Store, str], T]) -> T:
+        """List a folder, by fsspec where it holds an object that obstore has no name for."""
+
+        def either(store: Store, at: str) -> T:
+            try:
+                return work(store, at)
+            except OddKeyError as odd:
+                other = self._by_fsspec(prefix, odd)
+                return work(other, other.path_of(prefix))
+
+        return self._ask("list", prefix, either)
 
     def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
         """Return an Arrow file system and the path on it, for native readers."""
@@ -214,11 +228,21 @@ class FsspecIO:
         """Return what speaks to a location's store; nothing is asked of it yet."""
         found: Store | None = object_store(path, self._properties, self._timeout_s)
         found = found or hdfs_store(path, self._properties)
-        if found is not None:
-            return found
+        return self._by_fsspec(path) if found is None else found
+
+    def _by_fsspec(self, path: str, instead: OddKeyError | None = None) -> Store:
+        """Return fsspec's store of a location; `instead` is why it takes the place of obstore's."""
         given = path, self._properties, self._timeout_s
         once = partial(file_system, *given, once=True)
-        return FsspecStore(location.store_of(path), file_system(*given), once)
+        try:
+            return FsspecStore(location.store_of(path), file_system(*given), once)
+        except ImportError as error:
+            if instead is None:
+                raise
+            raise UnsupportedError(
+                f"Can't list {path}: {instead}. fsspec's driver can, and is not installed "
+                f"({error}); install it, or remove that object"
+            ) from None
 
     def _reached_store(self, path: str) -> Store:
         """Return a location's store, which has answered once."""

@@ -13,6 +13,7 @@ from fsspec.spec import AbstractBufferedFile
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.store import below
 from iceberg_spark.io.stores import MEMORY_LOCK, creates_atomically, driver_path
 
 
@@ -137,8 +138,7 @@ class FsspecStore:
         for name, info in found.items():
             if name.rstrip("/") == root:
                 continue
-            below = name[len(root) :].lstrip("/")
-            yield below, FileInfo(name, int(info["size"]), _modified_ms(info))
+            yield below(name, root), FileInfo(name, int(info["size"]), _modified_ms(info))
 
     def folders(self, at: str) -> list[str]:
         """Return the names of the folders right below a folder."""

@@ -18,6 +18,7 @@ from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.limits import RANGES
 from iceberg_spark.io.object_files import ObjectFiles
 from iceberg_spark.io.range_file import Part, RangeFile
+from iceberg_spark.io.store import OddKeyError, below
 from iceberg_spark.lazy import LazyModule
 
 obstore = LazyModule("obstore")
@@ -76,8 +77,11 @@ class ObjectStore:
         folder = first.rpartition("/")[0]
         listing = obstore.list(self.client, folder, offset=first[:-1], chunk_size=_PAGE)
         chunk: Sequence[Any] = ()
-        with suppress(FileNotFoundError), _by_status():  # the bucket
-            chunk = next(iter(listing), ())
+        try:
+            with suppress(FileNotFoundError), _by_status():  # the bucket
+                chunk = next(iter(listing), ())
+        except OddKeyError:  # it lies among them, and hides them all
+            return {}, [at for at in paths if at]
         found = {one["path"]: _info(one["path"], one) for one in chunk}
         last = max(found, default="")
         complete = len(chunk) < _PAGE
@@ -129,7 +133,7 @@ class ObjectStore:
                 for one in chunk:
                     name = one["path"]
                     if name != root:
-                        yield name[len(root) :].lstrip("/"), _info(name, one)
+                        yield below(name, root), _info(name, one)
 
     def folders(self, at: str) -> list[str]:
         """Return the names of the folders right below a folder."""
@@ -266,6 +270,8 @@ def _by_status() -> Iterator[None]:
     """Tell a refusal from a failure: errors of uploads, and those of listings, are of one class."""
     try:
         yield
+    except exceptions.InvalidPathError as error:  # of an object that a listing came upon
+        raise OddKeyError(_first_line(error)) from error
     except (OSError, exceptions.GenericError) as error:
         status = _status(error)
         if status in _DENIED:

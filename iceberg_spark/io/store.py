@@ -12,6 +12,10 @@ from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.new_file import Unfinished
 
 
+class OddKeyError(Exception):
+    """A folder holds an object whose name a library has no word for; the message shows it."""
+
+
 class Store(Protocol):
     """Objects of one bucket, container or file system; `at` is a path as its library spells it."""
 
@@ -60,16 +64,25 @@ class Store(Protocol):
         ...
 
     def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
-        """Yield the path below a folder and the description of each object, recursively."""
+        """Yield the path below a folder and the description of each object, recursively.
+
+        Raises OddKeyError.
+        """
         ...
 
     def folders(self, at: str) -> list[str]:
-        """Return the names of the folders right below a folder."""
+        """Return the names of the folders right below a folder. Raises OddKeyError."""
         ...
 
     def arrow(self, at: str, errors: AbstractContextManager[None]) -> pafs.FileSystem:
         """Return an Arrow file system; reading raises through `errors`."""
         ...
+
+
+def below(name: str, root: str) -> str:
+    """Return an object's name below a folder; it may begin with a slash itself (`root//f`)."""
+    rest = name[len(root) :]
+    return rest[1:] if root and rest.startswith("/") else rest
 
 
 def exists(store: Store, at: str) -> bool:

@@ -39,6 +39,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
 
     Raises InvalidSchemaError naming columns that don't fit, UnsupportedError, InvalidOptionError.
     """
+    replaces = _replaces(options, overwrite=overwrite)
     catalog, identifier = resolve(options.path, options.storage)
     creation: NewTable | None = None
     merged_on, is_committed = None, False
@@ -59,7 +60,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
         plan = SavePlan(
             _context(metadata, io, options),
             _align_options(options),
-            _replaces(options, overwrite=overwrite),
+            replaces,
             options.branch,
             options.snapshot_properties,
             prepared.updates if prepared else (),
@@ -135,6 +136,11 @@ def _columns(options: WriteOptions, schema: Schema, given: Schema) -> Schema:
 
 
 def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:
+    if not overwrite and options.overwrite_mode is not None:
+        raise InvalidOptionError(
+            f"Option 'overwrite-mode' = '{options.overwrite_mode}' says what mode('overwrite') "
+            "replaces; an append replaces nothing: take mode('overwrite'), or leave the option out"
+        )
     if not overwrite:
         return "nothing"
     return "partitions" if options.overwrite_mode == "dynamic" else "everything"

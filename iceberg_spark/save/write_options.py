@@ -46,7 +46,7 @@ class WriteOptions:
     compression_codec: str | None = None
     compression_level: int | None = None
     branch: str | None = None
-    overwrite_mode: str = "static"
+    overwrite_mode: str | None = None
     fanout_enabled: bool = True
     check_nullability: bool = True
     check_ordering: bool = False
@@ -83,7 +83,7 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
         compression_codec=given.get("compression-codec"),
         compression_level=integer_option(given, "compression-level"),
         branch=given.get("branch"),
-        overwrite_mode=choice_option(given, "overwrite-mode", ("static", "dynamic")) or "static",
+        overwrite_mode=choice_option(given, "overwrite-mode", ("static", "dynamic")),
         fanout_enabled=boolean_option(given, "fanout-enabled", default=True),
         check_nullability=boolean_option(given, "check-nullability", default=True),
         check_ordering=boolean_option(given, "check-ordering", default=False),

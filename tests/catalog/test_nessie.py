@@ -94,13 +94,16 @@ def test_two_tables_change_at_once_or_not_at_all(catalog: TableCatalog, db: str)
 
 
 def test_what_it_leaves_out_is_said(catalog: TableCatalog, db: str):
-    """It answers yes to a tag, and keeps none; it has neither version 3 nor views."""
+    """It says yes to a tag or a branch, and keeps none; it has neither version 3 nor views."""
     table = catalog.create_table(f"{db}.t", "id bigint, s string")
     table.append(rows(1))
     head = table.current_snapshot()
     assert head is not None
     with pytest.raises(UnsupportedError, match="no branch or tag eoy"):
         table.manage_snapshots().create_tag(head.snapshot_id, "eoy").commit()
+    with pytest.raises(UnsupportedError, match="no branch or tag side"), table.transaction() as tx:  # noqa: PT012
+        tx.manage_snapshots().create_branch(head.snapshot_id, "side").commit()
+        tx.append(rows(2), branch="side")  # it would put these rows into main
     with pytest.raises(UnsupportedError, match="version 2, and 3"):
         catalog.create_table(f"{db}.v3", "id bigint", properties={"format-version": "3"})
     assert not catalog.table_exists(f"{db}.v3")

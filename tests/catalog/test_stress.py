@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,14 +12,27 @@ import iceberg_spark as ice
 from benchmarks.stress import make_table, stress
 from benchmarks.stress_history import check_history, table_rows
 from benchmarks.stress_log import BEGAN, CONFLICT, DONE, Change, Told
+from tests.servers.azure_server import azure_server
+from tests.servers.gcs_server import gcs_server
 from tests.servers.s3_servers import versitygw_server
 
+STORES = {"bucket": "s3", "google": "gs", "azure": "abfss"}
+"""Kinds that are a store of objects with the bucket `bucket`, and their schemes."""
 
-@pytest.fixture
-def bucket() -> Iterator[dict[str, str]]:
-    """The properties of a real S3 with the bucket `bucket`."""
-    with versitygw_server() as server:
-        yield server.properties
+
+@contextmanager
+def store(kind: str) -> Iterator[dict[str, str]]:
+    """The properties of a store, while it is served."""
+    match kind:
+        case "google":
+            with gcs_server() as properties:
+                yield properties
+        case "azure":
+            with azure_server() as properties:
+                yield properties
+        case _:
+            with versitygw_server() as server:
+                yield server.properties
 
 
 HIVE = pytest.param("hive", marks=pytest.mark.xdist_group("hive"))
@@ -28,6 +42,7 @@ AMAZONS = [
 ]
 LONG = os.environ.get("KILLS") == "all"
 """Workers on Amazon's services need seconds to start; `make kills` gives each kind a minute."""
+KILLS_S = int(os.environ.get("KILLS_SECONDS", "60"))
 KINDS = [
     "folder",
     "bucket",
@@ -35,7 +50,7 @@ KINDS = [
     "postgres",
     HIVE,
     REST,
-    *(AMAZONS if LONG else ()),
+    *((*AMAZONS, "google", "azure") if LONG else ()),
 ]
 
 
@@ -61,18 +76,25 @@ def properties_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
 def test_killed_processes_leave_what_the_history_says(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    with store(kind) if kind in STORES else nullcontext() as properties:
+        check_kills(kind, properties, request, tmp_path)
+
+
+def check_kills(
+    kind: str, of_store: dict[str, str] | None, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     name, properties = str(tmp_path / "t"), {}
-    if kind == "bucket":
-        name, properties = "s3://bucket/t", request.getfixturevalue("bucket")
+    if of_store is not None:
+        name, properties = f"{STORES[kind]}://bucket/t", of_store
     elif kind != "folder":
         properties = properties_of(kind, request, tmp_path)
         name = "stress.killed.t"
         ice.load_catalog("stress", **properties).create_namespace("killed")
     make_table(name, properties=properties)
     seconds, processes = (4, 6) if kind in {"postgres", "hive"} else (6, 8)
-    seconds = 60 if LONG else seconds
+    seconds = KILLS_S if LONG else seconds
     outcome = stress(
         name, logs, seconds=seconds, processes=processes, samples=6, properties=properties
     )

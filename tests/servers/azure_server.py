@@ -17,8 +17,8 @@ from pathlib import Path
 from tests.servers.processes import HOST, accepts, free_port, running
 
 _VERSION = "3.37.0"
-_ACCOUNT = "devstoreaccount1"
-_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """azurite's own, which everybody knows."""
 _INSTALL_S = 600
 
@@ -48,7 +48,7 @@ def program() -> Path:
 def azure_server() -> Iterator[dict[str, str]]:
     """Serve Azure's store with an empty container `bucket`; gives the storage properties."""
     port = free_port()
-    url = f"http://{HOST}:{port}/{_ACCOUNT}"
+    url = f"http://{HOST}:{port}/{ACCOUNT}"
     command = [
         "node", str(program()), "--blobHost", HOST, "--blobPort", str(port),
         "--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry",
@@ -59,8 +59,8 @@ def azure_server() -> Iterator[dict[str, str]]:
     ):
         _make_container(port)
         yield {
-            "adls.connection-string": f"DefaultEndpointsProtocol=http;AccountName={_ACCOUNT};"
-            f"AccountKey={_KEY};BlobEndpoint={url}"
+            "adls.connection-string": f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};"
+            f"AccountKey={KEY};BlobEndpoint={url}"
         }
 
 
@@ -69,11 +69,11 @@ def _make_container(port: int) -> None:
     now = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
     headers = {"x-ms-date": now, "x-ms-version": "2021-12-02"}
     named = "".join(f"{key}:{value}\n" for key, value in headers.items())
-    text = "PUT" + "\n" * 12 + named + f"/{_ACCOUNT}/{_ACCOUNT}/bucket\nrestype:container"
-    digest = hmac.digest(base64.b64decode(_KEY), text.encode(), "sha256")
-    headers["Authorization"] = f"SharedKey {_ACCOUNT}:{base64.b64encode(digest).decode()}"
+    text = "PUT" + "\n" * 12 + named + f"/{ACCOUNT}/{ACCOUNT}/bucket\nrestype:container"
+    digest = hmac.digest(base64.b64decode(KEY), text.encode(), "sha256")
+    headers["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"
     server = http.client.HTTPConnection(HOST, port, timeout=30)
-    server.request("PUT", f"/{_ACCOUNT}/bucket?restype=container", headers=headers)
+    server.request("PUT", f"/{ACCOUNT}/bucket?restype=container", headers=headers)
     answer = server.getresponse()
     assert answer.status == http.client.CREATED, answer.read()
     server.close()

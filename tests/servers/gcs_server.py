@@ -2,6 +2,7 @@
 
 obstore writes by the XML API, which fake-gcs-server has for reading and listing only. The door
 says the same by the JSON API; the condition (`x-goog-if-generation-match`) is the server's to keep.
+What comes by the JSON API (Java's client) is handed on as it is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ from tests.servers.go_program import go_program
 from tests.servers.processes import HOST, accepts, free_port, running
 
 _GENERATION = "x-goog-if-generation-match"
+_HANDED_ON = (
+    "Range", "Content-Type", "Content-Range", "Content-Encoding", "X-Upload-Content-Type",
+    "X-Upload-Content-Length",
+)  # fmt: skip
+_BY_JSON = ("/storage/v1/", "/upload/storage/v1/", "/download/storage/v1/", "/batch/")
 
 
 class _Door(BaseHTTPRequestHandler):
@@ -36,7 +42,16 @@ class _Door(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._pass_on("HEAD", self.path)
 
+    def do_POST(self) -> None:
+        self._pass_on("POST", self.path)
+
+    def do_PATCH(self) -> None:
+        self._pass_on("PATCH", self.path)
+
     def do_PUT(self) -> None:
+        if self.path.startswith(_BY_JSON):
+            self._pass_on("PUT", self.path)
+            return
         bucket, name = self._object()
         asked = {"uploadType": "media", "name": unquote(name)}
         if (generation := self.headers.get(_GENERATION)) is not None:
@@ -44,6 +59,9 @@ class _Door(BaseHTTPRequestHandler):
         self._pass_on("POST", f"/upload/storage/v1/b/{bucket}/o?{urlencode(asked)}")
 
     def do_DELETE(self) -> None:
+        if self.path.startswith(_BY_JSON):
+            self._pass_on("DELETE", self.path)
+            return
         bucket, name = self._object()
         self._pass_on("DELETE", f"/storage/v1/b/{bucket}/o/{quote(unquote(name), safe='')}")
 
@@ -54,7 +72,7 @@ class _Door(BaseHTTPRequestHandler):
     def _pass_on(self, method: str, path: str) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         server = http.client.HTTPConnection(HOST, self.port, timeout=30)
-        kept = {key: self.headers[key] for key in ("Range", "Content-Type") if key in self.headers}
+        kept = {key: self.headers[key] for key in _HANDED_ON if key in self.headers}
         server.request(method, path, body, {**kept, "Host": f"{HOST}:{self.port}"})
         answer = server.getresponse()
         data = answer.read()
@@ -62,7 +80,7 @@ class _Door(BaseHTTPRequestHandler):
         for key, value in answer.getheaders():
             if key.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(key, value)
-        if method == "POST" and answer.status == http.client.OK:
+        if method != self.command and method == "POST" and answer.status == http.client.OK:
             self.send_header("ETag", json.loads(data)["etag"])
         length = answer.headers["Content-Length"] if method == "HEAD" else str(len(data))
         self.send_header("Content-Length", length or "0")

@@ -34,6 +34,7 @@ from iceberg_spark.catalog.rest.landed import can_tell, has_landed
 from iceberg_spark.catalog.rest.numbered import updates_of
 from iceberg_spark.catalog.rest.paths import COMMIT, COMMIT_TABLES, table_node
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
+from iceberg_spark.catalog.rest.refs import refs_of, refuse_refs
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.tables import metadata_of
 from iceberg_spark.catalog.rest.transport import Request
@@ -54,8 +55,6 @@ from iceberg_spark.spec.rest_json import requirement_to_json
 from iceberg_spark.spec.updates import (
     AddSnapshot,
     AssignUuid,
-    RemoveSnapshotRef,
-    SetSnapshotRef,
     TableUpdate,
 )
 
@@ -117,6 +116,7 @@ class TableCommit:
 
     def _request(self) -> Request:
         session, nodes = self.session, [_node(change) for change in self.changes]
+        refuse_refs(session.config.properties, self.changes, self.shown)
         if len(nodes) > 1:
             session.paths.need(COMMIT_TABLES)
             return change_request(session, "POST", session.paths.tables, {"table-changes": nodes})
@@ -177,13 +177,20 @@ class TableCommit:
             raise LostAnswerError(str(error)) from error
         if not has_landed(metadata, _own(self.changes[0])):
             raise LostAnswerError(f"{answer.url} answered with a table that lacks the commit")
-        missing = _refs_of(self.changes[0]) - metadata.refs.keys()
-        if missing and not _own(self.changes[0]):
-            raise UnsupportedError(
-                f"The server took the commit to {self.shown} and made no branch or tag "
-                f"{', '.join(sorted(missing))}: it keeps none for tables"
-            )
+        if missing := refs_of(self.changes[0]) - metadata.refs.keys():
+            raise self._without_refs(missing)
         return [Committed(metadata, place, answer.headers.get("etag"))]
+
+    def _without_refs(self, missing: set[str]) -> IcebergError:
+        said = (
+            f"The server took the commit to {self.shown} and made no branch or tag "
+            f"{', '.join(sorted(missing))}: it keeps none for tables"
+        )
+        if not _own(self.changes[0]):
+            return UnsupportedError(said)
+        return CommitStateUnknownException(
+            f"{said}. Look where the rows are, they may be in its main branch; no file was removed"
+        )
 
     def _made_all(self) -> list[Committed]:
         """Look at all tables, for the answer shows none.
@@ -303,20 +310,6 @@ def _node(change: TableChange) -> dict[str, Any]:
         "requirements": [requirement_to_json(each) for each in change.requirements],
         "updates": list(updates_of(change)),
     }
-
-
-def _refs_of(change: TableChange) -> set[str]:
-    """Return the branches and tags that a commit sets, and leaves."""
-    names: set[str] = set()
-    for one in change.updates:
-        match one:
-            case SetSnapshotRef(ref_name=name):
-                names.add(name)
-            case RemoveSnapshotRef(ref_name=name):
-                names.discard(name)
-            case _:
-                continue
-    return names
 
 
 def _own(change: TableChange) -> tuple[TableUpdate, ...]:

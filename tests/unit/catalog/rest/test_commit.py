@@ -261,3 +261,25 @@ def test_a_tag_that_the_server_leaves_out_without_a_word_is_said():
     assert server.asked() == [f"POST {PATH}"]
     both = (tag, RemoveSnapshotRef("eoy"))
     assert served([given(BASE)]).catalog().commit("db.t", (), both, base).metadata == BASE
+
+
+def test_rows_for_a_branch_that_the_server_leaves_out_are_not_taken_for_landed_there():
+    """Whether they are in main is open: nothing of the commit may be removed."""
+    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), BASE, "/w/b.json"))
+    snapshot = Snapshot(7, 5, "/w/list.avro", None, 1, {"operation": "append"})
+    add, branch = AddSnapshot(snapshot), SnapshotRef(7, SnapshotRefType.BRANCH)
+    in_main = apply(BASE, (add, SetSnapshotRef("main", branch)), now_ms=9)
+    with pytest.raises(CommitStateUnknownException, match=r"no branch or tag side.*main"):
+        served([given(in_main)]).catalog().commit(
+            "db.t", (), (add, SetSnapshotRef("side", branch)), base
+        )
+
+
+def test_nessie_is_sent_no_commit_with_branches_of_a_table():
+    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), BASE, "/w/b.json"))
+    branch = SnapshotRef(7, SnapshotRefType.BRANCH)
+    says = {"defaults": {"nessie.is-nessie-catalog": "true"}}
+    server = served([given(BASE)], **says)
+    with pytest.raises(UnsupportedError, match="no branch or tag side"):
+        server.catalog().commit("db.t", (), (SetSnapshotRef("side", branch),), base)
+    assert server.asked() == []
