@@ -56,7 +56,12 @@ def _catalogs_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
     try:
         content = strictyaml.load(path.read_text(encoding="utf-8")).data
     except strictyaml.YAMLError as error:
-        raise InvalidInputError(f"{path} is not the YAML that PyIceberg reads: {error}") from error
+        mark = getattr(error, "problem_mark", None)
+        line = f"its line {mark.line + 1}" if mark else "it"
+        raise InvalidInputError(  # the library's own words show the line: it may be a password's
+            f"{path} is not the YAML that PyIceberg reads: {line} is no plain 'key: value', each "
+            "key once, below its catalog by spaces, without brackets, anchors and tabs"
+        ) from None
     catalogs = content.get("catalog") if isinstance(content, dict) else None
     return catalogs if isinstance(catalogs, dict) else {}
 

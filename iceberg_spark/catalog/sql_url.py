@@ -37,11 +37,10 @@ def database_url(properties: Mapping[str, str]) -> Any:
         raise UnsupportedError(
             "Catalogs in a database need SQLAlchemy: pip install 'iceberg-spark[sql]'"
         ) from error
-    except sqlalchemy.exc.ArgumentError as error:
-        raise InvalidInputError(
-            "The uri of a catalog in a database is like sqlite:////folder/catalog.db or "
-            "postgresql://user:password@host/database"
-        ) from error
+    except (sqlalchemy.exc.ArgumentError, ValueError):  # they show parts of it
+        raise InvalidInputError(_LIKE) from None
+    if "@" in (given.host or "") or "@" in (given.username or ""):
+        raise InvalidInputError(_LIKE)  # the host would be shown, with the password's end
     if given.get_backend_name() == "sqlite" and given.database in (None, "", ":memory:"):
         raise UnsupportedError(
             "A catalog in SQLite's memory is not seen by Spark's other processes: give a file, "
@@ -64,6 +63,12 @@ def _without_jdbc(uri: str) -> str:
         return f"sqlite:///{text[len('sqlite:') :]}"
     return text
 
+
+_LIKE = (
+    "The uri of a catalog in a database is like sqlite:////folder/catalog.db or "
+    "postgresql://user:secret@host:5432/database; in a name or a secret @ is written %40, : %3A "
+    "and / %2F"
+)
 
 _MOST_DATABASES = 8
 _engines: OrderedDict[tuple[str, int], Any] = OrderedDict()
@@ -97,6 +102,11 @@ def _engine(url: str) -> Any:
         }
     try:
         return sqlalchemy.create_engine(url, **settings)
+    except sqlalchemy.exc.NoSuchModuleError:
+        kind = url.partition(":")[0]
+        raise UnsupportedError(
+            f"SQLAlchemy knows no database '{kind}': a uri begins with sqlite:// or postgresql://"
+        ) from None
     except ImportError as error:
         raise UnsupportedError(
             f"The driver of this database is not installed ({error}); for Postgres: "

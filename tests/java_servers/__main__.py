@@ -25,13 +25,16 @@ _BUNDLES = ",".join(
     for name in ("aws-bundle:1.12.0", "gcp-bundle:1.11.0", "azure-bundle:1.10.0")
 )
 """The newest on Maven Central (1.12.0 of Google's and Azure's is not there): foreign libraries."""
-_S3A = ("hadoop-aws", "s3-transfer-manager", "analyticsaccelerator")
+_S3A = (
+    "hadoop-aws", "s3-transfer-manager", "analyticsaccelerator", "apache-client", "httpc",
+)  # fmt: skip
 """What Hadoop's S3A needs beside the bundle's own library of Amazon's."""
 _SERVERS = Path(__file__).parents[1] / "servers"
 
 
 def main() -> int:
     """Take the turns; returns 1 where a kind failed."""
+    os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"] = "access", "secret"
     asked = [name for name in os.environ.get("JAVA_SERVERS", "").split(",") if name]
     with tempfile.TemporaryDirectory(prefix="java-servers-") as home:
         found = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,8 @@ _AWS = "org.apache.iceberg.aws"
 _S3_IO = f"{_AWS}.s3.S3FileIO"
 _GCS_IO = "org.apache.iceberg.gcp.gcs.GCSFileIO"
 _ADLS_IO = "org.apache.iceberg.azure.adlsv2.ADLSFileIO"
-V3, RENAME, BRANCHES, HISTORY, PROPERTIES = "v3", "rename", "branches", "history", "properties"
+V3, RENAME, BRANCHES, HISTORY = "v3", "rename", "branches", "history"
+PROPERTIES, PURGE = "properties of namespaces", "purge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def hdfs(folder: Path) -> Iterator[Kind]:
 def nessie(folder: Path) -> Iterator[Kind]:
     with nessie_server() as server:
         named = {"type": "rest", "uri": server.uri, "warehouse": "w"}
-        lacks = frozenset({V3, BRANCHES, HISTORY})
+        lacks = frozenset({V3, BRANCHES, HISTORY, PURGE})
         yield Kind({**named, **server.store.properties}, {**named, **_s3(server.store)}, lacks)
 
 
@@ -112,7 +112,6 @@ def amazon(kind: str, folder: Path) -> Iterator[Kind]:
         make_bucket(server.port)
         given["warehouse"] = "s3://bucket/wh"
         on_s3 = S3Server(server.port).properties
-        os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"] = "access", "secret"
         impl = {"glue": f"{_AWS}.glue.GlueCatalog", "dynamodb": f"{_AWS}.dynamodb.DynamoDbCatalog"}
         javas = {"catalog-impl": impl[kind], **given, "io-impl": _S3_IO, **on_s3}
         del javas["type"]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from tests.java_servers.kinds import BRANCHES, HISTORY, PROPERTIES, RENAME, V3, Kind
+from tests.java_servers.kinds import BRANCHES, HISTORY, PROPERTIES, PURGE, RENAME, V3, Kind
 
 Row = tuple[object, ...]
 _COLUMNS = "id bigint, s string, n int"
@@ -310,7 +310,8 @@ def names_change(turns: Turns, name: str) -> None:
     turns.same("Java's tables", [row[1] for row in turns.sql("SHOW TABLES IN DB")], [at])
     turns.sql("CREATE TABLE DB.javas (id bigint) USING iceberg")
     turns.table("javas").append(pa.table({"id": [1]}))
-    turns.ours.purge_table(f"{turns.db}.{at}")
-    turns.sql("DROP TABLE DB.javas PURGE")
+    purge = PURGE not in turns.kind.lacks
+    turns.ours.drop_table(f"{turns.db}.{at}", purge=purge)
+    turns.sql(f"DROP TABLE DB.javas{' PURGE' if purge else ''}")
     turns.same("tables after drops", turns.ours.list_tables(turns.db), [])
     turns.same("Java's tables after drops", turns.sql("SHOW TABLES IN DB"), [])

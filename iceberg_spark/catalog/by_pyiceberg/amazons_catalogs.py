@@ -10,6 +10,7 @@ from iceberg_spark.catalog.by_pyiceberg.glue_pointers import GlueCatalog
 from iceberg_spark.catalog.by_pyiceberg.namespaces import TheirNamespaces, Theirs
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.io.numbers import number
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.lazy import LazyModule
 
@@ -18,12 +19,18 @@ dynamodb = LazyModule("pyiceberg.catalog.dynamodb")
 boto3 = LazyModule("boto3")
 
 _ENDPOINT = "dynamodb.endpoint"
+_RETRIES = "glue.max-retries"
 
 
 def glue_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
     """Return a catalog in AWS Glue, by PyIceberg's properties; nothing is connected to yet."""
     given = dict(properties)
-    theirs = Theirs(name, lambda: _with_client(glue, "GlueCatalog")(name, **given))
+
+    def make() -> Any:
+        retries = int(number(given, _RETRIES, 10))  # PyIceberg hands its text on to botocore
+        return _with_client(glue, "GlueCatalog")(name, **{**given, _RETRIES: retries})
+
+    theirs = Theirs(name, make)
     return _catalog(name, given, theirs, GlueCatalog(theirs, given), glue_catalog)
 
 

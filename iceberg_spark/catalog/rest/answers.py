@@ -95,9 +95,9 @@ class Answer:
     """A whole answer of the server."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
-    url: str = ""
+    url: str = field(default="", repr=False)
 
     @property
     def is_ok(self) -> bool:

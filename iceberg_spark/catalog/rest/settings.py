@@ -40,7 +40,7 @@ class RestSettings:
     where they have to be.
     """
 
-    uri: str
+    uri: str = field(repr=False)  # it may hold a password
     warehouse: str | None
     prefix: str
     separator: str

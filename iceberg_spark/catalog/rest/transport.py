@@ -27,8 +27,8 @@ class Request:
     """A request: `url` is whole or a path below the server's address, encoded as it goes out."""
 
     method: str
-    url: str
-    query: Mapping[str, str] = field(default_factory=dict)
+    url: str = field(repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float | None = None

@@ -47,8 +47,8 @@ class Reply:
     """A whole answer; names of headers are in lower case."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +265,17 @@ def _proxy_of(parts: SplitResult) -> _Proxy | None:
     if not given or urllib_request.proxy_bypass_environment(parts.hostname, known):
         return None
     at = urlsplit(given if "://" in given else f"http://{given}")
+    try:
+        port = at.port or 80
+    except ValueError:
+        said = f"The environment's proxy for {parts.scheme} has a port that is no number"
+        raise InvalidInputError(said) from None
     if at.scheme != "http" or not at.hostname:
         raise UnsupportedError(
             f"A proxy of {at.scheme or 'no scheme'} is not supported; those of http are"
         )
     who = f"{unquote(at.username)}:{unquote(at.password or '')}" if at.username else ""
-    return _Proxy(at.hostname, at.port or 80, who)
+    return _Proxy(at.hostname, port, who)
 
 
 def _words(error: Exception) -> str:
