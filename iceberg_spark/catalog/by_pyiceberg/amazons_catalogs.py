@@ -62,7 +62,9 @@ def no_bigquery_catalog(name: str, properties: Mapping[str, str]) -> NoReturn:  
     """Raise UnsupportedError: PyIceberg's catalog there has no commit that could be built upon."""
     raise UnsupportedError(
         f"Catalog '{name}' has type bigquery: PyIceberg can't commit to it, so neither can we. Its "
-        "tables are reached through BigLake's Iceberg REST catalog (type rest)"
+        "tables are reached through BigLake's Iceberg REST catalog: type rest, uri "
+        "https://biglake.googleapis.com/iceberg/v1/restcatalog, warehouse gs://BUCKET, "
+        "header.x-goog-user-project and a token"
     )
 
 
