@@ -17,6 +17,7 @@ from tests.java_servers.kinds import BRANCHES, HISTORY, PROPERTIES, PURGE, RENAM
 Row = tuple[object, ...]
 _COLUMNS = "id bigint, s string, n int"
 _LAYOUT = "bucket(2, id)"
+_NAMES = ("id", "s", "n")
 
 
 class DisagreementError(Exception):
@@ -153,53 +154,54 @@ def rows_change(turns: Turns, name: str, settings: dict[str, str], *, by_java: b
             f"TBLPROPERTIES ({listed})"
         )
     else:
-        turns.ours.create_table(
-            f"{turns.db}.{name}",
-            _COLUMNS,
-            partition_by=_LAYOUT,
-            properties=settings,
-        )
-    table, columns = turns.table(name), ("id", "s", "n")
+        at = f"{turns.db}.{name}"
+        turns.ours.create_table(at, _COLUMNS, partition_by=_LAYOUT, properties=settings)
+    rows_come_and_go(turns, name)
+    rows_are_merged(turns, name)
 
-    def now(what: str, gone: Iterable[int] = (), **rows: Row) -> None:
-        for key in gone:
-            del turns.model[key]
-        turns.model.update({int(key[1:]): row for key, row in rows.items()})
-        turns.rows_agree(name, what)
 
-    table.append(_of(columns, [(1, "a", 10), (2, "b", 20), (3, "c", 30)]))
+def rows_come_and_go(turns: Turns, name: str) -> None:
+    """Appends, on a handle that Java has overtaken too, deletes and updates."""
+    table = turns.table(name)
+    table.append(_of(_NAMES, [(1, "a", 10), (2, "b", 20), (3, "c", 30)]))
     turns.sql(f"INSERT INTO DB.{name} VALUES (4, 'd', 40), (5, 'e', NULL)")
-    table.append(_of(columns, [(6, "f", 60)]))  # a handle that Java has overtaken
-    now(
-        "appends",
-        _1=("a", 10),
-        _2=("b", 20),
-        _3=("c", 30),
-        _4=("d", 40),
-        _5=("e", None),
-        _6=("f", 60),
-    )
+    table.append(_of(_NAMES, [(6, "f", 60)]))
+    turns.model |= {1: ("a", 10), 2: ("b", 20), 3: ("c", 30), 4: ("d", 40)}
+    turns.model |= {5: ("e", None), 6: ("f", 60)}
+    turns.rows_agree(name, "appends")
     turns.table(name).delete("id = 2")
     turns.sql(f"DELETE FROM DB.{name} WHERE id = 3")
-    now("deletes", gone=(2, 3))
+    del turns.model[2], turns.model[3]
+    turns.rows_agree(name, "deletes")
     turns.table(name).update({"s": "'A'"}, where="id = 1")
     turns.sql(f"UPDATE DB.{name} SET n = 41 WHERE id = 4")
-    now("updates", _1=("A", 10), _4=("d", 41))
+    turns.model |= {1: ("A", 10), 4: ("d", 41)}
+    turns.rows_agree(name, "updates")
+
+
+def rows_are_merged(turns: Turns, name: str) -> None:
+    """Merges, overwrites and an upsert."""
     turns.sql(
         f"MERGE INTO DB.{name} t USING (SELECT 5L id, 'E' s UNION ALL SELECT 7L, 'g') u "
         "ON t.id = u.id WHEN MATCHED THEN UPDATE SET s = u.s "
         "WHEN NOT MATCHED THEN INSERT (id, s) VALUES (u.id, u.s)"
     )
-    merge = turns.table(name).merge(_of(columns, [(6, "F", 61), (8, "h", 80)]), "t.id = s.id")
+    merge = turns.table(name).merge(_of(_NAMES, [(6, "F", 61), (8, "h", 80)]), "t.id = s.id")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
-    now("merges", _5=("E", None), _7=("g", None), _6=("F", 61), _8=("h", 80))
+    turns.model |= {5: ("E", None), 7: ("g", None), 6: ("F", 61), 8: ("h", 80)}
+    turns.rows_agree(name, "merges")
     turns.metadata_agrees(name, "merges")
-    turns.table(name).overwrite(_of(columns, [(9, "i", 90)]), overwrite_filter="id = 8")
-    now("our overwrite", gone=(8,), _9=("i", 90))
+    turns.table(name).overwrite(_of(_NAMES, [(9, "i", 90)]), overwrite_filter="id = 8")
+    del turns.model[8]
+    turns.model[9] = ("i", 90)
+    turns.rows_agree(name, "our overwrite")
     turns.sql(f"INSERT OVERWRITE DB.{name} SELECT id, s, n + 1 FROM DB.{name} WHERE id <> 7")
-    now("Java's overwrite", gone=(7,), _1=("A", 11), _4=("d", 42), _6=("F", 62), _9=("i", 91))
-    turns.table(name).upsert(_of(columns, [(9, "I", 92)]), ["id"])
-    now("an upsert", _9=("I", 92))
+    del turns.model[7]
+    turns.model |= {1: ("A", 11), 4: ("d", 42), 6: ("F", 62), 9: ("i", 91)}
+    turns.rows_agree(name, "Java's overwrite")
+    turns.table(name).upsert(_of(_NAMES, [(9, "I", 92)]), ["id"])
+    turns.model[9] = ("I", 92)
+    turns.rows_agree(name, "an upsert")
 
 
 def tables_evolve(turns: Turns, name: str) -> None:
