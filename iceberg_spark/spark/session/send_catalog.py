@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.catalog.registry import catalog_of, is_defined
 from iceberg_spark.catalog.sent_settings import SENT_SETTINGS, sent_settings
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.secrets import is_secret
 
@@ -28,19 +29,27 @@ def catalog_to_send(session: SparkSession, table: str) -> dict[str, str]:
     if not settings:
         return {}
     secrets = [key for key, value in settings.items() if is_secret(key, value)]
-    if secrets and not _is_hidden(session):
+    shown = _shown_by(session) if secrets else None
+    if shown is not None:
         raise InvalidOptionError(
-            f"spark.sql.catalog.{name}.{secrets[0]} would stand in the plans of a stream, since "
-            f"this session's {_REDACTION} does not hide '{SENT_SETTINGS}'. Have it do so, or "
-            f"configure the catalog outside the session (.pyiceberg.yaml, PYICEBERG_CATALOG__*)"
+            f"spark.sql.catalog.{name}.{secrets[0]} would be shown by a stream, since {shown}. "
+            "Configure the catalog outside the session (.pyiceberg.yaml, PYICEBERG_CATALOG__*), "
+            "where Spark's driver runs"
         )
     return {SENT_SETTINGS: sent_settings(name, settings)}
 
 
-def _is_hidden(session: SparkSession) -> bool:
-    """Return whether Spark hides the option; an expression that only Java knows counts as no."""
+def _shown_by(session: SparkSession) -> str | None:
+    """Return why the option's value would be shown, None where Spark hides it.
+
+    An expression that only Java knows counts as one that hides nothing.
+    """
+    if is_connect(session):
+        return "Spark Connect writes the options of a load into its events as they are"
     try:
         hides = re.compile(session.conf.get(_REDACTION, _BY_DEFAULT) or "(?!)")
     except re.error:
-        return False
-    return hides.search(SENT_SETTINGS) is not None
+        hides = re.compile("(?!)")
+    if hides.search(SENT_SETTINGS) is not None:
+        return None
+    return f"this session's {_REDACTION} does not hide '{SENT_SETTINGS}'"

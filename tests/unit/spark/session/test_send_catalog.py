@@ -25,6 +25,7 @@ class Session:
 def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
     """Catalogs by name, as sessions have them."""
     catalogs: dict[str, dict[str, str]] = {"lake": {"warehouse": "/lake"}}
+    monkeypatch.setattr(send_catalog, "is_connect", lambda _: False)
     monkeypatch.setattr(send_catalog, "session_catalog", lambda _, name: catalogs.get(name, {}))
     return catalogs
 
@@ -51,3 +52,14 @@ def test_a_secret_that_the_session_would_show_is_refused(
         sent("lake.db.t", regex=regex)
     assert "hush" not in str(refused.value)
     assert sent("lake.db.t")
+
+
+def test_a_secret_is_refused_over_connect_whatever_spark_hides(
+    known: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(send_catalog, "is_connect", lambda _: True)
+    assert sent("lake.db.t")
+    known["lake"]["token"] = "hush"
+    with pytest.raises(InvalidOptionError, match=r"lake\.token .*Connect") as refused:
+        sent("lake.db.t")
+    assert "hush" not in str(refused.value)
