@@ -1,4 +1,4 @@
-"""Queries of TPC-H and TPC-DS over tables that Java wrote: three ways of ours beside Java's.
+"""Queries of TPC-H and TPC-DS over tables that Java wrote: two ways of ours beside Java's.
 
 Data and texts come from DuckDB's extensions (PyPI). Frames are made in every round: planning and
 listing count, as Java's planning does.
@@ -7,8 +7,10 @@ listing count, as Java's planning does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeAlias
@@ -17,7 +19,9 @@ import duckdb
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from benchmarks.measure import Measured, by_turns
+from benchmarks.measure import Measured, WarmUp, by_turns
+from benchmarks.query_process import QueryProcess
+from benchmarks.session import session, session_without_java
 
 FORMAT = "pyiceberg-lite"
 OURS = "mine"
@@ -48,11 +52,16 @@ TPCDS = Suite(
 )
 
 
+SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
+WAYS = ("java", "spark.sql", "frames")
+
+
 def make_data(suite: Suite, spark: SparkSession, folder: Path, scale: float) -> dict[int, str]:
     """Write a suite's tables by Java, as `java.<suite>.<table>`; return its queries' texts."""
-    spark.conf.set(f"spark.sql.catalog.{OURS}.type", "filesystem")
-    spark.conf.set(f"spark.sql.catalog.{OURS}.warehouse", str(folder))
-    config = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
     with duckdb.connect(config=config) as made:
         package = files(f"duckdb_extension_{suite.name}")
         extension = f"v{duckdb.__version__}/{suite.name}.duckdb_extension"
@@ -82,83 +91,85 @@ def _write(suite: Suite, spark: SparkSession, table: str, raw: Path) -> None:
 
 
 def _names(table: str, text: str) -> list[str]:
-    return re.findall(rf"(?:\bFROM|\bJOIN|,)\s+({table})\b", text, re.IGNORECASE)
+    return re.findall(rf"(?:\bFROM|\bJOIN|,)\s+({table})\b(?!\.)", text, re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Contenders:
-    """A session of Java's, and an enabled one, over a suite's tables.
+def contender(
+    way: str, suite: Suite, folder: Path, instead: Mapping[str, str]
+) -> Callable[[str], list[object]]:
+    """Return what runs a query one way, in a session of its own that has no other engine.
 
     `instead` names tables that stand in for those that the texts name.
     """
+    spark = session(folder) if way == "java" else session_without_java()
+    place = folder / suite.name
+    tables = [one.name for one in place.iterdir() if one.name not in instead.values()]
+    if way == "java":
+        spark.sql(f"USE java.{suite.name}")
+        for table, other in instead.items():
+            spark.sql(f"SELECT * FROM java.{suite.name}.{other}").createOrReplaceTempView(table)
+        return lambda text: list(spark.sql(text).collect())
+    if way == "plain":
+        for table in tables:
+            reader = spark.read.option("recursiveFileLookup", "true")
+            rows = reader.parquet(str(place / table / "data"))
+            rows.createOrReplaceTempView(table)
+        return lambda text: list(spark.sql(text).collect())
+    ice.enable(spark)
+    spark.conf.set(f"spark.sql.catalog.{OURS}.type", "filesystem")
+    spark.conf.set(f"spark.sql.catalog.{OURS}.warehouse", str(folder))
 
-    suite: Suite
-    spark: SparkSession
-    java: SparkSession
-    folder: Path
-    tables: tuple[str, ...]
-    instead: Mapping[str, str] = field(default_factory=dict)
-
-    def by_java(self, text: str) -> list[object]:
-        """Run a query as Java's runtime does."""
-        return self.java.sql(text).collect()
-
-    def by_sql(self, text: str) -> list[object]:
-        """Run it by `spark.sql` of the enabled session, tables by their catalog's names."""
-        for table in self.tables:
-            name = f"{OURS}.{self.suite.name}.{self.instead.get(table, table)}"
+    def by_sql(text: str) -> list[object]:
+        for table in tables:
+            name = f"{OURS}.{suite.name}.{instead.get(table, table)}"
             text = re.sub(
-                rf"((?:\bFROM|\bJOIN|,)\s+){table}\b{_ALIAS}",
+                rf"((?:\bFROM|\bJOIN|,)\s+){table}\b(?!\.){_ALIAS}",
                 lambda at, n=name, t=table: f"{at[1]}{n}{at[2] or f' AS {t}'}",
                 text,
                 flags=re.IGNORECASE,
             )
-        return self.spark.sql(text).collect()
+        return list(spark.sql(text).collect())
 
-    def by_frames(self, text: str) -> list[object]:
-        """Run it over views of frames that `spark.read` of the enabled session gives."""
-        for table in self.tables:
+    def by_frames(text: str) -> list[object]:
+        for table in tables:
             if _names(table, text):
-                place = self.folder / self.suite.name / self.instead.get(table, table)
-                self.spark.read.format(FORMAT).load(str(place)).createOrReplaceTempView(table)
-        return self.spark.sql(text).collect()
+                at = place / instead.get(table, table)
+                spark.read.format(FORMAT).load(str(at)).createOrReplaceTempView(table)
+        return list(spark.sql(text).collect())
 
-
-def contenders(
-    suite: Suite, spark: SparkSession, folder: Path, instead: Mapping[str, str] | None = None
-) -> Contenders:
-    """Return contenders over a suite's tables; the session is enabled, Java's is another."""
-    java = spark.newSession()
-    java.sql(f"USE java.{suite.name}")
-    for table, other in (instead or {}).items():
-        java.sql(f"SELECT * FROM java.{suite.name}.{other}").createOrReplaceTempView(table)
-    ice.enable(spark)
-    tables = tuple(row.tableName for row in java.sql("SHOW TABLES").collect() if row.namespace)
-    return Contenders(suite, spark, java, folder, tables, instead or {})
+    return by_sql if way == "spark.sql" else by_frames
 
 
 def measure_queries(
-    found: Contenders, queries: Mapping[int, str], rounds: int, ways: Iterable[str], what: str
+    suite: Suite,
+    folder: Path,
+    queries: Mapping[int, str],
+    rounds: int,
+    what: str,
+    instead: Mapping[str, str] | None = None,
 ) -> Works:
-    """Measure queries each by turns; all answers must be Java's. The total is of the minima."""
-    of: dict[str, Callable[[str], list[object]]] = {
-        "java": found.by_java, "spark.sql": found.by_sql, "frames": found.by_frames,
-    }  # fmt: skip
+    """Measure queries each by turns; all answers must be Java's. The total is of the minima.
+
+    Each contender is a process with a JVM of its own. Plain Parquet takes part where no other
+    table stands in.
+    """
+    ways = WAYS if instead else (*WAYS, "plain")
     works: Works = {}
-    for number, text in queries.items():
-        answers = {way: sorted(map(str, of[way](text))) for way in ("java", *ways)}
-        for way in ways:
-            if answers[way] != answers["java"]:
-                raise AssertionError(f"{what} query {number} by {way} is not Java's answer")
-        runs = {way: (lambda run=of[way], t=text: run(t)) for way in ("java", *ways)}
-        works[f"{what} query {number}"] = by_turns(runs, rounds)
-        print(
-            what,
-            number,
-            [f"{m.best:.2f}" for m in works[f"{what} query {number}"].values()],
-            flush=True,
-        )
-    total = {
-        way: Measured((sum(work[way].best for work in works.values()),)) for way in ("java", *ways)
-    }
+    with ExitStack() as started:
+        processes = {
+            way: started.enter_context(
+                QueryProcess(way, suite.name, folder, instead or {}, folder / f"{way}.err")
+            )
+            for way in ways
+        }
+        for number, text in queries.items():
+            name = f"{what} query {number}"
+            answers = {way: process.run(text) for way, process in processes.items()}
+            wrong = [way for way in WAYS if answers[way] != answers["java"]]
+            if wrong:
+                raise AssertionError(f"{name} by {wrong} is not Java's answer")
+            runs = {way: partial(process.run, text) for way, process in processes.items()}
+            works[name] = by_turns(runs, rounds, WarmUp(2))
+            print(name, {way: f"{m.best:.2f}" for way, m in works[name].items()}, flush=True)
+    total = {way: Measured((sum(work[way].best for work in works.values()),)) for way in ways}
     return {f"{what}: total": total, **works}

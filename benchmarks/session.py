@@ -14,16 +14,28 @@ EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 def session(warehouse: Path) -> SparkSession:
     """Start Spark on two cores with a Java catalog named `java` in a folder."""
     builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("benchmarks")
+        _builder()
         .config("spark.jars.packages", f"{JAVA_RUNTIME},{SQLITE_DRIVER}")
         .config("spark.sql.extensions", EXTENSIONS)
         .config("spark.sql.catalog.java", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.java.type", "hadoop")
         .config("spark.sql.catalog.java.warehouse", str(warehouse))
+    )
+    return builder.getOrCreate()
+
+
+def session_without_java() -> SparkSession:
+    """Start the same Spark with nothing of Java Iceberg's."""
+    return _builder().getOrCreate()
+
+
+def _builder() -> SparkSession.Builder:
+    builder: SparkSession.Builder = SparkSession.builder
+    return (
+        builder.master("local[2]")
+        .appName("benchmarks")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.memory", "4g")
         .config("spark.ui.enabled", "false")
     )
-    return builder.getOrCreate()

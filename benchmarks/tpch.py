@@ -8,19 +8,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from benchmarks.decision_support import (
-    OURS,
-    TPCDS,
-    TPCH,
-    Works,
-    contenders,
-    make_data,
-    measure_queries,
-)
+from benchmarks.decision_support import OURS, TPCDS, TPCH, Works, make_data, measure_queries
 from benchmarks.measure import by_turns
 from iceberg_spark.spark.sql.statements.read import read_statement
 
-_WAYS = ("spark.sql", "frames")
 MERGE = """MERGE INTO mine.tpch.orders t USING (SELECT o_orderkey, 'F' AS s FROM updates WHERE
 o_orderdate >= date '1998-01-01' - interval 3 days) s ON t.o_orderkey = s.o_orderkey
 WHEN MATCHED AND t.o_orderstatus <> s.s THEN UPDATE SET t.o_orderstatus = s.s
@@ -32,13 +23,16 @@ def measure_tpch(
 ) -> Works:
     """Measure TPC-H, the same after 5% of lineitem went by position and 5% by key, statements."""
     queries = make_data(TPCH, spark, folder, scale)
-    found = contenders(TPCH, spark, folder)
-    works = measure_queries(found, queries, rounds, _WAYS, "TPC-H")
     _delete(spark, folder)
-    with_deletes = contenders(TPCH, spark, folder, {"lineitem": "lineitem_deleted"})
+    works = measure_queries(TPCH, folder, queries, rounds, "TPC-H")
+    instead = {"lineitem": "lineitem_deleted"}
     of_lineitem = {nr: text for nr, text in queries.items() if "lineitem" in text}
-    works |= measure_queries(with_deletes, of_lineitem, rounds, _WAYS, "TPC-H with deletes")
-    works |= _definitions(found.java, spark, rounds)
+    works |= measure_queries(TPCH, folder, of_lineitem, rounds, "TPC-H with deletes", instead)
+    java = spark.newSession()
+    ice.enable(spark)
+    spark.conf.set(f"spark.sql.catalog.{OURS}.type", "filesystem")
+    spark.conf.set(f"spark.sql.catalog.{OURS}.warehouse", str(folder))
+    works |= _definitions(java, spark, rounds)
     facts |= _overheads(spark, list(queries.values()))
     ice.disable(spark)
     return works
@@ -47,10 +41,7 @@ def measure_tpch(
 def measure_tpcds(spark: SparkSession, folder: Path, scale: float, rounds: int) -> Works:
     """Measure a dozen queries of TPC-DS that ask for some time."""
     queries = make_data(TPCDS, spark, folder, scale)
-    found = contenders(TPCDS, spark, folder)
-    works = measure_queries(found, queries, rounds, _WAYS, "TPC-DS")
-    ice.disable(spark)
-    return works
+    return measure_queries(TPCDS, folder, queries, rounds, "TPC-DS")
 
 
 def _delete(spark: SparkSession, folder: Path) -> None:
