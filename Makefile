@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint test test-4.3 faults stream-kills kills fuzz flink java-servers attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults stream-kills kills fuzz flink java-servers attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -54,9 +54,12 @@ lint: setup
 	.venv/bin/lint-imports
 
 test: setup setup-4.3 ## Run all tests: PySpark 4.1, then what faces Spark on 4.3
+	@$(MAKE) --no-print-directory servers
+	@$(WITH_SPARK) $(PY) scripts/run_tests.py
+
+servers: setup
 	@scripts/postgres.sh >/dev/null
 	@$(WITH_SPARK) $(PY) -m tests.servers.prepare
-	@$(WITH_SPARK) $(PY) scripts/run_tests.py
 
 test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only
 	@$(WITH_SPARK) $(PY43) scripts/run_tests.py spark-4.3
