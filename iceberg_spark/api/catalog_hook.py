@@ -13,7 +13,10 @@ from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.statements.current import use
 from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.api.statements.target import Name, catalog_named, names_ours, new_target
-from iceberg_spark.errors import NoSuchNamespaceError
+from iceberg_spark.api.statements.views import view_at
+from iceberg_spark.api.table import Table as OurTable
+from iceberg_spark.api.view import View
+from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -118,19 +121,31 @@ def _table_exists(spark: SparkSession, name: Name) -> bool:
 
 
 def _get_table(spark: SparkSession, name: Name) -> Table:
-    table = new_target(spark, name).table()
-    return _shown(name, table.properties.get("comment"))
+    found = _table_or_view(spark, name)
+    kind = "VIEW" if isinstance(found, View) else "MANAGED"
+    return _shown(name, found.properties.get("comment"), kind)
 
 
-def _shown(name: Name, comment: str | None) -> Table:
-    return Table(name[-1], name[0], list(name[1:-1]), comment, "MANAGED", False)
+def _table_or_view(spark: SparkSession, name: Name) -> OurTable | View:
+    """Return the table of that name, else the view. Raises NoSuchTableError."""
+    try:
+        return new_target(spark, name).table()
+    except (NoSuchTableError, NoSuchNamespaceError):
+        view = view_at(spark, name)
+        if view is None:
+            raise
+        return view
+
+
+def _shown(name: Name, comment: str | None, kind: str = "MANAGED") -> Table:
+    return Table(name[-1], name[0], list(name[1:-1]), comment, kind, False)
 
 
 def _list_columns(spark: SparkSession, name: Name) -> list[Column]:
-    table = new_target(spark, name).table()
+    table = _table_or_view(spark, name)
     parts = {
         table.schema().find_column_name(part.source_id): part.transform
-        for part in table.spec().fields
+        for part in (() if isinstance(table, View) else table.spec().fields)
     }
     found = []
     for field, kind in zip(table.schema().fields, row_type(table.schema()).fields, strict=True):

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.api.catalog_changes import hooked_changes
 from iceberg_spark.api.catalog_hook import hooked_catalog
 from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
@@ -62,8 +63,10 @@ def enable(spark: SparkSession) -> None:
         _replace_method(type(spark), "table", hooked_table, _itself)
         for name, hooked in hooked_frames().items():
             _replace_method(type(frame), name, hooked, _of_frame)
-        for name, hooked in hooked_catalog().items():
-            _replace_method(type(spark.catalog), name, hooked, session_of_catalog)
+        kind = type(spark.catalog)
+        for name, hooked in {**hooked_catalog(), **hooked_changes()}.items():
+            if hasattr(kind, name):  # some are newer than this PySpark
+                _replace_method(kind, name, hooked, session_of_catalog)
 
 
 def disable(spark: SparkSession) -> None:

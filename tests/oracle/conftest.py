@@ -1,5 +1,6 @@
 """One JVM with Java Iceberg for the whole folder; every table lies in its Hadoop catalog `j`."""
 
+import socket
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -7,9 +8,17 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 
+from tests.oracle.by_turns import ByTurns
 from tests.oracle.java_tables import Case, JavaTable, build_and_read
 from tests.oracle.session import java_session
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,8 +35,21 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     running = SparkContext._active_spark_context
     if running is not None:
         pytest.fail("tests/oracle needs a process of its own: a session without Java Iceberg runs")
-    with java_session(tmp_path_factory.mktemp("java")) as spark:
+    connect = {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.port": str(free_port()),
+    }
+    with java_session(tmp_path_factory.mktemp("java"), more=connect) as spark:
         yield spark
+
+
+@pytest.fixture(scope="session")
+def by_turns(java: SparkSession) -> Iterator[ByTurns]:
+    """The session, and one over Connect of the same JVM."""
+    port = java.sparkContext.getConf().get("spark.connect.grpc.binding.port")
+    remote = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    yield ByTurns(java, remote)
+    remote.stop()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from tests.oracle.test_statements import content, definition, given, place
+from tests.oracle.by_turns import ByTurns
+from tests.oracle.test_statements import content, definition, given, ours_of, place
 
 DDL = [
     """CREATE TABLE {c}.docs.t (id bigint NOT NULL, data string, category string, ts timestamp,
@@ -80,6 +81,23 @@ QUERIES = [
     "SELECT name, type FROM {c}.docs.t.refs ORDER BY 1",
     """SELECT record_count, file_count FROM {c}.docs.t.partitions VERSION AS OF {id[1]}
        ORDER BY 1, 2""",
+    """SELECT {c}.system.truncate(2, data) AS a, {c}.system.truncate(10, id - 5) AS b,
+         {c}.system.truncate(3, CAST(id - 5 AS tinyint)) AS c,
+         {c}.system.truncate(3, CAST(id - 5 AS smallint)) AS d,
+         {c}.system.truncate(7, {c}.system.truncate(3, CAST(-id AS int))) AS e,
+         {c}.system.truncate(50, CAST(id - 3.14 AS decimal(9, 2))) AS f,
+         {c}.system.truncate(3, CAST(upper(data) AS binary)) AS g
+       FROM {c}.docs.t ORDER BY id, data""",
+    """SELECT {c}.system.bucket(16, id) AS a, {c}.system.bucket(16, CAST(id AS smallint)) AS b,
+         {c}.system.bucket(16, CAST(id - 3.14 AS decimal(9, 2))) AS c,
+         {c}.system.bucket(16, data) AS d, {c}.system.bucket(16Y, CAST(data AS binary)) AS e,
+         {c}.system.bucket(16, CAST(ts AS date)) AS f, {c}.system.bucket(16, ts) AS g,
+         {c}.system.bucket(16, CAST(ts AS timestamp_ntz)) AS h, {c}.system.years(ts) AS i,
+         {c}.system.months(ts) AS j, {c}.system.days(ts) AS k, {c}.system.hours(ts) AS l,
+         {c}.system.years(CAST(ts AS date)) AS m, {c}.system.months(CAST(ts AS date)) AS n,
+         {c}.system.days(CAST(ts AS date)) AS o,
+         {c}.system.hours(CAST(ts AS timestamp_ntz)) AS p
+       FROM {c}.docs.t ORDER BY id, data""",
     """SELECT sum(added_data_files_count) FROM {c}.docs.t.manifests
        TIMESTAMP AS OF timestamp_millis({ms[1]})""",
 ]
@@ -114,14 +132,13 @@ OURS_ALONE = [
 
 
 @pytest.fixture(scope="module")
-def both(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    java.conf.set("spark.sql.catalog.o.type", "hadoop")
-    java.conf.set("spark.sql.catalog.o.warehouse", str(tmp_path_factory.mktemp("ours")))
+def both(
+    java: SparkSession, by_turns: ByTurns, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
     java.sql("CREATE NAMESPACE j.docs")
-    ice.sql(java, "CREATE NAMESPACE o.docs")
-    yield java
-    for name in ("type", "warehouse"):
-        java.conf.unset(f"spark.sql.catalog.o.{name}")
+    with by_turns.with_catalog("o", str(tmp_path_factory.mktemp("ours"))):
+        ice.sql(java, "CREATE NAMESPACE o.docs")
+        yield java
 
 
 def filled(spark: SparkSession, statement: str, catalog: str) -> str:
@@ -135,14 +152,16 @@ def filled(spark: SparkSession, statement: str, catalog: str) -> str:
 
 
 @pytest.mark.timeout(600)
-def test_the_documentations_statements_do_what_javas_do(both: SparkSession) -> None:
-    for statement in DDL + ROWS + QUERIES + PROCEDURES:
+def test_the_documentations_statements_do_what_javas_do(
+    both: SparkSession, by_turns: ByTurns
+) -> None:
+    for turn, statement in enumerate(DDL + ROWS + QUERIES + PROCEDURES):
         theirs = given(both.sql(filled(both, statement, "j")), statement)
-        ours = given(ice.sql(both, filled(both, statement, "o")), statement)
+        ours = by_turns.run(turn, ours_of(statement, filled(both, statement, "o")))
         assert ours == theirs, statement
         if not statement.startswith("SELECT"):
             mine, java = (place(both, catalog, "t", "docs") for catalog in "oj")
             assert definition(mine) == definition(java), statement
             assert content(mine) == content(java), statement
-    for statement in OURS_ALONE:
-        ice.sql(both, statement).collect()
+    for turn, statement in enumerate(OURS_ALONE):
+        by_turns.run(turn, ours_of(statement, statement))

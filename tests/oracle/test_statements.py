@@ -1,10 +1,12 @@
 """Statements of Iceberg's Spark documentation: ours on our table, Java's on its own, side by side.
 
-After each statement both tables have the same rows and, but for what Java sets unasked, the same
-definition; what SHOW, DESCRIBE and CALL give is equal, ids of snapshots apart.
+Ours go by turns through the classic session and over Connect. After each statement both tables
+have the same rows and, but for what Java sets unasked, the same definition; what SHOW, DESCRIBE and
+CALL give is equal, ids of snapshots apart.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from tests.oracle.by_turns import ByTurns
 
 # `{c}` stands for the catalog.
 DEFINITIONS = [
@@ -123,14 +126,13 @@ UNASKED = ("owner", "write.parquet.compression-codec")
 
 
 @pytest.fixture(scope="module")
-def both(java: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    java.conf.set("spark.sql.catalog.o.type", "hadoop")
-    java.conf.set("spark.sql.catalog.o.warehouse", str(tmp_path_factory.mktemp("ours")))
+def both(
+    java: SparkSession, by_turns: ByTurns, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
     java.sql("CREATE NAMESPACE j.sqls")
-    ice.sql(java, "CREATE NAMESPACE o.sqls")
-    yield java
-    java.conf.unset("spark.sql.catalog.o.type")
-    java.conf.unset("spark.sql.catalog.o.warehouse")
+    with by_turns.with_catalog("o", str(tmp_path_factory.mktemp("ours"))):
+        ice.sql(java, "CREATE NAMESPACE o.sqls")
+        yield java
 
 
 def given(frame: Any, statement: str) -> tuple[Any, ...]:
@@ -166,27 +168,32 @@ def place(spark: SparkSession, catalog: str, table: str, namespace: str = "sqls"
 
 
 @pytest.mark.timeout(600)
-def test_a_statement_does_what_javas_does_and_a_refused_one_nothing(both: SparkSession) -> None:
-    for statement in DEFINITIONS + ROWS + REFERENCES + MADE:
+def test_a_statement_does_what_javas_does_and_a_refused_one_nothing(
+    both: SparkSession, by_turns: ByTurns
+) -> None:
+    for turn, statement in enumerate(DEFINITIONS + ROWS + REFERENCES + MADE):
         table = "made" if "sqls.made" in statement else "t"
         theirs = given(both.sql(statement.format(c="j")), statement)
-        ours = given(ice.sql(both, statement.format(c="o")), statement)
-        assert ours == theirs, statement
+        assert by_turns.run(turn, ours_of(statement, statement.format(c="o"))) == theirs, statement
         mine, java = place(both, "o", table), place(both, "j", table)
         assert definition(mine) == definition(java), statement
         assert content(mine) == content(java), statement
-    for statement in REFUSED:
+    for turn, statement in enumerate(REFUSED):
         before = ice.load_table(place(both, "o", "t")).metadata_location
+        run = ours_of(statement, statement.format(c="o"))
         assert refused(lambda text: both.sql(text).collect(), statement.format(c="j")), statement
-        assert refused(lambda text: ice.sql(both, text).collect(), statement.format(c="o")), (
-            statement
-        )
+        assert refused(partial(by_turns.run, turn), run), statement
         assert ice.load_table(place(both, "o", "t")).metadata_location == before, statement
 
 
-def refused(run: Callable[[str], object], text: str) -> bool:
+def ours_of(statement: str, text: str) -> Callable[[Any], tuple[Any, ...]]:
+    """What runs a statement by a session, and looks at what it gives."""
+    return lambda session: given(ice.sql(session, text), statement)
+
+
+def refused(run: Callable[[Any], object], given: object) -> bool:
     try:
-        run(text)
+        run(given)
     except Exception:  # noqa: BLE001 (Java's are of many kinds)
         return True
     return False

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
 import iceberg_spark as ice
 from iceberg_spark.errors import (
@@ -185,6 +186,48 @@ def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
         ("s", "string", True, True),
     ]
     catalog.refreshTable("fw.d.t")
+
+
+def test_the_catalog_makes_and_drops_tables_of_ours(enabled: Any) -> None:
+    """And refuses by name what these can't do; from PySpark 4.2 on it has more methods."""
+    catalog = enabled.catalog
+    schema = StructType().add("id", "int", False).add("a b", "string")
+    made = catalog.createTable("fw.d.`t`", source="iceberg", schema=schema, description="it's")
+    assert (made.columns, made.collect()) == (["id", "a b"], [])
+    table = ice.load_table("fw.d.t")
+    assert [field.required for field in table.schema().fields] == [True, False]
+    assert catalog.getTable("fw.d.t").description == "it's"
+    catalog.uncacheTable("fw.d.t")
+    assert not catalog.isCached("fw.d.t")
+    assert {"fw", "spark_catalog"} <= {one.name for one in catalog.listCatalogs()}
+    assert [one.name for one in catalog.listCatalogs("fw*")] == ["fw"]
+    for does, error in (
+        (lambda: catalog.createTable("fw.d.t", schema=schema), TableAlreadyExistsError),
+        (lambda: catalog.createTable("fw.d.u"), InvalidInputError),
+        (lambda: catalog.createTable("fw.d.u", None, "csv", schema), InvalidInputError),
+        (lambda: catalog.createTable("fw.d.u", schema=schema, header="x"), UnsupportedError),
+        (lambda: catalog.cacheTable("fw.d.t"), UnsupportedError),
+        (lambda: catalog.recoverPartitions("fw.d.t"), UnsupportedError),
+        (lambda: catalog.isCached("fw.d.u"), NoSuchTableError),
+    ):
+        with pytest.raises(error):
+            does()
+    assert not catalog.tableExists("fw.d.u")
+    if not hasattr(catalog, "dropTable"):
+        return
+    catalog.createDatabase("fw.e", properties={"k": "v"})
+    assert ice.load_catalog("fw").load_namespace_properties("e")["k"] == "v"
+    catalog.dropDatabase("fw.e")
+    enabled.sql("INSERT INTO fw.d.t VALUES (1, 'x')")
+    catalog.truncateTable("fw.d.t")
+    assert table.refresh().scan().count() == 0 and catalog.listViews("fw.d") == []
+    assert catalog.getTableProperties("fw.d.t")["format-version"] == "2"
+    assert catalog.getCreateTableString("fw.d.t").startswith("CREATE TABLE fw.d.t")
+    with pytest.raises(UnsupportedError, match="compute_table_stats"):
+        catalog.analyzeTable("fw.d.t")
+    catalog.dropTable("fw.d.t", purge=True)
+    catalog.dropTable("fw.d.t", ifExists=True)
+    assert not catalog.tableExists("fw.d.t")
 
 
 def test_names_alone_are_of_what_use_chose(enabled: Any) -> None:

@@ -48,11 +48,7 @@ def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame |
 
     Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError.
     """
-    if statement.using not in _FORMATS:
-        raise InvalidInputError(
-            f"USING {statement.using}: tables of this catalog are Iceberg's; the format of their "
-            "data files is the table property write.format.default"
-        )
+    check_format(statement.using)
     place = new_target(spark, statement.table)
     exists = place.catalog.table_exists(place.identifier)
     if exists and statement.if_not_exists:
@@ -75,6 +71,15 @@ def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame |
         if not statement.if_not_exists:
             raise
     return nothing(spark)
+
+
+def check_format(using: str | None) -> None:
+    """Refuse what is not Iceberg's. Raises InvalidInputError."""
+    if using not in _FORMATS:
+        raise InvalidInputError(
+            f"USING {using}: tables of this catalog are Iceberg's; the format of their data files "
+            "is the table property write.format.default"
+        )
 
 
 def drop(spark: SparkSession, statement: DropTable) -> DataFrame:

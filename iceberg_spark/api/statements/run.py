@@ -109,8 +109,8 @@ def _command(spark: SparkSession, command: Command, text: str, args: Args) -> Da
         return _into_sparks(spark, command, text, args)
     if args:
         bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
-        return _run(spark, with_whole_names(spark, cast(Command, bound)))
-    return _run(spark, command)
+        return run_command(spark, with_whole_names(spark, cast(Command, bound)))
+    return run_command(spark, command)
 
 
 def _current(
@@ -189,7 +189,8 @@ def _by_spark(spark: SparkSession, text: str, args: Args) -> DataFrame:
     return spark.sql(text, args=args or None)  # type: ignore[arg-type]
 
 
-def _run(spark: SparkSession, command: Command) -> DataFrame:
+def run_command(spark: SparkSession, command: Command) -> DataFrame:
+    """Carry a command out that is about tables of ours under their whole names."""
     made = _definition(spark, command) or _rows(spark, command) or _listing(spark, command)
     return made or _of_namespace(spark, command)
 

@@ -30,7 +30,7 @@ def check_condition(frame: DataFrame, condition: str, what: str) -> None:
         try:
             streams = frame.join(one_row, sf.expr(f"({condition}) = true")).isStreaming
         except AnalysisException as error:
-            if not str(error.getCondition()).endswith(_CORRELATED):
+            if not _says(error, _CORRELATED):
                 raise
             # A filter may have these subqueries, a join may not: what stands around them may.
             rest = sf.expr(f"({without_subqueries(condition)}) = true")
@@ -53,12 +53,21 @@ def spark_errors(what: str) -> Iterator[None]:
 
 
 def _analysis_error(error: AnalysisException, what: str) -> InvalidExpressionError:
-    if error.getCondition() == _NOT_DETERMINISTIC:
+    if _says(error, _NOT_DETERMINISTIC):
         return InvalidExpressionError(
             f"{what} is not deterministic: rows are looked at more than once, and it must say the "
             "same each time; put such values into a column first"
         )
     return InvalidExpressionError(f"{what} can't be used: {_first_line(error)}")
+
+
+def _says(error: AnalysisException, condition: str) -> bool:
+    """Return whether an error is of a condition (or ends its name).
+
+    Over Connect an error with a long plan in its message comes without its condition.
+    """
+    named = error.getCondition() or str(error).partition("]")[0]
+    return named.endswith(condition)
 
 
 def _first_line(error: BaseException) -> str:

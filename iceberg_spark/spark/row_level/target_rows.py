@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.row_level.conditions import columns_in
+from iceberg_spark.row_level.conditions import columns_in, is_of_one_row
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.projection import with_metadata_columns
 from iceberg_spark.spark.adapt.quoted import quoted
@@ -45,6 +45,16 @@ def rows_frame(
 def named(frame: DataFrame, name: str | None) -> DataFrame:
     """Return a frame by the name that conditions call it, if they do."""
     return frame if name is None else frame.alias(name)
+
+
+def projected_here(rows: DataFrame, texts: Sequence[str]) -> DataFrame:
+    """Return rows that expressions with these texts may be worked out over, subqueries among them.
+
+    A plan's rows are a union, and Spark's optimizer takes projections into its members: there it
+    doesn't find the columns of a subquery about its own row ("key not found"). It takes none
+    through a sample, which is of all rows here.
+    """
+    return rows if is_of_one_row(texts) else rows.sample(fraction=1.0)
 
 
 def row_type(schema: Schema) -> StructType:

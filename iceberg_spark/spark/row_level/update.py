@@ -27,6 +27,7 @@ from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
     empty_frame,
+    projected_here,
     require_types,
     row_type,
     rows_frame,
@@ -88,7 +89,8 @@ class _Update:
 
     def rows(self, plan: ScanPlan) -> DataFrame:
         """Return whole rows of a plan, by the name that expressions call the table."""
-        made = rows_frame(self.verb.metadata, plan, self.spark, metadata_columns=self.lineage)
+        read = rows_frame(self.verb.metadata, plan, self.spark, metadata_columns=self.lineage)
+        made = projected_here(read, (self.condition, *self.values.texts))
         return called(made, self.verb.names.target)
 
     def changed(self, rows: DataFrame) -> DataFrame:

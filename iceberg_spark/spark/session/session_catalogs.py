@@ -6,6 +6,7 @@ import re
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.catalog.config import configured_names
 from iceberg_spark.catalog.registry import is_defined
 from iceberg_spark.spark.session.classic_session import all_settings, settings_text
 
@@ -40,6 +41,12 @@ def _settings(session: SparkSession, start: str) -> dict[str, str]:
         if value is not None:
             found[key[len(start) :]] = str(value)
     return found
+
+
+def catalog_names(session: SparkSession) -> list[str]:
+    """Return the names of the catalogs of ours that a session's settings and ours describe."""
+    described = {key.partition(".")[0] for key in _settings(session, _PREFIX)}
+    return sorted(name for name in described.union(configured_names()) if is_ours(session, name))
 
 
 def has_spark_catalog(session: SparkSession, name: str) -> bool:

@@ -6,31 +6,37 @@ session, made when a text names one; only the name in the text is another then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import types as s
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_type
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.arrow.arrays import with_offsets
 from iceberg_spark.arrow.from_arrow import iceberg_type
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.arrow.transforms import apply_transform
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.argument_type import argument_type
 from iceberg_spark.spark.sql.current_namespace import current_namespace
-from iceberg_spark.spark.sql.statements.cursor import tokens_of
+from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spec.transforms import (
     BucketTransform,
     DayTransform,
     HourTransform,
     MonthTransform,
     Transform,
+    TruncateTransform,
     YearTransform,
 )
 
@@ -41,7 +47,11 @@ _OF_TIME: dict[str, tuple[Transform, s.DataType]] = {
     "days": (DayTransform(), s.DateType()),
     "hours": (HourTransform(), s.IntegerType()),
 }
-_NAMES = (_BUCKET, *_OF_TIME, _VERSION)
+_NAMES = (_BUCKET, _TRUNCATE, *_OF_TIME, _VERSION)
+_TRUNCATED = (
+    s.ByteType, s.ShortType, s.IntegerType, s.LongType, s.DecimalType, s.StringType, s.BinaryType,
+)  # fmt: skip
+TypeOf: TypeAlias = Callable[[str], s.DataType | None]
 _PREFIX = "iceberg_spark_"
 
 
@@ -49,23 +59,42 @@ def with_functions(spark: SparkSession, text: str) -> str:
     """Return a text whose functions of our catalogs Spark finds; others as they are.
 
     After USE of a catalog of ours `system.bucket(...)` is one too. Raises InvalidInputError for
-    an unknown function, UnsupportedError for `truncate`, whose type depends on its argument's.
+    an unknown function, and for `truncate` where the type of its argument can't be told.
     """
     if f"{_SYSTEM}." not in text.lower().replace("`", ""):
         return text
     tokens = tokens_of(text, session_dialect(spark))
     if tokens and tokens[0].text.upper() == "CALL":
         return text
+    return _replaced(spark, text, tokens, partial(argument_type, spark, text, tokens))
+
+
+def _replaced(spark: SparkSession, text: str, tokens: list[Token], type_of: TypeOf) -> str:
     pieces, at = [], 0
     for first, name, last in _calls(spark, tokens):
         pieces.append(text[at : first.start])
         if name == _VERSION:
             pieces.append(f"'{_installed()}'")
             at = last.end + 1
+            continue
+        if name == _TRUNCATE:
+            pieces.append(_truncate(spark, _second(spark, text, tokens, last, type_of), type_of))
         else:
             pieces.append(_registered(spark, name))
-            at = last.start
+        at = last.start
     return "".join([*pieces, text[at:]])
+
+
+def _second(
+    spark: SparkSession, text: str, tokens: list[Token], bracket: Token, type_of: TypeOf
+) -> str:
+    """Return the second argument of a call, whose own functions Spark finds."""
+    inner = Cursor(text, tokens[tokens.index(bracket) :], session_dialect(spark)).brackets()
+    arguments = inner.items()
+    if len(arguments) != 2:
+        raise InvalidInputError(f"truncate(w, x) takes 2 arguments, not {len(arguments)}")
+    argument = arguments[1].needed()
+    return _replaced(spark, argument, tokens_of(argument, session_dialect(spark)), type_of)
 
 
 def _calls(spark: SparkSession, tokens: list[Token]) -> Iterator[tuple[Token, str, Token]]:
@@ -100,10 +129,6 @@ def _beginning(spark: SparkSession, tokens: list[Token], place: int) -> Token | 
 
 
 def _check(name: str) -> None:
-    if name == _TRUNCATE:
-        raise UnsupportedError(
-            "truncate(w, x): say substring(x, 1, w) of texts, x - pmod(x, w) of numbers"
-        )
     if name not in _NAMES:
         raise InvalidInputError(f"There is no function '{name}'; there are: {', '.join(_NAMES)}")
 
@@ -118,13 +143,51 @@ def _registered(spark: SparkSession, name: str) -> str:
     return f"{_PREFIX}{name}"
 
 
+def _truncate(spark: SparkSession, argument: str, type_of: TypeOf) -> str:
+    """Return the function for the type of the argument: that is also the type of what it gives."""
+    kind = type_of(argument)
+    if kind is None:
+        raise InvalidInputError(
+            f"truncate(w, {argument}): the argument's type can't be told from the tables that the "
+            f"statement names; say truncate(w, CAST({argument} AS string))"
+        )
+    if not isinstance(kind, _TRUNCATED):
+        raise InvalidInputError(
+            f"truncate(w, {argument}) takes whole numbers, decimals, texts and bytes, not "
+            f"{kind.simpleString()}"
+        )
+    name = f"{_PREFIX}{_TRUNCATE}_{'_'.join(re.findall('[a-z0-9]+', kind.simpleString()))}"
+    spark.udf.register(name, arrow_udf(_truncated(kind), kind))  # type: ignore[call-overload]
+    return name
+
+
+def _truncated(kind: s.DataType) -> Callable[[pa.Array, pa.Array], pa.Array]:
+    def apply(widths: pa.Array, values: pa.Array) -> pa.Array:
+        given = from_arrow_type(values.type)
+        if given != kind:
+            raise InvalidInputError(
+                f"truncate(w, x): x is {given.simpleString()} and not {kind.simpleString()}, as a "
+                f"column of its name: say truncate(w, CAST(x AS {given.simpleString()}))"
+            )
+        if not len(values):
+            return values
+        found = _transformed(TruncateTransform(_one_number("truncate", widths)), values)
+        return found if found.type == values.type else found.cast(values.type)
+
+    return apply
+
+
 def _bucket(buckets: pa.Array, values: pa.Array) -> pa.Array:
-    found = pc.unique(buckets).to_pylist()
-    if not found:
+    if not len(values):
         return pa.nulls(0, pa.int32())
-    if len(found) > 1 or found[0] is None or found[0] < 1:
-        raise InvalidInputError(f"bucket(n, x): n is one number above 0, not {found[:3]}")
-    return _transformed(BucketTransform(int(found[0])), values)
+    return _transformed(BucketTransform(_one_number("bucket", buckets)), values)
+
+
+def _one_number(name: str, given: pa.Array) -> int:
+    found = pc.unique(given).to_pylist()
+    if len(found) > 1 or not isinstance(found[0], int) or found[0] < 1:
+        raise InvalidInputError(f"{name}(n, x): n is one whole number above 0, not {found[:3]}")
+    return found[0]
 
 
 def _of_time(transform: Transform) -> Callable[[pa.Array], pa.Array]:

@@ -1,0 +1,205 @@
+"""`spark.catalog` of an enabled session: what makes, drops and caches tables of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NoReturn, TypeAlias
+
+import pyspark.sql.catalog as pyspark_catalog
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.catalog import CatalogMetadata, Table
+from pyspark.sql.types import StructType
+
+from iceberg_spark.api.asked_by import asked_by_us
+from iceberg_spark.api.new_table import create
+from iceberg_spark.api.statements.definitions import check_format
+from iceberg_spark.api.statements.in_catalogs import matching
+from iceberg_spark.api.statements.run import run_command
+from iceberg_spark.api.statements.target import Name, names_ours, new_target
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.session.classic_session import session_of_catalog
+from iceberg_spark.spark.session.session_catalogs import catalog_names
+from iceberg_spark.spark.sql.statements.create_table import DropTable
+from iceberg_spark.spark.sql.statements.listings import (
+    ShowCreateTable,
+    ShowPartitions,
+    ShowProperties,
+)
+from iceberg_spark.spark.sql.statements.namespaces import CreateNamespace, DropNamespace
+from iceberg_spark.spark.sql.statements.rows import Truncate
+from iceberg_spark.spark.sql.statements.views import DropView, ShowViews
+from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
+
+Method: TypeAlias = Callable[..., Any]
+
+
+def hooked_changes() -> Mapping[str, Callable[[Method], Method]]:
+    """Return, by the name of a method of PySpark's `Catalog`, what makes ours of it.
+
+    Some are PySpark 4.2's and later.
+    """
+    return {
+        "createTable": partial(_about, "tableName", _create_table),
+        "cacheTable": partial(_about, "tableName", _cache_table),
+        "isCached": partial(_about, "tableName", _is_cached),
+        "uncacheTable": partial(_about, "tableName", _uncache_table),
+        "recoverPartitions": partial(_about, "tableName", _recover_partitions),
+        "analyzeTable": partial(_about, "tableName", _analyze_table),
+        "dropTable": partial(_about, "tableName", _drop_table),
+        "truncateTable": partial(_about, "tableName", _truncate_table),
+        "dropView": partial(_about, "viewName", _drop_view),
+        "listPartitions": partial(_about, "tableName", _list_partitions),
+        "getTableProperties": partial(_about, "tableName", _table_properties),
+        "getCreateTableString": partial(_about, "tableName", _create_table_string),
+        "createDatabase": partial(_about, "dbName", _create_database),
+        "dropDatabase": partial(_about, "dbName", _drop_database),
+        "listViews": partial(_about, "dbName", _list_views),
+        "listCatalogs": _list_catalogs,
+    }
+
+
+def _about(parameter: str, ours: Method, own: Method) -> Method:
+    """Return a method that is about the table or namespace that its first argument names."""
+    is_table = parameter != "dbName"
+    read, least = (table_parts, 3) if is_table else (namespace_parts, 2)
+
+    def answer(self: Any, *given: Any, **named: Any) -> Any:
+        written = given[0] if given else named.get(parameter)
+        if asked_by_us():
+            return own(self, *given, **named)
+        spark = session_of_catalog(self)
+        name = read(spark, written)
+        if not names_ours(spark, name, least) or "/" in name[-1]:
+            return own(self, *given, **named)
+        rest = {key: value for key, value in named.items() if key != parameter}
+        return ours(spark, name, *given[1:], **rest)
+
+    return answer
+
+
+def _create_table(
+    spark: SparkSession,
+    name: Name,
+    path: str | None = None,
+    source: str | None = None,
+    schema: StructType | None = None,
+    description: str | None = None,
+    **options: str,
+) -> DataFrame:
+    check_format(source)
+    if options:
+        raise UnsupportedError(
+            f"Options of createTable ({', '.join(options)}): say them as table properties, by "
+            "CREATE TABLE ... TBLPROPERTIES (...)"
+        )
+    if schema is None:
+        raise InvalidInputError(
+            f"createTable('{'.'.join(name)}') needs schema=...; a table whose files are there "
+            "already is taken up by CALL system.register_table(...)"
+        )
+    place = new_target(spark, name)
+    properties = {} if description is None else {"comment": description}
+    columns = from_spark(schema)
+    create(place.catalog, place.identifier, columns, (), (), properties, location=path)
+    return spark.read.table(".".join(name))
+
+
+def _cache_table(spark: SparkSession, name: Name, storageLevel: Any = None) -> NoReturn:  # noqa: N803, ARG001
+    new_target(spark, name).table()
+    whole = ".".join(name)
+    raise UnsupportedError(
+        f"{whole} can't be cached by its name: each query reads the version that is newest then. "
+        f"Cache a frame, and go on with that: spark.table('{whole}').cache()"
+    )
+
+
+def _is_cached(spark: SparkSession, name: Name) -> bool:
+    new_target(spark, name).table()
+    return False
+
+
+def _uncache_table(spark: SparkSession, name: Name) -> None:
+    new_target(spark, name).table()
+
+
+def _recover_partitions(spark: SparkSession, name: Name) -> NoReturn:
+    new_target(spark, name).table()
+    raise UnsupportedError(
+        f"{'.'.join(name)} knows its partitions by its metadata: there are none to recover"
+    )
+
+
+def _analyze_table(spark: SparkSession, name: Name, noScan: bool = False) -> NoReturn:  # noqa: N803, ARG001
+    new_target(spark, name).table()
+    raise UnsupportedError(
+        f"analyzeTable: say CALL {name[0]}.system.compute_table_stats('{'.'.join(name[1:])}')"
+    )
+
+
+def _drop_table(
+    spark: SparkSession,
+    name: Name,
+    ifExists: bool = False,  # noqa: N803
+    purge: bool = False,
+) -> None:
+    run_command(spark, DropTable(name, if_exists=ifExists, purge=purge))
+
+
+def _truncate_table(spark: SparkSession, name: Name) -> None:
+    run_command(spark, Truncate(name))
+
+
+def _drop_view(spark: SparkSession, name: Name, ifExists: bool = False) -> None:  # noqa: N803
+    run_command(spark, DropView(name, if_exists=ifExists))
+
+
+def _list_partitions(spark: SparkSession, name: Name) -> list[Any]:
+    made: Any = pyspark_catalog.TablePartition  # type: ignore[attr-defined]
+    return [made(partition=row[0]) for row in run_command(spark, ShowPartitions(name)).collect()]
+
+
+def _table_properties(spark: SparkSession, name: Name) -> dict[str, str]:
+    return {row[0]: row[1] for row in run_command(spark, ShowProperties(name)).collect()}
+
+
+def _create_table_string(spark: SparkSession, name: Name, asSerde: bool = False) -> str:  # noqa: N803
+    if asSerde:
+        raise UnsupportedError(f"{'.'.join(name)} is no table of Hive's: leave asSerde out")
+    return str(run_command(spark, ShowCreateTable(name)).collect()[0][0])
+
+
+def _create_database(
+    spark: SparkSession,
+    name: Name,
+    ifNotExists: bool = False,  # noqa: N803
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    run_command(spark, CreateNamespace(name, dict(properties or {}), ifNotExists))
+
+
+def _drop_database(
+    spark: SparkSession,
+    name: Name,
+    ifExists: bool = False,  # noqa: N803
+    cascade: bool = False,
+) -> None:
+    run_command(spark, DropNamespace(name, ifExists, cascade))
+
+
+def _list_views(spark: SparkSession, name: Name, pattern: str | None = None) -> list[Table]:
+    rows = run_command(spark, ShowViews(name, pattern)).collect()
+    return [Table(row[1], name[0], list(name[1:]), None, "VIEW", False) for row in rows]
+
+
+def _list_catalogs(own: Method) -> Method:
+    def list_catalogs(self: Any, pattern: str | None = None) -> list[CatalogMetadata]:
+        found = list(own(self, pattern))
+        if asked_by_us():
+            return found
+        known = {one.name for one in found}
+        ours = matching(catalog_names(session_of_catalog(self)), pattern)
+        return [*found, *(CatalogMetadata(name, None) for name in ours if name not in known)]
+
+    return list_catalogs

@@ -1,0 +1,100 @@
+"""What type an argument of a function has in a text: Spark says it, over the tables named there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial, reduce
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+from sqlglot.tokenizer_core import Token
+
+from iceberg_spark.catalog.registry import resolve, with_settings
+from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.spark.row_level.target_rows import empty_frame, row_type
+from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.statements.cursor import Cursor
+from iceberg_spark.spec.schema import Schema
+
+_BEFORE_TABLES = ("FROM", "JOIN", "INTO", "UPDATE", "USING", "TABLE")
+_NO_ALIAS = (
+    "WHERE", "ON", "USING", "JOIN", "LEFT", "RIGHT", "INNER", "FULL", "CROSS", "SEMI", "ANTI",
+    "NATURAL", "GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "HAVING", "LIMIT", "OFFSET",
+    "UNION", "EXCEPT", "INTERSECT", "MINUS", "SET", "WHEN", "SELECT", "VALUES", "VERSION",
+    "TIMESTAMP", "FOR", "LATERAL", "PIVOT", "UNPIVOT", "WINDOW", "TABLESAMPLE",
+)  # fmt: skip
+
+
+def argument_type(
+    spark: SparkSession, text: str, tokens: Sequence[Token], argument: str
+) -> DataType | None:
+    """Return the type of an expression of a text, None where it can't be told.
+
+    It is looked up in the columns of all tables of ours that the text names. A column may come
+    from elsewhere, a subquery or a table of Spark's: who uses the type looks at the values too.
+    """
+    tables = dict(_tables(spark, text, tokens))
+    aliased = [empty_frame(schema, spark).alias(name) for name, schema in tables.items()]
+    scopes = (reduce(DataFrame.crossJoin, aliased, spark.range(1).select()), _merged(spark, tables))
+    for scope in scopes:
+        try:
+            return scope.selectExpr(f"{argument} AS c").schema.fields[0].dataType
+        except PySparkException:  # what is wrong with it the statement itself will say
+            continue
+    return None
+
+
+def _merged(spark: SparkSession, tables: Mapping[str, Schema]) -> DataFrame:
+    """Return a frame of the columns that have the same type wherever they are."""
+    kinds: dict[str, set[DataType]] = {}
+    for schema in tables.values():
+        for field in row_type(schema).fields:
+            kinds.setdefault(field.name, set()).add(field.dataType)
+    alike = {name: next(iter(found)) for name, found in kinds.items() if len(found) == 1}
+    return spark.createDataFrame([], StructType([StructField(*each) for each in alike.items()]))
+
+
+def _tables(
+    spark: SparkSession, text: str, tokens: Sequence[Token]
+) -> Iterator[tuple[str, Schema]]:
+    """Yield the tables of ours, by the names that their columns may stand behind."""
+    for place, token in enumerate(tokens[:-1]):
+        if token.text.upper() not in _BEFORE_TABLES:
+            continue
+        cursor = Cursor(text, tokens[place + 1 :])
+        try:
+            name = cursor.name()
+        except InvalidInputError:  # a bracket follows
+            continue
+        schema = _schema(spark, name)
+        if schema is not None:
+            yield _alias(cursor) or name[-1], schema
+
+
+def _alias(cursor: Cursor) -> str | None:
+    cursor.takes("AS")
+    if cursor.at_end or any(cursor.sees(word) for word in _NO_ALIAS):
+        return None
+    try:
+        return cursor.identifier()
+    except InvalidInputError:
+        return None
+
+
+def _schema(spark: SparkSession, name: tuple[str, ...]) -> Schema | None:
+    whole = whole_name(spark, name)
+    is_location = len(whole) == 1 and "/" in whole[0]
+    if not is_location and not (len(whole) > 2 and is_ours(spark, whole[0])):
+        return None
+    for parts in (whole, whole[:-1]):  # behind the table's name a branch may stand
+        place = ".".join(parts)
+        try:
+            catalog, identifier = resolve(
+                place, with_settings(place, {}, partial(session_catalog, spark))
+            )
+            return catalog.load(identifier).metadata.schema
+        except IcebergError:
+            continue
+    return None
