@@ -191,7 +191,7 @@ def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
 def test_the_catalog_makes_and_drops_tables_of_ours(enabled: Any) -> None:
     """And refuses by name what these can't do; from PySpark 4.2 on it has more methods."""
     catalog = enabled.catalog
-    schema = StructType().add("id", "int", False).add("a b", "string")
+    schema = StructType().add("id", "integer", False).add("a b", "string")
     made = catalog.createTable("fw.d.`t`", source="iceberg", schema=schema, description="it's")
     assert (made.columns, made.collect()) == (["id", "a b"], [])
     table = ice.load_table("fw.d.t")

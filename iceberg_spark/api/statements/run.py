@@ -23,7 +23,7 @@ from iceberg_spark.api.statements.current import (
     use,
     with_whole_names,
 )
-from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments
@@ -39,6 +39,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeNamespace,
     DescribeTable,
+    RefreshTable,
     ShowColumns,
     ShowCreateTable,
     ShowCurrentNamespace,
@@ -174,6 +175,8 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
 
 def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
     """Have Spark carry out what we don't know; where it can't for a table of ours, say so."""
+    if words.startswith("EXPLAIN") and mentions_ours(spark, text):  # Spark answers with its fault
+        raise UnsupportedError(f"{words}: of what is about tables of ours queries can be explained")
     try:
         return _by_spark(spark, text, args)
     except AnalysisException as error:
@@ -246,6 +249,9 @@ def _listing(spark: SparkSession, command: Command) -> DataFrame | None:
             return _shown(spark, command)
         case ShowPartitions():
             return shown_tables.show_partitions(spark, command)
+        case RefreshTable(name):
+            target(spark, name).table()
+            return nothing(spark)
         case _:
             return None
 

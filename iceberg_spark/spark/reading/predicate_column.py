@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
-from functools import reduce
+from operator import and_, or_
 from typing import Any, assert_never
 
 from pyspark.sql import Column
@@ -39,11 +39,20 @@ def filter_column(bound: Bound, column_of: ColumnOf) -> Column:
         case Constant(value=value):
             return F.lit(value)
         case And(children=children):
-            return reduce(lambda a, b: a & b, (filter_column(c, column_of) for c in children))
+            return _joined(and_, [filter_column(child, column_of) for child in children])
         case Or(children=children):
-            return reduce(lambda a, b: a | b, (filter_column(c, column_of) for c in children))
+            return _joined(or_, [filter_column(child, column_of) for child in children])
         case _:
             return _leaf(bound, column_of)
+
+
+def _joined(by: Callable[[Column, Column], Column], columns: list[Column]) -> Column:
+    """Join columns in pairs, and these in pairs: PySpark walks down a long chain step by step."""
+    while len(columns) > 1:
+        pairs = zip(columns[::2], columns[1::2], strict=False)
+        joined = [by(one, other) for one, other in pairs]
+        columns = joined + columns[len(joined) * 2 :]
+    return columns[0]
 
 
 def _leaf(leaf: Leaf, column_of: ColumnOf) -> Column:

@@ -64,7 +64,7 @@ def with_functions(spark: SparkSession, text: str) -> str:
     if f"{_SYSTEM}." not in text.lower().replace("`", ""):
         return text
     tokens = tokens_of(text, session_dialect(spark))
-    if tokens and tokens[0].text.upper() == "CALL":
+    if any(token.text.upper() == "CALL" for token in tokens[:3]):  # EXPLAIN EXTENDED CALL
         return text
     return _replaced(spark, text, tokens, partial(argument_type, spark, text, tokens))
 

@@ -12,7 +12,7 @@ from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import current_namespace
-from iceberg_spark.spark.sql.statements.cursor import tokens_of
+from iceberg_spark.spark.sql.statements.cursor import script_tokens
 
 _BEFORE_CATALOGS = ("IN", "FROM", "USE", "CATALOG", "NAMESPACE", "DATABASE", "SCHEMA", "EXISTS")
 
@@ -21,12 +21,13 @@ def mentions_ours(spark: SparkSession, text: str) -> bool:
     """Return whether a text has a name in one of our catalogs, or a location in backticks.
 
     A table's name has three parts at least; two may be one of Spark's. One or two round trips for
-    each first part. After USE any name may be of our catalog.
+    each first part. After USE any name may be of our catalog. A script of several statements may be
+    about ours as well: that is refused then, and not left to Spark, which would not find them.
     """
     if current_namespace(spark) is not None:
         return True
     try:
-        tokens = tokens_of(text, session_dialect(spark))
+        tokens = script_tokens(text, session_dialect(spark))
     except InvalidInputError:
         return False  # Spark says what is wrong with it
     if any(_is_place(token) for token in tokens):

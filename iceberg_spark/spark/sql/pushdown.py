@@ -185,8 +185,20 @@ def _sorted_out(found: Iterable[Node], scope: _Scope) -> Conditions:
         mentioned = list(one.find_all(exp.Column))
         own = [column for column in mentioned if scope.path(column) is not None]
         if own and len(own) == len(mentioned):
-            taken.append(Condition(_unqualified(one, scope), one.sql("spark")))
+            taken.append(Condition(_balanced(_unqualified(one, scope)), one.sql("spark")))
     return Conditions(tuple(taken), tuple(left_out))
+
+
+def _balanced(node: Node) -> Node:
+    """Return `a OR b OR c OR ...` as a tree of little depth: each step down is one of Python's."""
+    if not isinstance(node, exp.Or):
+        return node
+    terms = list(node.flatten())
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        joined = [exp.Or(this=one, expression=other) for one, other in pairs]
+        terms = joined + terms[len(joined) * 2 :]
+    return terms[0]
 
 
 def _select_of(reference: TableReference) -> Node | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import sqlglot
@@ -62,7 +63,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
     Raises InvalidInputError for what can't be parsed and for statements that are no queries.
     """
     try:
-        tree: Node = sqlglot.parse_one(_read_alike(text, dialect), dialect=grammar(dialect))
+        tree = _parsed(_read_alike(text, dialect), dialect)
     except (SqlglotError, AssertionError) as cause:  # it asserts some of its own
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
@@ -74,6 +75,26 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
             "such as t.append, t.delete or t.merge"
         )
     return tree
+
+
+def _parsed(text: str, dialect: Dialect) -> Node:
+    try:
+        return sqlglot.parse_one(text, dialect=grammar(dialect))
+    except SqlglotError:
+        plain = _plain_parameters(text, dialect)
+        if plain == text:
+            raise
+        return sqlglot.parse_one(plain, dialect=grammar(dialect))
+
+
+def _plain_parameters(text: str, dialect: Dialect) -> str:
+    """Return a text whose parameters are no keywords (`:select`), with every sign in its place."""
+    tokens = grammar(dialect)().tokenize(text)
+    for colon, name in pairwise(tokens):
+        is_word = text[name.start : name.end + 1].isidentifier() and name.start == colon.end + 1
+        if colon.token_type is TokenType.COLON and is_word:
+            text = text[: name.start] + "p" * len(name.text) + text[name.end + 1 :]
+    return text
 
 
 def selecting(text: str, dialect: Dialect) -> str:

@@ -49,6 +49,17 @@ def tokens_of(text: str, dialect: Dialect = SPARK) -> list[Token]:
 
     Two statements in one text are an error, as in Spark.
     """
+    found = script_tokens(text, dialect)
+    for token in found:
+        if token.token_type is TokenType.SEMICOLON:
+            raise InvalidInputError(
+                f"Line {token.line}, column {token.col}: one statement a call, and ';' ends one"
+            )
+    return found
+
+
+def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
+    """Return the tokens of one or several statements. Raises InvalidInputError."""
     try:
         found = list(cut(text, _StatementsNames if dialect.quoted_names else _Statements))
     except SqlglotError as cause:
@@ -62,11 +73,6 @@ def tokens_of(text: str, dialect: Dialect = SPARK) -> list[Token]:
     ]
     while found and found[-1].token_type is TokenType.SEMICOLON:
         found.pop()
-    for token in found:
-        if token.token_type is TokenType.SEMICOLON:
-            raise InvalidInputError(
-                f"Line {token.line}, column {token.col}: one statement a call, and ';' ends one"
-            )
     return found
 
 

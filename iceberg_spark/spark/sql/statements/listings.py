@@ -95,6 +95,13 @@ class ShowCurrentNamespace:
     """What USE chose."""
 
 
+@dataclass(frozen=True, slots=True)
+class RefreshTable:
+    """Nothing to be done: each query asks for the newest version."""
+
+    table: Name
+
+
 Listing: TypeAlias = (
     ShowTables
     | ShowViews
@@ -106,6 +113,7 @@ Listing: TypeAlias = (
     | ShowCurrentNamespace
     | DescribeTable
     | DescribeNamespace
+    | RefreshTable
 )
 
 
@@ -153,6 +161,14 @@ def read_describe(cursor: Cursor) -> Listing | None:
     table = cursor.name()
     column = None if cursor.at_end else cursor.name()
     return _ended(cursor, DescribeTable(table, extended, column))
+
+
+def read_refresh(cursor: Cursor) -> RefreshTable:
+    """Read a statement from REFRESH on. Raises InvalidInputError."""
+    cursor.needs("REFRESH", "TABLE")
+    name = cursor.name()
+    cursor.done()
+    return RefreshTable(name)
 
 
 def read_comment(cursor: Cursor) -> CommentOn:

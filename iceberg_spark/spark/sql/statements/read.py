@@ -21,6 +21,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     Use,
     read_comment,
     read_describe,
+    read_refresh,
     read_show,
     read_use,
 )
@@ -57,7 +58,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """A query to be explained; `head` is EXPLAIN with what says how."""
+    """A query that is explained or described; `head` is what stands before it."""
 
     head: str
     query: str
@@ -155,6 +156,8 @@ def _listing(cursor: Cursor) -> Command | None:
         return read_describe(cursor.fresh())
     if cursor.sees("COMMENT", "ON"):
         return read_comment(cursor)
+    if cursor.sees("REFRESH", "TABLE"):
+        return read_refresh(cursor)
     return read_use(cursor) if cursor.sees("USE") or cursor.sees("SET", "CATALOG") else None
 
 
@@ -171,6 +174,10 @@ def _behind_with(cursor: Cursor) -> Statement:
 
 def _explain(cursor: Cursor) -> Explain | None:
     probe = cursor.fresh()
+    if probe.takes("DESCRIBE") or probe.takes("DESC"):
+        is_said = probe.takes("QUERY")
+        known = _is_query(probe) if is_said else probe.sees("SELECT") or probe.sees("WITH")
+        return Explain("DESCRIBE QUERY ", probe.rest()) if known else None
     if not probe.takes("EXPLAIN"):
         return None
     mode = probe.takes_one_of("EXTENDED", "CODEGEN", "COST", "FORMATTED")

@@ -1,6 +1,7 @@
 """What a query's text lets a table's scan leave out: by join, clause and name."""
 
 import pytest
+from sqlglot import exp
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
@@ -206,3 +207,15 @@ def test_names_in_double_quotes_are_read_as_the_session_reads_them() -> None:
 def test_a_query_that_spark_rewrites_is_known(text: str) -> None:
     assert is_rewritten(text, SPARK)
     assert not is_rewritten("select id from c.d.t where s || 'x' = '|>'", SPARK)
+
+
+def test_a_thousand_alternatives_are_a_shallow_predicate() -> None:
+    """Each step down a predicate is one of Python's, which has an end at a thousand."""
+    where = " OR ".join(f"id = {number}" for number in range(1500))
+    (one,) = conditions(*reference(f"SELECT * FROM c.d.t WHERE {where}"), COLUMNS).taken
+    assert len(list(one.node.find_all(exp.EQ))) == 1500
+    level, depth = [one.node], 0
+    while level:
+        depth += 1
+        level = [child for node in level for child in node.iter_expressions()]
+    assert depth < 20
