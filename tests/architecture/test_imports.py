@@ -27,6 +27,7 @@ ON_SPARK = {
         "save_batches",
         "save_frame",
         "sql",
+        "catalog_changes",
         "catalog_hook",
         "frame_hook",
         "frame_merge",
