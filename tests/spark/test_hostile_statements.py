@@ -20,8 +20,8 @@ WORKS: dict[str, list[tuple[Any, ...]]] = {
     "SELECT r.n, s FROM r JOIN st.d.h ON id = n WHERE n = 2": [(2, "it's; --")],
     f"SELECT count(*) FROM st.d.h WHERE {MANY}": [(4,)],
     "DESCRIBE QUERY SELECT id AS `a b` FROM st.d.h": [("a b", "bigint", None)],
-    "DESC WITH q AS (SELECT 1 AS n) SELECT n, s FROM q, st.d.h":
-        [("n", "int", None), ("s", "string", None)],
+    "DESC WITH q AS (SELECT 1 AS n) SELECT n, id FROM q, st.d.h":
+        [("n", "int", None), ("id", "bigint", None)],
     "REFRESH TABLE st.d.h": [],
 }  # fmt: skip
 REFUSED = {
