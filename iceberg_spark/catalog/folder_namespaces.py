@@ -51,7 +51,7 @@ class FolderNamespaces:
         if location.is_local(folder):
             if not os.path.isdir(location.strip_scheme(folder)):
                 return False
-        elif next(iter(self._io.list(folder)), None) is None:
+        elif not self._is_there(folder):
             return False
         return newest_version(self._io, folder) is None
 
@@ -67,12 +67,15 @@ class FolderNamespaces:
                 except FileExistsError:
                     raise self._taken(namespace) from None
             return
-        if next(iter(self._io.list(folder)), None) is not None:
+        if self._is_there(folder):
             raise self._taken(namespace)
+        mark = location.join(folder, MARK)
         try:
-            self._io.create_if_absent(location.join(folder, MARK), b"")
+            self._io.create_if_absent(mark, b"")
         except FileAlreadyExistsError:
             raise self._taken(namespace) from None
+        if _has_folders(folder):  # the folder stays: Java drops none that holds a file
+            self._io.delete(mark)
 
     def drop(self, namespace: Name) -> None:
         """Remove an empty folder. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
@@ -91,6 +94,27 @@ class FolderNamespaces:
         if any(not location.same_file(info.path, mark) for info in self._io.list(folder)):
             raise self._not_empty(namespace)
         self._io.delete(mark)
+        if _has_folders(folder):
+            for each in self._io.list_folders(folder):
+                below = set(map(location.name, self._io.list_folders(each)))
+                if (
+                    METADATA_FOLDER not in below
+                ):  # else a purge has left it: a table's, without a file
+                    raise self._not_empty(namespace)
+            self._remove(folder)
+
+    def _remove(self, folder: str) -> None:
+        """Remove folders without a file; the store refuses one that has got a file meanwhile."""
+        for each in self._io.list_folders(folder):
+            self._remove(each)
+        self._io.delete(folder)
+
+    def _is_there(self, folder: str) -> bool:
+        """Return whether a folder of a store is there; of objects one with a name below it."""
+        if next(iter(self._io.list(folder)), None) is not None:
+            return True
+        above = self._io.list_folders(location.parent(folder)) if _has_folders(folder) else ()
+        return any(location.same_file(each, folder) for each in above)
 
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return where the folder is. Raises NoSuchNamespaceError."""
@@ -160,3 +184,8 @@ class FolderNamespaces:
         return UnsupportedError(
             f"Namespaces of catalog '{self._catalog}' are folders, which have no properties"
         )
+
+
+def _has_folders(folder: str) -> bool:
+    """Return whether a store has folders of its own, empty ones too."""
+    return location.store_of(folder) in location.HADOOP

@@ -11,7 +11,13 @@ import pytest
 import iceberg_spark as ice
 from benchmarks.stress import make_table, stress
 from benchmarks.stress_history import table_rows
-from iceberg_spark.errors import FileAlreadyExistsError, NoSuchFileError
+from iceberg_spark.errors import (
+    FileAlreadyExistsError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchFileError,
+    NoSuchNamespaceError,
+)
 from iceberg_spark.io.storage import open_storage
 from tests.servers.hdfs_server import hdfs_server
 
@@ -79,6 +85,28 @@ def test_a_file_that_is_broken_off_is_gone(where: str):
     with pytest.raises(KeyError):
         broken_off()
     assert list(IO.list(where)) == []
+
+
+def test_namespaces_are_folders_that_stay_when_their_tables_go(where: str):
+    """As Java's Hadoop catalog has them: it drops none that holds a file of ours."""
+    catalog = ice.load_catalog("c", type="hadoop", warehouse=where)
+    catalog.create_namespace("db")
+    assert list(IO.list(where)) == [] and list(IO.list_folders(where)) == [f"{where}/db"]
+    with pytest.raises(NamespaceAlreadyExistsError):
+        catalog.create_namespace("db")
+    catalog.create_table("db.t", "id bigint").append(pa.table({"id": [1]}))
+    with pytest.raises(NamespaceNotEmptyError):
+        catalog.drop_namespace("db")
+    catalog.purge_table("db.t")
+    assert catalog.list_namespaces() == [("db",)] and catalog.list_tables("db") == []
+    catalog.create_namespace("db.below")
+    with pytest.raises(NamespaceNotEmptyError):
+        catalog.drop_namespace("db")
+    catalog.drop_namespace("db.below")
+    catalog.drop_namespace("db")
+    assert list(IO.list_folders(where)) == []
+    with pytest.raises(NoSuchNamespaceError):
+        catalog.list_tables("db")
 
 
 @pytest.mark.slow
