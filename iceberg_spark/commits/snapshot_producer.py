@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,6 +63,7 @@ class SnapshotProducer:
     __slots__ = (
         "_attempts",
         "_creates_branch",
+        "_drawing",
         "_lists",
         "_manifest_numbers",
         "_owned",
@@ -94,6 +96,7 @@ class SnapshotProducer:
         if "operation" in self._properties:
             raise InvalidInputError("The snapshot property 'operation' is set by the commit")
         self._snapshot_id: int | None = None
+        self._drawing = threading.Lock()
         self._attempts = itertools.count(1)
         self._manifest_numbers = itertools.count()
         self._owned: set[str] = set()
@@ -104,13 +107,15 @@ class SnapshotProducer:
         """Return the snapshot's id, the same at each try (specification: "Assignment of ...").
 
         By it a commit is found again whose answer was lost: a later try never takes another one.
+        Threads that write manifests of one commit get the same.
         """
-        if self._snapshot_id is None:
-            drawn = secrets.randbelow(_LARGEST_ID) + 1
-            while drawn in base.snapshots:
+        with self._drawing:
+            if self._snapshot_id is None:
                 drawn = secrets.randbelow(_LARGEST_ID) + 1
-            self._snapshot_id = drawn
-        return self._snapshot_id
+                while drawn in base.snapshots:
+                    drawn = secrets.randbelow(_LARGEST_ID) + 1
+                self._snapshot_id = drawn
+            return self._snapshot_id
 
     def parent(self, base: TableMetadata) -> Snapshot | None:
         """Return the branch's head. Raises NoSuchSnapshotError, InvalidInputError for a tag."""

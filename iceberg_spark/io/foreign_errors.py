@@ -6,7 +6,7 @@ use them and by names of classes where they don't, so that none of them has to b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from types import TracebackType
 
@@ -69,7 +69,7 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
     doing: str
     path: str
     store: str
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = field(default=(), repr=False)
 
     def __enter__(self) -> None:
         return None

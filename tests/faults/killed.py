@@ -1,6 +1,6 @@
 """Run one verb in a process that kills itself (SIGKILL) at a call into the store.
 
-Such processes come of one that has imported everything and has done nothing else.
+Such a process starts anew, as a user's does: one that is forked has threads of nobody's.
 """
 
 import multiprocessing
@@ -12,8 +12,7 @@ from typing import Any
 from tests.faults.store import Calls, faulty_store
 from tests.faults.verbs import CARE, VERBS
 
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload([__name__])
+_PROCESSES = multiprocessing.get_context("spawn")
 
 
 class Killing(Calls):

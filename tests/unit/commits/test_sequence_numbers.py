@@ -1,9 +1,13 @@
 """The cases of sequence number inheritance (specification: "Sequence Number Inheritance")."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import fastavro
 import pytest
 
 from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.commits import snapshot_producer
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.delete_files import DeleteFiles
 from iceberg_spark.commits.rewrite_files import RewriteFiles
@@ -116,3 +120,21 @@ def test_a_v1_manifest_reads_as_zero_after_an_upgrade_and_stays_so_when_rewritte
     assert numbers(found["a"]) == (0, 0)
     assert numbers(found["b"]) == (1, 1)
     assert manifests(table.metadata)[0].min_sequence_number == 0
+
+
+def test_threads_that_write_manifests_of_one_commit_get_one_snapshot_id(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Another one in a manifest refuses the commit: its entries would inherit nothing."""
+    drawn = iter(range(1, 100))
+
+    def slow(_bound: int) -> int:
+        number = next(drawn)
+        time.sleep(0.01)  # the others come meanwhile
+        return number
+
+    monkeypatch.setattr(snapshot_producer.secrets, "randbelow", slow)
+    base, producer = make_table().metadata, snapshot_producer.SnapshotProducer()
+    with ThreadPoolExecutor(8) as threads:
+        found = set(threads.map(lambda _: producer.snapshot_id(base), range(8)))
+    assert len(found) == 1

@@ -98,3 +98,7 @@ def test_no_error_shows_the_password_of_a_url(text: str) -> None:
 )  # fmt: skip
 def test_what_is_no_password_stays(text: str) -> None:
     assert redacted(text) == text
+
+
+def test_what_blots_secrets_out_of_messages_shows_none_itself() -> None:
+    assert "hush" not in repr(named_errors("read", "s3://b/k", "s3", ("hush-hush",)))
