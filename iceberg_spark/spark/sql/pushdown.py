@@ -93,13 +93,57 @@ def conditions(
     select = _select_of(reference)
     if select is None or reference.node.args.get("sample") or _is_pivoted(select):
         return Conditions()
+    found = _own_conjuncts(select, reference)
+    return _sorted_out(found, _scope(tree, select, reference, columns, case_sensitive))
+
+
+def equal_columns(
+    tree: QueryTree,
+    table: tuple[TableReference, Collection[str]],
+    other: tuple[TableReference, Collection[str]],
+    *,
+    case_sensitive: bool = False,
+) -> list[tuple[str, str]]:
+    """Return columns of a table with the column of another that each is equal to.
+
+    Both are given with their columns' names. Equal they are in all that comes of a row of the
+    first: a row whose value no row of the other has, among those that meet the other's
+    `conditions`, is in nothing.
+    """
+    (reference, columns), (beside, theirs) = table, other
+    select = _select_of(reference)
+    if select is None or select is not _select_of(beside) or _is_pivoted(select):
+        return []
+    if any(one.node.args.get("sample") for one in (reference, beside)):
+        return []
+    own = _scope(tree, select, reference, columns, case_sensitive)
+    foreign = _scope(tree, select, beside, theirs, case_sensitive)
+    found = []
+    for one in _own_conjuncts(select, reference):
+        if not isinstance(one, exp.EQ):
+            continue
+        for left, right in ((one.this, one.expression), (one.expression, one.this)):
+            if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
+                continue
+            paths = own.path(left), foreign.path(right)
+            is_one_sided = own.path(right) is None and foreign.path(left) is None
+            match paths:
+                case ((column,), (key,)) if is_one_sided:
+                    found.append((column, key))
+                case _:
+                    continue
+    return found
+
+
+def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:
+    """Return the conjuncts of WHERE and ON that hold for all that comes of a table's row."""
     joins = select.args.get("joins") or []
     place = next((at for at, join in enumerate(joins) if join.this is reference.node), None)
     found = [one for join in _decisive(joins, place) for one in _conjuncts(join.args.get("on"))]
     if not _is_filled(joins, place) and not (place is not None and _is_semi(joins[place])):
         where = select.args.get("where")
         found += _conjuncts(where and where.this)
-    return _sorted_out(found, _scope(tree, select, reference, columns, case_sensitive))
+    return found
 
 
 def _decisive(joins: list[Node], place: int | None) -> Iterator[Node]:

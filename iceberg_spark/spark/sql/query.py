@@ -25,6 +25,7 @@ from iceberg_spark.spark.session.classic_queries import query_of_frames
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.joined_filters import with_joined_filters
 from iceberg_spark.spark.sql.qualifiers import Range, prefixes, without
 from iceberg_spark.spark.sql.references import (
     TableReference,
@@ -176,6 +177,9 @@ def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -
             parts.append(_part(planner, place, () if names is None else names.path))
         elif names is not None:
             parts.append(SparksTable(reference))
+    tables = [one for one in parts if isinstance(one, QueriedTable)]
+    pruned = iter(with_joined_filters(asked, tables))
+    parts = [next(pruned) if isinstance(one, QueriedTable) else one for one in parts]
     ours = [one.reference for one in parts if not isinstance(one, SparksTable)]
     whole = [whole_name(spark, one.parts) for one in ours if one.alias is None]
     return Query(text, tuple(parts), prefixes(text, whole, dialect))

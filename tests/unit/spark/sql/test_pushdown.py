@@ -5,7 +5,7 @@ from sqlglot import exp
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, needed_columns
+from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, equal_columns, needed_columns
 from iceberg_spark.spark.sql.references import (
     TableReference,
     is_rewritten,
@@ -219,3 +219,50 @@ def test_a_thousand_alternatives_are_a_shallow_predicate() -> None:
         depth += 1
         level = [child for node in level for child in node.iter_expressions()]
     assert depth < 20
+
+
+def equal(text: str) -> list[tuple[str, str]]:
+    """Columns of c.d.t that are equal to one of c.d.u."""
+    tree = parse_query(text)
+    by_name = {one.name: one for one in table_references(tree, text)}
+    other = (by_name["c.d.u"], ("key", "month", "s"))
+    return equal_columns(QueryTree.of(tree), (by_name["c.d.t"], COLUMNS), other)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select * from c.d.t, c.d.u where day = key and month = 11",
+        "select * from c.d.u, c.d.t where u.key = t.day",
+        "select * from c.d.t join c.d.u on day = key",
+        "select * from c.d.t a join c.d.u b on (b.key = a.day) and a.s = b.s where a.day is null",
+        "select * from c.d.t left semi join c.d.u on day = key",
+        "select * from c.d.t left join c.d.u on id = month where day = key",
+        "select * from c.d.u left join c.d.t on day = key",
+        "select 1 where exists (select 1 from c.d.t, c.d.u where day = key)",
+    ],
+)
+def test_columns_are_equal_where_every_row_of_a_table_that_counts_has_a_partner(text: str) -> None:
+    assert ("day", "key") in equal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select * from c.d.t left join c.d.u on day = key",
+        "select * from c.d.u right join c.d.t on day = key",
+        "select * from c.d.t full join c.d.u on day = key",
+        "select * from c.d.t left anti join c.d.u on day = key",
+        "select * from c.d.t, c.d.u where day = key or month = 11",
+        "select * from c.d.t, c.d.u where not day = key",
+        "select * from c.d.t, c.d.u where day <=> key",
+        "select * from c.d.t, c.d.u where day = key + 1",
+        "select * from c.d.t, c.d.u where t.s = s",
+        "select * from c.d.t where day in (select key from c.d.u where month = 11)",
+        "select * from c.d.t tablesample (10 percent), c.d.u where day = key",
+        "select * from c.d.t, c.d.u tablesample (10 percent) where day = key",
+        "select * from c.d.t, (select * from c.d.u) u where day = key",
+    ],
+)
+def test_columns_that_a_row_may_do_without_are_not_equal(text: str) -> None:
+    assert equal(text) == []
