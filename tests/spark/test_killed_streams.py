@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,21 @@ pytestmark = [pytest.mark.own_process, pytest.mark.slow]
 
 KILLS = int(os.environ.get("KILLS", "3"))
 KILLS_OF_APPLIED = int(os.environ.get("KILLS", "1"))
-LONGEST_S = 9.0
-"""Seconds of work, at most, before a kill: some batches of each stream."""
+LONGEST_S = 1.0
+"""Seconds, at most, between the commit that a kill waits for and the kill."""
 
 
-def life(folder: Path, kind: str, ends_after_s: float | None) -> bool:
-    """Run the streams, killed after some seconds of work; return whether they came to the end."""
+def versions(folder: Path) -> int:
+    """Count the commits of all tables."""
+    return len(list(folder.glob("*/metadata/*.metadata.json")))
+
+
+def life(folder: Path, kind: str, kill: tuple[int, float] | None) -> bool:
+    """Run the streams; return whether they came to the end.
+
+    `kill` is how many commits land before they are killed, and how many seconds go by then.
+    """
+    before = versions(folder)
     with (
         (folder / "said").open("ab") as said,
         subprocess.Popen(
@@ -46,11 +56,14 @@ def life(folder: Path, kind: str, ends_after_s: float | None) -> bool:
     ):
         assert driver.stdout is not None
         assert driver.stdout.readline() == "started\n", (folder / "said").read_text()[-3000:]
-        if ends_after_s is None:
+        if kill is None:
             ended, _ = driver.communicate(timeout=PATIENCE)
             return ended == "ended\n"
-        time.sleep(ends_after_s)
-        os.killpg(driver.pid, signal.SIGKILL)
+        while versions(folder) < before + kill[0] and driver.poll() is None:
+            time.sleep(0.01)
+        time.sleep(kill[1])
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
         return driver.stdout.read() == "ended\n"
 
 
@@ -59,7 +72,7 @@ def rows(folder: Path, name: str, *columns: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[each] for each in columns) for row in found), key=repr)
 
 
-def lives(folder: Path, kind: str, kills: int, *, each: int) -> int:
+def lives(folder: Path, kind: str, kills: int, *, each: int, commits: int) -> int:
     """Run streams, killed so often, with more batches each time; return how many there were."""
     drawn = random.Random(int(os.environ.get("KILLS_SEED", "18")))
     given, batches = Input(folder / "in"), 0
@@ -68,15 +81,15 @@ def lives(folder: Path, kind: str, kills: int, *, each: int) -> int:
             first = batches * ROWS
             given.add(*((row, "k") for row in range(first, first + ROWS)))
             batches += 1
-        moment = None if number == kills else drawn.uniform(0.1, LONGEST_S)
-        assert life(folder, kind, moment) or moment is not None
+        kill = None if number == kills else (drawn.randrange(commits), drawn.uniform(0, LONGEST_S))
+        assert life(folder, kind, kill) or kill is not None
     return batches
 
 
 def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> None:
     for name in QUERIES:
         ice.create_table(str(tmp_path / name), "id bigint, count bigint")
-    batches = lives(tmp_path, "written", KILLS, each=4)
+    batches = lives(tmp_path, "written", KILLS, each=4, commits=16)
     ids = range(batches * ROWS)
     last = {key: max(row for row in ids if row % KEYS == key) for key in range(KEYS)}
     expected = {
@@ -98,7 +111,7 @@ def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> N
 def test_streams_whose_driver_is_killed_apply_each_change_once(tmp_path: Path) -> None:
     for name in APPLIED:
         ice.create_table(str(tmp_path / name), "id bigint, name string, price double")
-    batches = lives(tmp_path, "applied", KILLS_OF_APPLIED, each=2)
+    batches = lives(tmp_path, "applied", KILLS_OF_APPLIED, each=2, commits=6)
     every = [change(row) for row in range(batches * ROWS)]
     named = ("id", "name", "price")
     last = list(current(every).values())
