@@ -2,7 +2,8 @@
 
 A folder is a table where its folder `metadata` has metadata files, else a namespace. A store of
 objects has no empty folders: there a namespace that was created holds the empty object
-`.namespace`, and one that holds a table needs none.
+`.namespace`, and one that holds a table needs none. Hadoop's S3A makes an object `db/` for it,
+which shows as a folder and can't be removed by a client that knows no such names.
 """
 
 from __future__ import annotations
@@ -94,14 +95,18 @@ class FolderNamespaces:
         if any(not location.same_file(info.path, mark) for info in self._io.list(folder)):
             raise self._not_empty(namespace)
         self._io.delete(mark)
-        if _has_folders(folder):
-            for each in self._io.list_folders(folder):
-                below = set(map(location.name, self._io.list_folders(each)))
-                if (
-                    METADATA_FOLDER not in below
-                ):  # else a purge has left it: a table's, without a file
-                    raise self._not_empty(namespace)
-            self._remove(folder)
+        if not _has_folders(folder):
+            if self._is_there(folder):
+                raise UnsupportedError(
+                    f"Can't drop namespace {'.'.join(namespace)} of catalog '{self._catalog}': it "
+                    f"is the object {folder}/, as Hadoop makes one; drop it with Java's catalog"
+                )
+            return
+        for each in self._io.list_folders(folder):
+            below = set(map(location.name, self._io.list_folders(each)))
+            if METADATA_FOLDER not in below:  # else a purge has left it: a table's, without a file
+                raise self._not_empty(namespace)
+        self._remove(folder)
 
     def _remove(self, folder: str) -> None:
         """Remove folders without a file; the store refuses one that has got a file meanwhile."""
@@ -110,10 +115,14 @@ class FolderNamespaces:
         self._io.delete(folder)
 
     def _is_there(self, folder: str) -> bool:
-        """Return whether a folder of a store is there; of objects one with a name below it."""
+        """Return whether a folder of a store is there; of objects one with a name below it.
+
+        An empty one, of HDFS or an object `folder/`, is seen by listing the folder above only.
+        """
         if next(iter(self._io.list(folder)), None) is not None:
             return True
-        above = self._io.list_folders(location.parent(folder)) if _has_folders(folder) else ()
+        seen = location.store_of(folder) in _EMPTY_FOLDERS
+        above = self._io.list_folders(location.parent(folder)) if seen else ()
         return any(location.same_file(each, folder) for each in above)
 
     def properties(self, namespace: Name) -> dict[str, str]:
@@ -184,6 +193,10 @@ class FolderNamespaces:
         return UnsupportedError(
             f"Namespaces of catalog '{self._catalog}' are folders, which have no properties"
         )
+
+
+_EMPTY_FOLDERS = location.HADOOP | {"s3", "gs", "abfs"}
+"""Stores whose listings show folders that hold nothing."""
 
 
 def _has_folders(folder: str) -> bool:

@@ -3,12 +3,17 @@
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from urllib.request import Request, urlopen
 
 import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import FileAlreadyExistsError, UnsupportedError
+from iceberg_spark.errors import (
+    FileAlreadyExistsError,
+    NamespaceAlreadyExistsError,
+    UnsupportedError,
+)
 from iceberg_spark.io import conditional_put
 from iceberg_spark.io.storage import open_storage
 from tests.servers.azure_server import azure_server
@@ -128,6 +133,24 @@ def test_files_and_folders_are_listed(store: Store):
     assert io.read_bytes(f"{where}/odd %20 +é#?&'").decode() == "odd %20 +é#?&'"
     paths = [f"{where}/{name}" for name in ("top", "none", "a")]
     assert list(io.find(paths)) == paths[:1]
+
+
+def test_a_namespace_that_hadoop_marked_is_there_without_a_file(moto: S3Server):
+    name = uuid.uuid4().hex
+    mark = Request(f"http://{HOST}:{moto.port}/bucket/{name}/db/", b"", method="PUT")
+    mark.add_header("Authorization", "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/b")
+    urlopen(mark, timeout=30).close()
+    warehouse = f"s3://bucket/{name}"
+    catalog = ice.load_catalog("c", type="hadoop", warehouse=warehouse, **moto.properties)
+    assert catalog.namespace_exists("db") and catalog.list_tables("db") == []
+    with pytest.raises(NamespaceAlreadyExistsError):
+        catalog.create_namespace("db")
+    catalog.create_table("db.t", "id bigint").append(pa.table({"id": [1]}))
+    catalog.purge_table("db.t")
+    assert catalog.list_tables("db") == []
+    with pytest.raises(UnsupportedError, match="Hadoop"):
+        catalog.drop_namespace("db")
+    assert catalog.list_namespaces() == [("db",)]
 
 
 def test_a_file_of_several_parts_is_written_and_read(moto: S3Server):
