@@ -22,7 +22,8 @@ from iceberg_spark.catalog.catalog import (
     Views,
     one_table_only,
 )
-from iceberg_spark.catalog.folder_namespaces import FolderNamespaces
+from iceberg_spark.catalog.empty_folders import remove_empty_folders
+from iceberg_spark.catalog.folder_namespaces import FolderNamespaces, folder_of
 from iceberg_spark.catalog.foreign_folder import foreign_folder
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
@@ -139,7 +140,7 @@ class FileSystemCatalog:
                 f"'{identifier}' is not a location; to name tables give catalog "
                 f"'{self._name}' the property {WAREHOUSE}"
             )
-        return location.join(location.absolute(warehouse), *identifier.split("."))
+        return folder_of(location.absolute(warehouse), tuple(identifier.split(".")))
 
     def load(self, identifier: str) -> LoadedTable:
         """Return the newest committed metadata.
@@ -392,16 +393,20 @@ class FileSystemCatalog:
     def drop_table(self, identifier: str, purge: bool = False) -> None:
         """Remove the table's metadata files, oldest first; with `purge` its data and metadata too.
 
-        Files outside the table's folders stay (`purge.files_to_purge`).
+        Files outside the table's folders stay (`purge.files_to_purge`); folders that hold
+        nothing go.
         """
         table = self.location_of(identifier)
         if is_metadata_file(table) or not self.table_exists(identifier):
             raise NoSuchTableError(f"No table at {table} to drop")
         self._committable(table)
-        rest = files_to_purge(self._io, self.load(identifier), table) if purge else ()
+        found = self.load(identifier) if purge else None
+        rest = files_to_purge(self._io, found, table) if found else ()
         versions = [path for _, path in version_files(self._io, table)]
         self._io.delete_many([*versions, hint_path(table)])
         self._io.delete_many(rest)
+        if found is not None:
+            remove_empty_folders(self._io, table, found.metadata)
 
 
 def _replaced(base: LoadedTable) -> CommitFailedException:

@@ -17,6 +17,7 @@ from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
 from iceberg_spark.catalog.versions import newest_version
 from iceberg_spark.errors import (
     FileAlreadyExistsError,
+    InvalidInputError,
     NamespaceAlreadyExistsError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
@@ -162,7 +163,7 @@ class FolderNamespaces:
         )
 
     def _folder(self, namespace: Name) -> str:
-        return location.join(self._warehouse, *namespace)
+        return folder_of(self._warehouse, namespace)
 
     def _folders(self, namespace: Name) -> Iterator[str]:
         found = (location.name(each) for each in self._io.list_folders(self._folder(namespace)))
@@ -193,6 +194,15 @@ class FolderNamespaces:
         return UnsupportedError(
             f"Namespaces of catalog '{self._catalog}' are folders, which have no properties"
         )
+
+
+def folder_of(warehouse: str, name: Name) -> str:
+    """Return the folder that a name stands for. Raises InvalidInputError: it stands for none."""
+    if any("/" in part or not part for part in name):
+        raise InvalidInputError(
+            f"'{'.'.join(name)}' is no name of a folder: a part of it is empty or has a slash"
+        )
+    return location.join(warehouse, *name)
 
 
 _EMPTY_FOLDERS = location.HADOOP | {"s3", "gs", "abfs"}

@@ -50,6 +50,8 @@ def database_url(properties: Mapping[str, str]) -> Any:
     user = properties.get(_JDBC_USER) or query.pop("user", None)
     password = properties.get(_JDBC_PASSWORD) or query.pop("password", None)
     url = given.set(query=query)
+    if given.get_backend_name() == "sqlite":  # a file asks nobody's name; Java passes it over
+        return url
     if user:
         url = url.set(username=user)
     return url.set(password=password) if password else url

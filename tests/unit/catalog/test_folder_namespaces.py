@@ -3,11 +3,13 @@
 import uuid
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.errors import (
+    InvalidInputError,
     NamespaceAlreadyExistsError,
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
@@ -89,3 +91,32 @@ def test_tables_that_are_folders_are_neither_renamed_nor_registered(catalog: Tab
 def test_without_a_warehouse_there_is_no_list() -> None:
     with pytest.raises(UnsupportedError, match="no list"):
         ice.load_catalog("c", type="filesystem").list_namespaces()
+
+
+def test_a_purge_leaves_no_folder_that_would_be_a_namespace(catalog: TableCatalog) -> None:
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id bigint", partition_by="id")
+    table.append(pa.table({"id": [1, 2]}))
+    catalog.create_table("db.t.below", "id bigint")
+    catalog.purge_table("db.t")
+    assert catalog.list_namespaces("db") == [("db", "t")]  # for a table lies in it
+    catalog.purge_table("db.t.below")
+    catalog.drop_namespace("db.t") if catalog.namespace_exists("db.t") else None
+    assert catalog.list_namespaces("db") == [] and catalog.list_tables("db") == []
+    catalog.drop_namespace("db")
+
+
+@pytest.mark.parametrize("name", [("db", ""), ("db", "a/b"), "db.", "db./t", "a/b"])
+def test_a_name_that_is_no_folder_s_is_refused(
+    catalog: TableCatalog, name: str | tuple[str, ...]
+) -> None:
+    """`db.` would make a table of the namespace itself."""
+    catalog.create_namespace("db")
+    for verb in (catalog.load_table, catalog.table_exists, catalog.purge_table):
+        with pytest.raises(InvalidInputError):
+            verb(name)
+    with pytest.raises(InvalidInputError):
+        catalog.create_table(name, "id bigint")
+    with pytest.raises(InvalidInputError):
+        catalog.create_namespace(name)
+    assert catalog.list_namespaces() == [("db",)] and catalog.list_tables("db") == []

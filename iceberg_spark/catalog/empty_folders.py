@@ -1,0 +1,63 @@
+"""Folders that a purge emptied, in stores that have folders which hold nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
+from iceberg_spark.catalog.own_folders import own_folders
+from iceberg_spark.catalog.purge import DATA_FOLDER
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.metadata import TableMetadata
+
+
+def remove_empty_folders(io: FileIO, home: str, metadata: TableMetadata) -> None:
+    """Remove a purged table's own folders, and its home, each unless a file lies below it.
+
+    A home that is left, empty, is a namespace to a catalog of folders. Nothing here is an error:
+    what can't be removed stays.
+    """
+    within = f"{location.normalise(home)}/"
+    own = [location.join(home, name) for name in (DATA_FOLDER, METADATA_FOLDER)]
+    own += [each for each in own_folders(metadata) if location.normalise(each).startswith(within)]
+    if location.is_local(home):
+        for each in own:
+            for at, _, _ in os.walk(location.strip_scheme(each), topdown=False):
+                _remove_local(at)
+        _remove_local(location.strip_scheme(home))
+    elif location.store_of(home) in location.HADOOP:
+        with suppress(IcebergError):
+            used = _used(io, home)
+            for each in own:
+                _remove(io, each, used)
+            _remove_one(io, home, used)
+
+
+def _remove_local(folder: str) -> None:
+    with suppress(OSError):  # a file lies there
+        os.rmdir(folder)
+
+
+def _used(io: FileIO, home: str) -> set[str]:
+    """Return the folders that a file lies below."""
+    used = set()
+    for info in io.list(home):
+        at = location.normalise(info.path)
+        while len(above := location.parent(at)) < len(at):
+            used.add(at := above)
+    return used
+
+
+def _remove(io: FileIO, folder: str, used: Collection[str]) -> None:
+    for each in io.list_folders(folder):
+        _remove(io, each, used)
+    _remove_one(io, folder, used)
+
+
+def _remove_one(io: FileIO, folder: str, used: Collection[str]) -> None:
+    if location.normalise(folder) not in used:
+        io.delete(folder)  # refused where it has got a file meanwhile
