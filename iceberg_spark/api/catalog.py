@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from iceberg_spark.api.catalog_transaction import CatalogTransaction
@@ -26,6 +27,15 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.maintenance.drop import drop_table
 from iceberg_spark.spec.secrets import check_place
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesUpdateSummary:
+    """Names of a namespace's properties that were removed, set, or to be removed and not there."""
+
+    removed: list[str]
+    updated: list[str]
+    missing: list[str]
 
 
 class TableCatalog:
@@ -150,8 +160,8 @@ class TableCatalog:
         namespace: TableName,
         removals: Iterable[str] = (),
         updates: Mapping[str, str] | None = None,
-    ) -> None:
-        """Remove properties of a namespace and set others, at once.
+    ) -> PropertiesUpdateSummary:
+        """Remove properties of a namespace and set others, at once; says what that came to.
 
         Raises NoSuchNamespaceError, and InvalidInputError for one that is removed and set.
         """
@@ -159,7 +169,14 @@ class TableCatalog:
         both = gone & texts.keys()
         if both:
             raise InvalidInputError(f"Removed and set at once: {', '.join(sorted(both))}")
-        self._listed.update_properties(_parts(namespace), gone, texts)
+        parts, listed = _parts(namespace), self._listed
+        before = listed.properties(parts)
+        listed.update_properties(parts, gone, texts)
+        return PropertiesUpdateSummary(
+            removed=sorted(gone & before.keys()),
+            updated=sorted(texts),
+            missing=sorted(gone - before.keys()),
+        )
 
     def list_views(self, namespace: TableName) -> list[Name]:
         """Return the views in a namespace, as tuples.

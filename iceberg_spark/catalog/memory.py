@@ -1,27 +1,38 @@
 """A catalog in this process's memory, for tests and trials.
 
-It names its metadata files as a metastore does; catalogs of one name share their tables within a
-process.
+It names its metadata files as a metastore does; catalogs of one name share their namespaces and
+tables within a process. A table needs no namespace that was created.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.catalog.catalog import LoadedTable, Name
 from iceberg_spark.catalog.pointer_catalog import Move, PointerCatalog
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
 from iceberg_spark.io import location
 
 _tables: dict[tuple[str, str], str] = {}
+_namespaces: dict[tuple[str, Name], dict[str, str]] = {}
 _swap = threading.Lock()
+_LOCATION = "location"
 
 
 def memory_catalog(name: str, properties: Mapping[str, str] | None = None) -> PointerCatalog:
     """Return the catalog of that name; its tables' files go wherever their locations say."""
     given = properties or {}
     warehouse = given.get("warehouse", f"memory://{name}")
-    return PointerCatalog(name, given, MemoryCatalog(name, warehouse), None, memory_catalog)
+    listed = MemoryNamespaces(name)
+    return PointerCatalog(name, given, MemoryCatalog(name, warehouse), listed, memory_catalog)
 
 
 class MemoryCatalog:
@@ -60,5 +71,112 @@ class MemoryCatalog:
         return _tables.pop((self._name, identifier), None) is not None
 
     def default_location(self, identifier: str) -> str:
-        """Return where a new table of that name goes."""
-        return location.join(location.absolute(self._warehouse), *identifier.split("."))
+        """Return where a new table goes: below its namespace's `location`, or the warehouse."""
+        parts = identifier.split(".")
+        if not all(parts):
+            raise InvalidInputError(f"'{identifier}' is no name of a table: a part of it is empty")
+        home = _namespaces.get((self._name, tuple(parts[:-1])), {}).get(_LOCATION)
+        if home:
+            return location.join(home, parts[-1])
+        return location.join(location.absolute(self._warehouse), *parts)
+
+
+class MemoryNamespaces:
+    """Namespaces that were created, and those of tables that nobody created one for."""
+
+    __slots__ = ("_catalog",)
+
+    def __init__(self, catalog: str) -> None:
+        self._catalog = catalog
+
+    def list_namespaces(self, parent: Name) -> list[Name]:
+        """Return the namespaces right below one. Raises NoSuchNamespaceError."""
+        self._check(parent)
+        depth = len(parent)
+        return sorted({each[: depth + 1] for each in self._all() if _is_below(each, parent)})
+
+    def exists(self, namespace: Name) -> bool:
+        """Return whether there is such a namespace."""
+        return any(each[: len(namespace)] == namespace for each in self._all())
+
+    def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
+        """Create a namespace. Raises NamespaceAlreadyExistsError."""
+        with _swap:
+            if self.exists(namespace):
+                raise NamespaceAlreadyExistsError(
+                    f"Namespace {'.'.join(namespace)} is in catalog '{self._catalog}' already"
+                )
+            _namespaces[self._catalog, namespace] = dict(properties)
+
+    def drop(self, namespace: Name) -> None:
+        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
+        with _swap:
+            self._check(namespace)
+            inner = any(_is_below(each, namespace) for each in self._all())
+            if inner or self.list_tables(namespace):
+                raise NamespaceNotEmptyError(
+                    f"Namespace {'.'.join(namespace)} of catalog '{self._catalog}' is not empty"
+                )
+            del _namespaces[self._catalog, namespace]
+
+    def properties(self, namespace: Name) -> dict[str, str]:
+        """Return a namespace's properties. Raises NoSuchNamespaceError."""
+        self._check(namespace)
+        return dict(_namespaces.get((self._catalog, namespace), {}))
+
+    def update_properties(
+        self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
+    ) -> None:
+        """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
+        with _swap:
+            kept = self.properties(namespace)
+            kept = {key: value for key, value in kept.items() if key not in removals}
+            _namespaces[self._catalog, namespace] = {**kept, **updates}
+
+    def list_tables(self, namespace: Name) -> list[Name]:
+        """Return the tables in a namespace. Raises NoSuchNamespaceError."""
+        self._check(namespace)
+        return sorted(each for each in self._names() if each[:-1] == namespace)
+
+    def rename_table(self, identifier: str, new_identifier: str) -> None:
+        """Give a table another name; its files stay."""
+        with _swap:
+            place = _tables.get((self._catalog, identifier))
+            if place is None:
+                raise NoSuchTableError(f"No table {identifier} in catalog '{self._catalog}'")
+            self._check(tuple(new_identifier.split(".")[:-1]))
+            if (self._catalog, new_identifier) in _tables:
+                raise TableAlreadyExistsError(
+                    f"Table {new_identifier} is in catalog '{self._catalog}' already"
+                )
+            _tables[self._catalog, new_identifier] = place
+            del _tables[self._catalog, identifier]
+
+    def register_table(self, identifier: str, metadata_location: str) -> bool:
+        """Add a table that is there; False where the name is taken."""
+        with _swap:
+            self._check(tuple(identifier.split(".")[:-1]))
+            if (self._catalog, identifier) in _tables:
+                return False
+            _tables[self._catalog, identifier] = metadata_location
+            return True
+
+    def _names(self) -> Iterator[Name]:
+        """Yield the tables that have names; one made by its location has none."""
+        for catalog, identifier in list(_tables):
+            if catalog == self._catalog and not location.is_absolute(identifier):
+                yield tuple(identifier.split("."))
+
+    def _all(self) -> Iterator[Name]:
+        yield from (name for catalog, name in list(_namespaces) if catalog == self._catalog)
+        yield from (name[:-1] for name in self._names() if len(name) > 1)
+
+    def _check(self, namespace: Name) -> None:
+        if namespace and not self.exists(namespace):
+            raise NoSuchNamespaceError(
+                f"No namespace {'.'.join(namespace)} in catalog '{self._catalog}'"
+            )
+
+
+def _is_below(name: Name, parent: Name) -> bool:
+    return len(name) > len(parent) and name[: len(parent)] == parent

@@ -33,6 +33,7 @@ _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "filesystem": FileSystemCatalog,
     "hadoop": FileSystemCatalog,
     "memory": memory_catalog,
+    "in-memory": memory_catalog,
     "rest": rest_catalog,
     "sql": sql_catalog,
     "jdbc": sql_catalog,
@@ -41,7 +42,6 @@ _KINDS: dict[str, Callable[[str, Mapping[str, str]], Catalog]] = {
     "dynamodb": dynamodb_catalog,
     "bigquery": no_bigquery_catalog,
 }
-_LATER = ("in-memory",)
 _JAVAS = {
     "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
@@ -64,9 +64,9 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
 
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
     `sql` (or `jdbc`: a database at `uri`), `hive` (a metastore at `uri`), `glue`, `dynamodb`
-    or `memory`. `local` needs no configuration: SQLite and a warehouse in the user's data
-    folder. Raises InvalidInputError for an unknown type, UnsupportedError for PyIceberg's other
-    ones.
+    or `memory` (or `in-memory`: of this process alone). `local` needs no configuration: SQLite
+    and a warehouse in the user's data folder. Raises InvalidInputError for an unknown type,
+    UnsupportedError for `bigquery`.
     """
     called = name or DEFAULT_CATALOG
     given = property_texts(properties)
@@ -74,11 +74,6 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     if called == LOCAL_CATALOG and not {TYPE, URI, IMPLEMENTATION} & every.keys():
         every = {**local_properties(), **every}
     kind = every.get(TYPE, "").lower() or _kind_by_properties(called, every)
-    if kind in _LATER:
-        raise UnsupportedError(
-            f"Catalog '{called}' has type {kind}, which is not supported yet; "
-            f"supported are {', '.join(_KINDS)}"
-        )
     _note_foreign_io(called, every)
     if kind not in _KINDS:
         raise InvalidInputError(

@@ -47,8 +47,9 @@ def database_url(properties: Mapping[str, str]) -> Any:
             "like sqlite:////folder/catalog.db"
         )
     query = dict(given.query)
-    user = properties.get(_JDBC_USER) or query.pop("user", None)
-    password = properties.get(_JDBC_PASSWORD) or query.pop("password", None)
+    in_query = query.pop("user", None), query.pop("password", None)
+    user = properties.get(_JDBC_USER) or in_query[0]
+    password = properties.get(_JDBC_PASSWORD) or in_query[1]
     url = given.set(query=query)
     if given.get_backend_name() == "sqlite":  # a file asks nobody's name; Java passes it over
         return url

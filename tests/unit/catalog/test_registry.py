@@ -30,8 +30,9 @@ def test_a_warehouse_alone_means_a_file_system_catalog():
     assert isinstance(load_catalog("c", warehouse="/w"), FileSystemCatalog)
 
 
-def test_the_memory_catalog_is_shipped():
-    assert repr(load_catalog("c", type="memory")) == repr(memory_catalog("c")) == "MemoryCatalog(c)"
+@pytest.mark.parametrize("kind", ["memory", "in-memory"])
+def test_the_memory_catalog_is_shipped(kind: str):
+    assert repr(load_catalog("c", type=kind)) == repr(memory_catalog("c")) == "MemoryCatalog(c)"
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,9 @@ def test_a_server_is_a_rest_catalog_that_nothing_is_asked_of_yet(properties: dic
     assert repr(load_catalog("c", **properties)) == "RestCatalog(c)"
 
 
-@pytest.mark.parametrize("properties", [{"type": "bigquery"}, {"type": "in-memory"}])
-def test_catalogs_that_are_not_there_yet_are_named(properties: dict[str, str]):
-    with pytest.raises(UnsupportedError, match=f"has type {properties['type']}"):
-        load_catalog("c", **properties)
+def test_catalogs_that_are_not_there_yet_are_named():
+    with pytest.raises(UnsupportedError, match="has type bigquery"):
+        load_catalog("c", type="bigquery")
 
 
 def test_an_unknown_type_is_an_error_that_names_the_known_ones():

@@ -255,6 +255,15 @@ def test_javas_names_of_the_kind_are_known(properties: dict[str, str]) -> None:
     assert repr(load_catalog("c", **properties)) == "SqlCatalog(c)"
 
 
+def test_sqlite_asks_for_no_name_and_password(tmp_path: Path) -> None:
+    """As Java's driver, which passes them over."""
+    uri = f"jdbc:sqlite:{tmp_path}/c.db?user=me&password=hush"
+    given = {"uri": uri, "jdbc.user": "me", "jdbc.password": "hush"}
+    catalog = load_catalog("c", type="jdbc", warehouse=f"{tmp_path}", **given)
+    assert catalog.namespaces is not None and catalog.namespaces.list_namespaces(()) == []
+    assert (tmp_path / "c.db").exists()
+
+
 def test_another_uri_takes_no_configured_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", "sqlite:////f/c.db")
     monkeypatch.setenv("PYICEBERG_CATALOG__PROD__S3__SECRET_ACCESS_KEY", "s3cret")
