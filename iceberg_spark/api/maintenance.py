@@ -26,8 +26,8 @@ from iceberg_spark.commits.commit import commit
 from iceberg_spark.commits.expire_snapshots import Expiry
 from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session
 from iceberg_spark.engines.compact_table import compaction
+from iceberg_spark.engines.count_values import sketcher
 from iceberg_spark.errors import (
     CommitFailedException,
     CorruptFileError,
@@ -42,7 +42,6 @@ from iceberg_spark.inspect.partition_statistics import (
 )
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.check_table import Problem, TableCheck, check_table
-from iceberg_spark.maintenance.column_sketches import sketch_here
 from iceberg_spark.maintenance.compact import DataRewrite
 from iceberg_spark.maintenance.dangling_deletes import RemovedDeletes, plan_removal
 from iceberg_spark.maintenance.expire import ExpireResult, expire_snapshots
@@ -200,18 +199,16 @@ class Maintenance:
 
         `columns` are all of primitive types without it; "a.b" is a field of a struct. Nulls do not
         count, nor empty texts (as in Java). Up to 4,096 values the count is exact, above it is 3 %
-        off at most in 95 of 100 cases. Spark's tasks read, a data file each, when a session is
-        given or active. A snapshot that has statistics gets others.
+        off at most in 95 of 100 cases. Spark's tasks read when a session is given, or active and
+        there is more than 64 MB. A snapshot that has statistics gets others.
 
         Raises NoSuchSnapshotError, InvalidSchemaError, InvalidInputError for nested columns.
         """
         loaded = self._catalog.load(self._loaded.identifier)
         number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
-        session = active_session() if spark is None else spark
-        run = sketch_here if session is None else on_spark.sketch_runner(session)
         with working(f"Counting values of {loaded.identifier}"):
             found, result = compute_table_stats(
-                self._catalog, loaded, number, names(columns, "columns"), run
+                self._catalog, loaded, number, names(columns, "columns"), sketcher(spark)
             )
         self._moved(found)
         return result

@@ -58,12 +58,19 @@ def _texts(values: Array) -> Iterator[Bytes]:
         return
     every = np.frombuffer(data, np.uint8)
     lengths = np.diff(starts)
-    for length in np.unique(lengths[lengths > 0]).tolist():
+    for length in _different(lengths):
         where = starts[:-1][lengths == length]
         if len(where) == len(lengths):
             yield every[starts[0] : starts[-1]].reshape(-1, length)
         else:
             yield every[where[:, None] + np.arange(length)]
+
+
+def _different(lengths: npt.NDArray[np.int64]) -> list[int]:
+    """Return the lengths there are, but zero: sorted, for `unique` looks each up in a table."""
+    ordered = np.sort(lengths)
+    first = np.flatnonzero(np.diff(ordered, prepend=0))
+    return [int(length) for length in ordered[first]]
 
 
 def _decimals(values: Array) -> Iterator[Bytes]:
@@ -75,5 +82,5 @@ def _decimals(values: Array) -> Iterator[Bytes]:
     first[filled.all(axis=1)] = _DECIMAL_BYTES - 1
     kept_sign = whole[np.arange(len(whole)), first] >> 7 == sign
     first = np.where(kept_sign, first, np.maximum(first - 1, 0))
-    for start in np.unique(first).tolist():
+    for start in np.flatnonzero(np.bincount(first)).tolist():
         yield np.ascontiguousarray(whole[first == start, start:])

@@ -1,4 +1,4 @@
-"""Sketches of a table's columns, a data file a task: how many distinct values each has."""
+"""Sketches of a table's columns, data files by groups: how many distinct values each has."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Sketches: TypeAlias = tuple[ThetaSketch, ...]
 SketchRunner: TypeAlias = Callable[
     ["SketchWork", Sequence[FileScanTask], FileIO], Iterable[Sketches]
 ]
-"""Runs the tasks of a sketching, in this process or on Spark."""
+"""Runs the tasks of a sketching, in this process or on Spark, and returns what each group gave."""
 
 _NESTED = (StructType, ListType, MapType, VariantType, UnknownType)
 
@@ -44,16 +44,27 @@ class SketchWork:
     scan: ScanContext
     paths: tuple[tuple[str, ...], ...]
 
-    def sketches(self, io: FileIO, task: FileScanTask) -> Sketches:
-        """Return a sketch for each column over the live rows of a data file."""
+    def sketches(self, io: FileIO, tasks: Iterable[FileScanTask]) -> Sketches:
+        """Return a sketch for each column over the live rows of data files.
+
+        One sketch goes through all of them: the fuller it is, the fewer hashes come in, which have
+        to be sorted.
+        """
         found = [NOTHING] * len(self.paths)
-        for batch in read_task(self.scan, io, task):
-            for at, path in enumerate(self.paths):
-                for values in value_bytes(_column(batch, path)):
-                    for start in range(0, len(values), SKETCHING.values_at_once):
-                        some = values[start : start + SKETCHING.values_at_once]
-                        found[at] = found[at].with_hashes(hashes_of(some))
+        for task in tasks:
+            for batch in read_task(self.scan, io, task):
+                for at, path in enumerate(self.paths):
+                    found[at] = _counted(found[at], _column(batch, path))
         return tuple(found)
+
+
+def _counted(sketch: ThetaSketch, column: Any) -> ThetaSketch:
+    """Return the sketch after a column of a batch."""
+    for values in value_bytes(column):
+        for start in range(0, len(values), SKETCHING.values_at_once):
+            some = values[start : start + SKETCHING.values_at_once]
+            sketch = sketch.with_hashes(hashes_of(some))
+    return sketch
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +96,22 @@ def plan_sketches(
     return SketchPlan(fields, names, SketchWork(scan, paths), tuple(plan(metadata, io, scan)))
 
 
+def sketch_groups(tasks: Sequence[FileScanTask]) -> list[tuple[FileScanTask, ...]]:
+    """Return the tasks in groups of about the same size, each worth a task of Spark."""
+    size = sum(task.file_size_in_bytes + SKETCHING.file_bytes for task in tasks)
+    count = min(len(tasks), SKETCHING.most_tasks, -(-size // SKETCHING.task_bytes))
+    ordered = sorted(tasks, key=lambda task: -task.file_size_in_bytes)
+    return [tuple(ordered[at::count]) for at in range(count)]
+
+
 def sketch_here(work: SketchWork, tasks: Sequence[FileScanTask], io: FileIO) -> Iterable[Sketches]:
     """Run the tasks in some threads of this process."""
+    groups = sketch_groups(tasks)
     with ThreadPoolExecutor(SKETCHING.threads) as pool:
-        yield from pool.map(lambda task: work.sketches(io, task), tasks)
+        try:
+            yield from pool.map(lambda group: work.sketches(io, group), groups)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def united(found: Iterable[Sketches], columns: int) -> Sketches:

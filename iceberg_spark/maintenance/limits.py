@@ -82,6 +82,12 @@ class SketchingLimits:
     """Values that are hashed at a time: a third of the time that four times as many take."""
     most_tasks: int = 1_000
     """Tasks of one job of Spark."""
+    task_bytes: int = 16 * 1024 * 1024
+    """Bytes of data files that a task reads: half a second or so."""
+    file_bytes: int = 1024 * 1024
+    """What opening a file counts as besides its own bytes."""
+    here_bytes: int = 64 * 1024 * 1024
+    """Up to so many bytes this process reads though a session is active."""
 
 
 @dataclass(frozen=True, slots=True)
