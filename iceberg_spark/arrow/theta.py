@@ -16,6 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from iceberg_spark.arrow.distinct import distinct
+
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -47,7 +49,7 @@ class ThetaSketch:
         some = hashes[hashes < np.uint64(self.theta)]
         if not len(some):
             return self
-        return _least(_distinct(np.concatenate((self.hashes, some))), self.theta)
+        return _least(distinct(np.concatenate((self.hashes, some))), self.theta)
 
     @classmethod
     def union(cls, sketches: Iterable[ThetaSketch]) -> ThetaSketch:
@@ -56,7 +58,7 @@ class ThetaSketch:
         theta = min((one.theta for one in every), default=_LARGEST)
         held = [one.hashes for one in every]
         hashes = np.concatenate(held) if held else np.zeros(0, np.uint64)
-        return _least(_distinct(hashes[hashes < np.uint64(theta)]), theta)
+        return _least(distinct(hashes[hashes < np.uint64(theta)]), theta)
 
     def to_bytes(self) -> bytes:
         """Return the compact, ordered form, byte for byte as Java writes it."""
@@ -74,19 +76,6 @@ class ThetaSketch:
 
 NOTHING = ThetaSketch(np.zeros(0, np.uint64))
 """The sketch of no value."""
-
-
-def _distinct(hashes: Hashes) -> Hashes:
-    """Return hashes sorted, each once: numpy's `unique` looks each up in a table, seven times as
-    slow as a sort.
-    """
-    hashes.sort()
-    if not len(hashes):
-        return hashes
-    first = np.empty(len(hashes), bool)
-    first[0] = True
-    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
-    return hashes[first]
 
 
 def _least(hashes: Hashes, theta: int) -> ThetaSketch:

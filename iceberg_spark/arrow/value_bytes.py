@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from iceberg_spark.arrow.distinct import distinct
+
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Array: TypeAlias = Any  # pyarrow ships no types
 
@@ -58,19 +60,12 @@ def _texts(values: Array) -> Iterator[Bytes]:
         return
     every = np.frombuffer(data, np.uint8)
     lengths = np.diff(starts)
-    for length in _different(lengths):
+    for length in distinct(lengths[lengths > 0]).tolist():
         where = starts[:-1][lengths == length]
         if len(where) == len(lengths):
             yield every[starts[0] : starts[-1]].reshape(-1, length)
         else:
             yield every[where[:, None] + np.arange(length)]
-
-
-def _different(lengths: npt.NDArray[np.int64]) -> list[int]:
-    """Return the lengths there are, but zero: sorted, for `unique` looks each up in a table."""
-    ordered = np.sort(lengths)
-    first = np.flatnonzero(np.diff(ordered, prepend=0))
-    return [int(length) for length in ordered[first]]
 
 
 def _decimals(values: Array) -> Iterator[Bytes]:

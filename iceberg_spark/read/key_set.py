@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.arrow.row_hashes import Words, hash_rows, polars_frame
 from iceberg_spark.lazy import LazyModule
 
@@ -149,7 +150,7 @@ def key_set(columns: Sequence[pa.Array], *, fast: bool = True) -> KeySet:
 
 
 def _number_keys(column: pa.Array, *, fast: bool) -> NumberKeys:
-    values = np.unique(column.drop_null().to_numpy(zero_copy_only=False))
+    values = distinct(column.drop_null().to_numpy(zero_copy_only=False))
     has_null = column.null_count > 0
     if not fast or not len(values):
         return NumberKeys(values, has_null, None, None)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.delete_names import delete_names
 from iceberg_spark.scan.context import ScanContext
@@ -158,7 +159,7 @@ def _with_other_deletes(
         return _NONE
     names = pc.unique(pa.chunked_array(used))
     either = np.setxor1d(_pairs(before, in_before, names), _pairs(after, in_after, names))
-    changed: Longs = np.unique(either // len(names))
+    changed: Longs = distinct(either // len(names))
     return changed
 
 
@@ -170,7 +171,7 @@ def _pairs(of: ScanPlan, rows: Longs, names: Any) -> Longs:
     lists = of.files.column("delete_rows").combine_chunks().take(pa.array(rows))
     owners = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     deletes = codes.to_numpy().astype(np.int64)[pc.list_flatten(lists).to_numpy()]
-    return np.unique(owners * len(names) + deletes)
+    return distinct(owners * len(names) + deletes)
 
 
 def _tasks(of: ScanPlan, rows: Longs) -> Iterator[FileScanTask]:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.arrow.values import bounds_array
 from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic
@@ -299,7 +300,7 @@ def _equality_columns(ids: Any, equality: Mask) -> dict[int, Mask]:
     owners = pc.list_parent_indices(ids).to_numpy()
     flat = pc.list_flatten(ids).to_numpy(zero_copy_only=False)
     found = {}
-    for field_id in np.unique(flat).tolist():
+    for field_id in distinct(flat).tolist():
         uses = np.zeros(len(ids), np.bool_)
         uses[owners[flat == field_id]] = True
         found[field_id] = uses & equality

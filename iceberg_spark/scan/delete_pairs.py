@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat
+from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.expr.stats import Kind, Statistic, column, may_be_nan
 from iceberg_spark.scan.column_stats import stats_table
 from iceberg_spark.spec.types import PRIMITIVES, IcebergType, LongType, UUIDType
@@ -83,7 +84,7 @@ class PairPruning:
         known = np.flatnonzero(has_bounds[pairs.deletes])
         if len(known) == 0:
             return pairs
-        some = np.unique(pairs.data[known])
+        some = distinct(pairs.data[known])
         paths = entries.column("file_path").take(pa.array(some)).cast(pa.binary())
         path, lower, upper = ranks([concat(paths), *self.path_bounds])
         place = path[np.searchsorted(some, pairs.data[known])]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.scan.delete_pairs import Mask, Pairs, Rows
 from iceberg_spark.scan.limits import PLANNING
 
@@ -61,7 +62,7 @@ class Scope:
 def scope(chosen: Mask, groups: Rows, sequences: Rows, *, strict: bool) -> Scope:
     """Return the scope of the chosen delete files; `groups` and `sequences` are of all of them."""
     rows = np.flatnonzero(chosen)
-    known = np.unique(sequences[rows])
+    known = distinct(sequences[rows])
     keys = groups[rows] * (len(known) + 1) + np.searchsorted(known, sequences[rows])
     order = np.argsort(keys, kind="stable")
     return Scope(keys[order], rows[order], known, strict)

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.arrow.row_hashes import Words, key_hashes
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.io import location
@@ -98,7 +99,7 @@ def refuse_shared_keys(io: FileIO, tasks: Sequence[TaskKeys], keys: Sequence[str
     cursors = [_Cursor(io, one, max(UPSERTS.hashes_at_once // len(tasks), 1024)) for one in tasks]
     for number in range(1, slices + 1):
         end = None if number == slices else np.uint64((number << 64) // slices)
-        parts = [np.unique(cursor.below(end)) for cursor in cursors]
+        parts = [distinct(cursor.below(end)) for cursor in cursors]
         owners = np.repeat([one.task for one in tasks], [len(part) for part in parts])
         words = np.concatenate(parts)
         order = np.argsort(words, kind="stable")

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.distinct import distinct
 from iceberg_spark.expr.stats import NULL_COUNT, column
 from iceberg_spark.manifest.delete_names import is_vector
 from iceberg_spark.read.equality_deletes import groups_by_keys
@@ -138,7 +139,7 @@ def find_files_with_deletes(plan: ScanPlan, rows: Rows) -> Dirty:
     file without key columns or with one that no schema of the table has.
     """
     pairs = _pairs(plan, rows)
-    used = plan.deletes.delete_files(np.unique(pairs.deletes).tolist())
+    used = plan.deletes.delete_files(distinct(pairs.deletes).tolist())
     refused = _refused(plan, rows, pairs, used)
     has_positions = pairs.owners(~pairs.equality)
     has_keys = pairs.owners(pairs.equality)
@@ -170,10 +171,10 @@ def _refused(
     """Return reasons by place among the chosen files."""
     found: dict[int, str] = {}
     positions = pairs.owners(~pairs.equality)
-    why = _too_many_positions(plan, rows[positions], np.unique(pairs.deletes[~pairs.equality]))
+    why = _too_many_positions(plan, rows[positions], distinct(pairs.deletes[~pairs.equality]))
     if why:
         found.update(dict.fromkeys(np.flatnonzero(positions).tolist(), why))
-    equality = {row: used[row] for row in np.unique(pairs.deletes[pairs.equality]).tolist()}
+    equality = {row: used[row] for row in distinct(pairs.deletes[pairs.equality]).tolist()}
     context = plan.context
     groups = groups_by_keys(list(equality.values()))
     reasons = {
@@ -226,7 +227,7 @@ def _groups(
     """Yield one group, or two where some files have the size of another."""
     inside = np.isin(pairs.data, members)
     by_key = inside & pairs.equality
-    scope_of = _delete_scopes(plan, np.unique(pairs.deletes[by_key]))
+    scope_of = _delete_scopes(plan, distinct(pairs.deletes[by_key]))
     scopes = np.full(pairs.count, EVERYWHERE, np.int64)
     numbers = np.array([scope_of[row] for row in pairs.deletes[by_key].tolist()], np.int64)
     np.maximum.at(scopes, pairs.data[by_key], numbers)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pyarrow as pa
-
 from iceberg_spark.maintenance.column_sketches import plan_sketches, sketch_groups, united
 from iceberg_spark.maintenance.limits import SKETCHING
 from tests.unit.api.tables import make, rows
