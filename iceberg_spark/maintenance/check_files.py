@@ -149,10 +149,23 @@ def _vector_problems(metadata: TableMetadata, vectors: Table, data: Table) -> It
     place = pc.index_in(about, value_set=data.column("file_path").combine_chunks())
     for path in about.filter(pc.and_(place.is_null(), about.is_valid())):
         yield f"there is a deletion vector for data file {path}, which is not in the snapshot"
-    numbers = data.column("data_sequence_number").take(place.combine_chunks())
+    place = place.combine_chunks()
+    numbers = data.column("data_sequence_number").take(place)
+    yield from _cardinality_problems(vectors, data.column("record_count").take(place))
     older = pc.fill_null(pc.less(vectors.column("data_sequence_number"), numbers), False)
     for path in about.filter(older):
         yield f"the deletion vector for data file {path} has a smaller data sequence number than it"
+
+
+def _cardinality_problems(vectors: Table, rows: Table) -> Iterator[str]:
+    counts = vectors.column("record_count")
+    wrong = pc.or_(pc.less(counts, 0), pc.fill_null(pc.greater(counts, rows), False))
+    places = pa.array(np.flatnonzero(wrong.to_numpy()))
+    for vector, has in zip(vectors.take(places).to_pylist(), rows.take(places), strict=True):
+        yield (
+            f"the deletion vector for data file {vector['referenced_data_file']} deletes "
+            f"{vector['record_count']} of its {has} rows"
+        )
 
 
 def _repeated(paths: Any) -> Iterator[tuple[str, int]]:

@@ -126,8 +126,8 @@ class ScanPlan(Sequence[FileScanTask]):
     def _deleted_by_vectors(self) -> int | None:
         """Return how many rows deletion vectors delete; None where others delete some as well.
 
-        A vector of more rows than its file has must have some past the file's end, so that only
-        reading it tells.
+        A vector of more rows than its file has must have some past the file's end, and one of none
+        is not written: what those delete, only reading them tells.
         """
         lists = self.files.column("delete_rows").combine_chunks()
         owners = pc.list_parent_indices(lists)
@@ -136,10 +136,11 @@ class ScanPlan(Sequence[FileScanTask]):
         )
         vectors = pc.equal(used.column("file_format"), FileFormat.PUFFIN.value)
         rows = self.files.column("record_count").take(owners)
-        within = pc.less_equal(used.column("record_count"), rows)
-        if not pc.all(pc.and_(vectors, within), min_count=0).as_py():
+        deleted = used.column("record_count")
+        likely = pc.and_(pc.greater(deleted, 0), pc.less_equal(deleted, rows))
+        if not pc.all(pc.and_(vectors, likely), min_count=0).as_py():
             return None
-        return int(pc.sum(used.column("record_count")).as_py() or 0)
+        return int(pc.sum(deleted).as_py() or 0)
 
     def subset(self, rows: Longs) -> ScanPlan:
         """Return the plan of some of the files, by their rows in `files`; the metrics stay."""

@@ -221,6 +221,16 @@ ENTRY_FAULTS: dict[str, tuple[ManifestContent, Callable[..., list[ManifestEntry]
         lambda e, p: [vector(e, p, content_offset=None)],
         "has no content_offset",
     ),
+    "a vector of more rows than the file has": (
+        ManifestContent.DELETES,
+        lambda e, p: [vector(e, p, record_count=3)],
+        "deletes 3 of its 2 rows",
+    ),
+    "a vector of less than no row": (
+        ManifestContent.DELETES,
+        lambda e, p: [vector(e, p, record_count=-1)],
+        "deletes -1 of its 2 rows",
+    ),
     "old vector": (
         ManifestContent.DELETES,
         lambda e, p: [replace(vector(e, p), data_sequence_number=1)],

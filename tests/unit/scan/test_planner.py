@@ -238,6 +238,13 @@ def test_rows_that_deletion_vectors_delete_are_counted_from_metadata(tmp_path: P
     assert planned(more).record_count is None
 
 
+@pytest.mark.parametrize("deleted", [0, -1])
+def test_a_vector_of_no_row_is_read_to_count_rows(tmp_path: Path, deleted: int) -> None:
+    base, lies = commit(new_table(tmp_path), [data("a")]), vector("a", 2, record_count=deleted)
+    changed = commit(base, [lies], operation="delete", format_version=3)
+    assert planned(changed).record_count is None
+
+
 def test_a_file_of_an_unknown_format_is_an_error_that_names_it(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path), [data("a"), data("odd", file_format="P\0RQUET")])
     with pytest.raises(CorruptFileError, match="File odd has an unknown FileFormat"):
