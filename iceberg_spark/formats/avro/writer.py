@@ -20,7 +20,8 @@ from iceberg_spark.formats.limits import WRITING
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
-_DEFLATE_LEVEL = 9
+_DEFLATE_LEVEL = 5
+"""Java's is 9, which makes manifests 2 % smaller in five times the time."""
 _ZSTD_LEVEL = 1
 _CODECS = {
     "uncompressed": "null",
