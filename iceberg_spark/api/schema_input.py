@@ -77,7 +77,14 @@ def as_type(given: TypeInput, column: str, *, format_version: int = 2) -> t.Iceb
 def _type_of_text(text: str) -> t.IcebergType:
     with suppress(IcebergError):
         kind = parse_type(text)
-        if isinstance(kind, _NOT_IN_DDL):
+        if isinstance(kind, _NOT_IN_DDL) and not _is_sparks(kind):
             return kind
     in_ddl: t.IcebergType = _ddl.type_from_ddl(text)
     return in_ddl
+
+
+def _is_sparks(kind: t.IcebergType) -> bool:
+    """Return whether a geometry's CRS is written as Spark's DDL does, a number, or in quotes."""
+    if not isinstance(kind, t.GeometryType | t.GeographyType) or not kind.crs:
+        return False
+    return kind.crs.isdigit() or kind.crs.lower() == "any" or kind.crs[0] in "'\""

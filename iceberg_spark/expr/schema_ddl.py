@@ -18,7 +18,10 @@ from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.nearest import nearest
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.type_text import parse_type
 
+_SRID = "4326"
+"""Spark's number of the CRS that a geometry has without one."""
 _KIND = e.DType
 _SIMPLE: dict[e.DType, t.PrimitiveType | t.VariantType] = {
     _KIND.BOOLEAN: t.BooleanType(),
@@ -130,16 +133,32 @@ def _type(kind: e.DataType, text: str, ids: Iterator[int]) -> t.IcebergType:
             numbers = [int(parameter.this.name) for parameter in parameters]
             precision, scale = (*numbers, *(10, 0)[len(numbers) :])
             return t.DecimalType(precision, scale)
-        case simple if simple in _SIMPLE and (not parameters or not _is_geo(simple)):
+        case _KIND.GEOMETRY | _KIND.GEOGRAPHY if parameters:
+            return _geo(kind, text)
+        case simple if simple in _SIMPLE:
             return _SIMPLE[simple]
         case _:
-            raise InvalidSchemaError(
-                f"Type '{kind.sql('spark')}' in '{text}' is none that a table column can have"
-            )
+            raise _no_column(kind, text)
 
 
-def _is_geo(kind: e.DType) -> bool:
-    return kind in (_KIND.GEOMETRY, _KIND.GEOGRAPHY)
+def _no_column(kind: e.DataType, text: str) -> InvalidSchemaError:
+    return InvalidSchemaError(
+        f"Type '{kind.sql('spark')}' in '{text}' is none that a table column can have"
+    )
+
+
+def _geo(kind: e.DataType, text: str) -> t.IcebergType:
+    """Return a geometry by Spark's number of its CRS, or by its name in quotes, as Iceberg's."""
+    crs, *more = (part.this for part in kind.expressions)
+    flat = kind.this == _KIND.GEOMETRY
+    literals = all(isinstance(one, e.Literal) for one in (crs, *more))
+    if not literals or len(more) > (0 if flat else 1) or not (crs.is_string or crs.is_int):
+        raise _no_column(kind, text)
+    name = crs.name if crs.is_string else None if crs.name == _SRID else f"EPSG:{crs.name}"
+    if flat:
+        return t.GeometryType(name)
+    edges = parse_type(f"geography({t.DEFAULT_CRS}, {more[0].name})") if more else None
+    return t.GeographyType(name, edges.algorithm if isinstance(edges, t.GeographyType) else None)
 
 
 def _as_parsed(text: str) -> str:

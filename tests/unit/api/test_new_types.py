@@ -244,3 +244,27 @@ def test_a_transform_of_several_columns_is_read_and_not_written_with(tmp_path: P
     table.update_properties().set({"owner": "me"}).commit()
     kept = json.loads(max((tmp_path / "t" / "metadata").glob("*.metadata.json")).read_text())
     assert kept["partition-specs"][1]["fields"] == [field]
+
+
+GEOMETRIES = {
+    "geometry(4326)": "geometry",
+    "geography(4326)": "geography",
+    "geometry(3857)": "geometry(EPSG:3857)",
+    "geometry('srid:3857')": "geometry(srid:3857)",
+    "geography('OGC:CRS84', 'vincenty')": "geography(OGC:CRS84, vincenty)",
+}
+
+
+@pytest.mark.parametrize("text", GEOMETRIES)
+def test_a_geometrys_crs_is_written_as_in_sparks_ddl(tmp_path: Path, text: str) -> None:
+    table = make(tmp_path, f"id bigint, g {text}")
+    table.update_schema().add_column("h", text).commit()
+    kinds = [str(field.field_type) for field in table.refresh().schema().fields[1:]]
+    assert kinds == [GEOMETRIES[text]] * 2
+
+
+@pytest.mark.parametrize("text", ["geometry(any)", "geometry(4326, 'x')", "geography('a', 'flat')"])
+def test_a_geometry_that_no_column_can_have_is_refused(tmp_path: Path, text: str) -> None:
+    table = make(tmp_path, "id bigint")
+    with pytest.raises(InvalidSchemaError):
+        table.update_schema().add_column("h", text)
