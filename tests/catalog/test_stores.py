@@ -1,5 +1,6 @@
 """Tables on real servers of S3, Google and Azure: what is written is read, and one writer wins."""
 
+import re
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -201,14 +202,14 @@ def through(proxy: FaultyProxy, server: S3Server) -> dict[str, str]:
     return {**server.properties, "s3.endpoint": f"http://{HOST}:{proxy.port}"}
 
 
-@pytest.mark.parametrize("name", ["moto", "versitygw"])
 @pytest.mark.parametrize("fault", list(Fault))
-def test_a_commit_lands_once_whatever_becomes_of_its_request(
-    request: pytest.FixtureRequest, name: str, fault: Fault
-):
-    server: S3Server = request.getfixturevalue(name)
-    with faulty_proxy(server.port) as proxy:
-        where, properties = f"s3://bucket/{uuid.uuid4().hex}", through(proxy, server)
+def test_a_commit_lands_once_whatever_becomes_of_its_request(store: Store, fault: Fault):
+    key, address = next(each for each in store[1].items() if "http://" in each[1])
+    port = re.search(rf"{HOST}:(\d+)", address)
+    assert port is not None
+    with faulty_proxy(int(port[1])) as proxy:
+        where = new_folder(store)
+        properties = {**store[1], key: address.replace(port[0], f"{HOST}:{proxy.port}")}
         table = ice.create_table(where, "id bigint", **properties)
         proxy.faults.append(fault)
         table.append(pa.table({"id": [1]}))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
 from tests.servers.processes import HOST
 
@@ -22,6 +24,7 @@ class Fault(Enum):
     TWICE = "carried out twice, the second answer is given"
     ERROR_AFTER = "carried out, answered with 500"
     UNAVAILABLE = "not carried out, answered with 503"
+    LATE = "the line goes dead, and it is carried out just before the next one"
 
 
 @dataclass
@@ -33,11 +36,15 @@ class FaultyProxy:
     pattern: str = r"/v\d+\.metadata\.json$"
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    late: list[Callable[[], object]] = field(default_factory=list)
 
     def next_fault(self, method: str, path: str) -> Fault | None:
         self.requests.append(f"{method} {path}")
-        hit = method == "PUT" and re.search(self.pattern, path) and self.faults
-        return self.faults.pop(0) if hit else None
+        if method != "PUT" or not re.search(self.pattern, unquote(path)):
+            return None
+        while self.late:
+            self.late.pop()()
+        return self.faults.pop(0) if self.faults else None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -52,6 +59,9 @@ class _Handler(BaseHTTPRequestHandler):
         match self.proxy.next_fault(self.command, self.path):
             case Fault.DROPPED:
                 self.close_connection = True
+            case Fault.LATE:
+                self.close_connection = True
+                self.proxy.late.append(partial(self._forward, body))
             case Fault.UNAVAILABLE:
                 self._answer(503, {}, b"")
             case Fault.LOST:
