@@ -12,8 +12,9 @@ from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.view import View, create_or_replace, new_view, views_of
 from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
+from iceberg_spark.catalog.config import default_catalog
 from iceberg_spark.catalog.metadata_file import read_metadata
-from iceberg_spark.catalog.registry import DEFAULT_CATALOG, overlaid
+from iceberg_spark.catalog.registry import overlaid
 from iceberg_spark.catalog.registry import load_catalog as load
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.table_name import TableName, check_part, property_texts, table_name
@@ -263,12 +264,13 @@ def _parts(namespace: TableName) -> Name:
 def load_catalog(name: str | None = None, **properties: str) -> TableCatalog:
     """Return a catalog by name: configured properties with those given laid over them.
 
+    Without a name it is the one that the configuration calls `default-catalog`, or `default`.
     `type` is `filesystem` (or `hadoop`: tables below `warehouse`), `rest` (a server at `uri`),
     `sql` (or `jdbc`: a database at `uri`) or `memory`; configuration is PyIceberg's
     (.pyiceberg.yaml, PYICEBERG_CATALOG__NAME__...). What has none there may be described by the
     active session's `spark.sql.catalog.NAME.*`. `local` needs none. Raises InvalidInputError.
     """
-    called = name or DEFAULT_CATALOG
+    called = name or default_catalog()
     return TableCatalog(
         load(called, **overlaid(called, property_texts(properties), session_settings))
     )

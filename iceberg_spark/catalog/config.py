@@ -19,6 +19,8 @@ strictyaml = LazyModule("strictyaml")
 
 _FILE = ".pyiceberg.yaml"
 _PREFIX = "PYICEBERG_CATALOG__"
+_DEFAULT_BY_FILE, _DEFAULT_BY_VARIABLE = "default-catalog", "PYICEBERG_DEFAULT_CATALOG"
+DEFAULT_CATALOG = "default"
 
 
 def configured(
@@ -44,12 +46,23 @@ def configured_names() -> list[str]:
     return sorted(names)
 
 
+def default_catalog() -> str:
+    """Return the name of the catalog that is meant where none is said."""
+    by_file = _content_of_file(_folders(os.environ)).get(_DEFAULT_BY_FILE)
+    return os.environ.get(_DEFAULT_BY_VARIABLE) or str(by_file or DEFAULT_CATALOG)
+
+
 def _folders(variables: Mapping[str, str]) -> tuple[Path, ...]:
     home = variables.get("PYICEBERG_HOME")
     return (*((Path(home),) if home else ()), Path.home(), Path.cwd())
 
 
 def _catalogs_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
+    catalogs = _content_of_file(folders).get("catalog")
+    return catalogs if isinstance(catalogs, dict) else {}
+
+
+def _content_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
     path = next((f / _FILE for f in folders if (f / _FILE).is_file()), None)
     if path is None:
         return {}
@@ -62,8 +75,7 @@ def _catalogs_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
             f"{path} is not the YAML that PyIceberg reads: {line} is no plain 'key: value', each "
             "key once, below its catalog by spaces, without brackets, anchors and tabs"
         ) from None
-    catalogs = content.get("catalog") if isinstance(content, dict) else None
-    return catalogs if isinstance(catalogs, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _from_file(name: str, folders: tuple[Path, ...]) -> dict[str, str]:

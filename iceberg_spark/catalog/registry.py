@@ -11,7 +11,7 @@ from iceberg_spark.catalog.by_pyiceberg.amazons_catalogs import (
     no_bigquery_catalog,
 )
 from iceberg_spark.catalog.catalog import Catalog
-from iceberg_spark.catalog.config import configured
+from iceberg_spark.catalog.config import DEFAULT_CATALOG, configured, default_catalog
 from iceberg_spark.catalog.filesystem import WAREHOUSE, FileSystemCatalog
 from iceberg_spark.catalog.hive.hive_catalog import hive_catalog
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG, local_properties
@@ -24,7 +24,6 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.spec.secrets import is_secret
 
-DEFAULT_CATALOG = "default"
 TYPE = "type"
 URI = "uri"
 IMPLEMENTATION = "catalog-impl"
@@ -68,7 +67,7 @@ def load_catalog(name: str | None = None, **properties: object) -> Catalog:
     and a warehouse in the user's data folder. Raises InvalidInputError for an unknown type,
     UnsupportedError for `bigquery`.
     """
-    called = name or DEFAULT_CATALOG
+    called = name or default_catalog()
     given = property_texts(properties)
     every = {**_configured(called, given), **given}
     if called == LOCAL_CATALOG and not {TYPE, URI, IMPLEMENTATION} & every.keys():

@@ -158,3 +158,14 @@ def test_a_location_names_no_catalog():
     for place in ("/a/b.c.d", "s3://b/a.b.c", "a/b.c", "t", "t.", "v1.metadata.json"):
         assert catalog_of(place) is None
     assert catalog_of("cat.db.t") == "cat"
+
+
+def test_a_catalog_without_a_name_is_the_configured_default_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    lake = "catalog:\n  lake:\n    warehouse: /w\n  sea:\n    warehouse: /w\n"
+    (tmp_path / ".pyiceberg.yaml").write_text(f"default-catalog: lake\n{lake}")
+    assert load_catalog().name == "lake"
+    monkeypatch.setenv("PYICEBERG_DEFAULT_CATALOG", "sea")
+    assert load_catalog().name == "sea"
