@@ -14,8 +14,8 @@ from iceberg_spark.api.view import View, create_or_replace, new_view, views_of
 from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
 from iceberg_spark.catalog.config import default_catalog
 from iceberg_spark.catalog.metadata_file import read_metadata
-from iceberg_spark.catalog.registry import overlaid
 from iceberg_spark.catalog.registry import load_catalog as load
+from iceberg_spark.catalog.registry import overlaid
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.table_name import TableName, check_part, property_texts, table_name
 from iceberg_spark.engines import on_spark
