@@ -27,7 +27,7 @@ from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.properties import MANIFEST_TARGET_SIZE_BYTES, int_property
+from iceberg_spark.spec.properties import MANIFEST_TARGET_SIZE_BYTES, positive_property
 from iceberg_spark.spec.snapshot import Operation
 
 Table: TypeAlias = Any  # pyarrow ships no types
@@ -117,7 +117,7 @@ class RewriteManifests:
             return done
         if done is not None:
             self._producer.drop(io, done.after)
-        target = int_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
+        target = positive_property(base.properties, MANIFEST_TARGET_SIZE_BYTES)
         count = -(-sum(one.manifest_length for one in chosen) // target)
         if not chosen or (count == 1 and len(chosen) == 1):
             found = Rewritten()

@@ -27,7 +27,7 @@ from iceberg_spark.spec.properties import (
     GC_ENABLED,
     MANIFEST_TARGET_SIZE_BYTES,
     bool_property,
-    int_property,
+    positive_property,
 )
 
 _MB = 1024 * 1024
@@ -147,7 +147,7 @@ def small_manifests(_: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     metadata = table.metadata
     head = metadata.branch_head()
     manifests = [] if head is None else list(read_manifest_list(table.io, head, metadata))
-    target = int_property(metadata.properties, MANIFEST_TARGET_SIZE_BYTES)
+    target = positive_property(metadata.properties, MANIFEST_TARGET_SIZE_BYTES)
     count, needed, size = 0, 0, 0
     for content in ManifestContent:
         mine = [

@@ -172,6 +172,18 @@ _ROW_LEVEL = ("copy-on-write", "merge-on-read")
 _ISOLATION = ("serializable", "snapshot")
 _DISTRIBUTION = ("none", "hash", "range")
 _FORMATS = ("parquet", "avro", "orc")
+POSITIVE = frozenset(
+    {
+        AUTO_COMPACT_MIN_FILES,
+        MANIFEST_TARGET_SIZE_BYTES,
+        METADATA_SPLIT_SIZE,
+        MIN_SNAPSHOTS_TO_KEEP,
+        SPLIT_LOOKBACK,
+        SPLIT_SIZE,
+        WRITE_TARGET_FILE_SIZE_BYTES,
+    }
+)
+"""Numbers of which nothing can be made where they are 0."""
 CHOICES: Mapping[str, tuple[str, ...]] = {
     DEFAULT_FILE_FORMAT: _FORMATS,
     DELETE_DEFAULT_FILE_FORMAT: _FORMATS,
@@ -220,6 +232,14 @@ def int_property(properties: Mapping[str, str], key: str, default: int | None = 
         ) from cause
 
 
+def positive_property(properties: Mapping[str, str], key: str) -> int:
+    """Return a property as an integer above 0. Raises InvalidOptionError for anything else."""
+    value = int_property(properties, key)
+    if value < 1:
+        raise InvalidOptionError(f"Table property '{key}' is '{value}'; it must be at least 1")
+    return value
+
+
 def bool_property(properties: Mapping[str, str], key: str, default: bool | None = None) -> bool:
     """Return a property as true or false. Raises InvalidOptionError for another text."""
     value = properties.get(key)
@@ -264,6 +284,8 @@ def check_known_values(properties: Mapping[str, str]) -> None:
         match DEFAULTS.get(key):
             case bool():
                 bool_property(properties, key)
+            case int() if key in POSITIVE:
+                positive_property(properties, key)
             case int():
                 if int_property(properties, key) < 0:
                     raise InvalidOptionError(

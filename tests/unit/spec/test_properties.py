@@ -31,6 +31,7 @@ def test_a_set_property_is_read_with_its_type():
     ("read", "key", "value", "message"),
     [
         (p.int_property, p.SPLIT_SIZE, "big", "must be an integer"),
+        (p.positive_property, p.SPLIT_SIZE, "0", "must be at least 1"),
         (p.bool_property, p.GC_ENABLED, "1", "must be true or false"),
         (p.text_property, p.WRITE_DISTRIBUTION_MODE, "x", "must be one of: none, hash, range"),
     ],
@@ -45,6 +46,13 @@ def test_properties_with_a_prefix_are_found_by_what_follows():
         {"write.metadata.metrics.column.a.b": "full", "x": "y"}, p.METRICS_MODE_COLUMN_PREFIX
     )
     assert found == {"a.b": "full"}
+
+
+@pytest.mark.parametrize("key", sorted(p.POSITIVE))
+def test_a_number_of_which_nothing_can_be_made_is_not_stored(key):
+    p.check_known_values({key: "1"})
+    with pytest.raises(InvalidOptionError, match=f"'{key}' is '0'; it must be at least 1"):
+        p.check_known_values({key: "0"})
 
 
 def test_values_are_text():
