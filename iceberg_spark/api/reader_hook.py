@@ -9,6 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.api.asked_hook import AskedHook
+from iceberg_spark.api.statements.refuse_changes import refuse_changes
+from iceberg_spark.api.statements.target import Name, names_ours, new_target
 from iceberg_spark.catalog.pinned import load, split_name
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
@@ -22,9 +24,9 @@ from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
-from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
-from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.table_names import given_parts
 
 
 class ReaderHook(AskedHook):
@@ -64,20 +66,26 @@ class ReaderHook(AskedHook):
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Return the native frame of a table, or view, where the catalog is one of ours."""
-        name = whole_name(self._session, tuple(tableName.split(".")))
-        if len(name) > 2 and is_ours(self._session, name[0]):
-            return _table_or_view(".".join(name), self._asked.options, self._session)
+        name = given_parts(self._session, tableName)
+        if names_ours(self._session, name, 3):
+            return _table_or_view(name, self._asked.options, self._session)
         frame: DataFrame = self._own.table(tableName)
         return frame
 
+    def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
+        """Leave changes of Spark's catalogs to Spark (4.2). Raises UnsupportedError for ours."""
+        refuse_changes(self._session, tableName, "ice.load_table('{}').scan().changes(start, end)")
+        frame: DataFrame = self._own.changes(tableName)
+        return frame
 
-def _table_or_view(name: str, options: dict[str, str], session: SparkSession) -> DataFrame:
+
+def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
     try:
-        return native_frame(name, options, session)
+        return native_frame(new_target(session, name).path, options, session)
     except (NoSuchTableError, NoSuchNamespaceError):
         if options:  # they say how a table is read
             raise
-        text = f"FROM {'.'.join(map(quoted, name.split('.')))} SELECT *"
+        text = f"FROM {'.'.join(map(quoted, name))} SELECT *"
         return plan_query(session, text).frame(session)
 
 

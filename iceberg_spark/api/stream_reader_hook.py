@@ -8,10 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.api.asked_hook import AskedHook
-from iceberg_spark.api.statements.target import names_ours, new_target
+from iceberg_spark.api.statements.refuse_changes import refuse_changes
+from iceberg_spark.api.statements.target import names_ours, streamed
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
-from iceberg_spark.spark.sql.table_names import table_parts
+from iceberg_spark.spark.sql.table_names import given_parts
+from iceberg_spark.streams.stream_options import CHANGES
 
 
 class StreamReaderHook(AskedHook):
@@ -50,10 +52,23 @@ class StreamReaderHook(AskedHook):
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Return the stream of a table of a catalog of ours, and leave others to PySpark.
 
-        Raises InvalidInputError for a name with parts that no table can have.
+        Also of a branch (`cat.db.t.branch_x`), and of the table's changes (`cat.db.t.changes`).
+        Raises InvalidInputError for a name with parts that no table can have, UnsupportedError
+        for tags and metadata tables.
         """
-        name = table_parts(self._session, tableName)
+        name = given_parts(self._session, tableName)
         if not names_ours(self._session, name, 3):
             frame: DataFrame = self._own.table(tableName)
             return frame
-        return self.load(new_target(self._session, name).path, FORMAT_NAME)
+        found = streamed(self._session, name)
+        if found.branch is None:
+            return self.load(found.path, FORMAT_NAME)
+        another = self._session.readStream.options(**self._with_branch(found.branch))
+        return another.load(found.path, FORMAT_NAME)  # this one may be used for others
+
+    def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
+        """Leave changes of Spark's catalogs to Spark (4.2). Raises UnsupportedError for ours."""
+        instead = f"spark.readStream.format('{FORMAT_NAME}').load('{{}}#{CHANGES}')"
+        refuse_changes(self._session, tableName, instead)
+        frame: DataFrame = self._own.changes(tableName)
+        return frame

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.save_batches import BatchSaver
 from iceberg_spark.api.save_frame import with_partitioning
+from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.stream_options import written_stream_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
-from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.sql.table_names import given_parts
+from iceberg_spark.spec.snapshot import MAIN_BRANCH
+
+_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 
 
 class StreamWriterHook(AskedHook):
@@ -28,11 +34,13 @@ class StreamWriterHook(AskedHook):
     """
 
     _frame: DataFrame
+    _said_branch: bool
 
     def begin(self, frame: DataFrame) -> None:
         """Start noting; called once, when the frame makes the writer."""
         self._asked = Asked()
         self._frame = frame
+        self._said_branch = False
 
     def outputMode(self, outputMode: str) -> Self:  # noqa: N802, N803 - PySpark's names
         """Note the output mode."""
@@ -89,13 +97,18 @@ class StreamWriterHook(AskedHook):
         queryName: str | None = None,  # noqa: N803 - PySpark's name
         **options: Any,
     ) -> StreamingQuery:
-        """Start writing to a table of one of our catalogs, and leave others to PySpark."""
+        """Start writing to a table of one of our catalogs, or to one of its branches.
+
+        Others are left to PySpark. Raises UnsupportedError for tags and metadata tables.
+        """
         self._take(format, outputMode, partitionBy, queryName, options)
-        catalog, _, rest = tableName.partition(".")
         session = self._frame.sparkSession
+        name = given_parts(session, tableName, new=True)
         ours = (self._asked.source or FORMAT_NAME).lower() in (FORMAT_NAME, "iceberg")
-        if "." in rest and ours and not self._asked.other and is_ours(session, catalog):
-            return self._start(tableName)
+        if ours and not self._asked.other and names_ours(session, name, 3):
+            found = target(session, name)
+            branch = found.branch
+            return self._start(found.path, None if branch is None else self._with_branch(branch))
         self._partition()
         query: StreamingQuery = self._own.toTable(tableName)
         return query
@@ -122,9 +135,10 @@ class StreamWriterHook(AskedHook):
         if self._asked.partition_by:
             self._own.partitionBy(*self._asked.partition_by)
 
-    def _start(self, table: str) -> StreamingQuery:
+    def _start(self, table: str, named: Mapping[str, str] | None = None) -> StreamingQuery:
         session = self._frame.sparkSession
-        given = with_partitioning({**self._asked.options, "path": table}, self._asked.partition_by)
+        asked = {**self._asked.options, **(named or {}), "path": table}
+        given = with_partitioning(asked, self._asked.partition_by)
         connect = is_connect(session)
         options = written_stream_options(given, plain=connect)
         mode = (self._asked.mode or "append").lower()
@@ -135,13 +149,30 @@ class StreamWriterHook(AskedHook):
             )
         if connect:
             self._own.format(FORMAT_NAME)
-            given = {**given, **catalog_to_send(session, table)}
+            given = {**self._branch_to_send(given), **given, **catalog_to_send(session, table)}
             self._own.options(**{key: value for key, value in given.items() if key != "path"})
             return self._started(table)
+        self._check_checkpoint(session)
         settings = partial(session_catalog, session)
         options = replace(options, storage=with_settings(options.path, options.storage, settings))
         self._own.foreachBatch(BatchSaver(options, overwrite=mode == "complete"))
         return self._started()
+
+    def _check_checkpoint(self, session: SparkSession) -> None:
+        """Raise InvalidOptionError without a checkpoint; `foreachBatch` would make one each run."""
+        has_own = any(key.lower() == "checkpointlocation" for key in self._asked.options)
+        if not has_own and not session.conf.get(_CHECKPOINTS, ""):
+            raise InvalidOptionError(
+                f"A stream needs option 'checkpointLocation' (or setting {_CHECKPOINTS}): its "
+                "batches land once by the id of the query that is kept there"
+            )
+
+    def _branch_to_send(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the branch to say to PySpark's writer, which keeps one that was said before."""
+        has_branch = any(key.lower() == "branch" for key in given)
+        said = self._said_branch
+        self._said_branch = said or has_branch
+        return {"branch": MAIN_BRANCH} if said and not has_branch else {}
 
     def _started(self, *path: str | None) -> StreamingQuery:
         query: StreamingQuery = self._own.start(*path)

@@ -96,7 +96,8 @@ def key_ids(schema: Schema, keys: Sequence[str], *, case_sensitive: bool) -> tup
     if not keys:
         if not schema.identifier_field_ids:
             raise InvalidInputError(
-                "An upsert needs key columns: pass keys=['id'], or give the table identifier fields"
+                "An upsert needs key columns: pass keys=['id'] (of a write: option "
+                "'equality-fields'), or give the table identifier fields"
             )
         return tuple(schema.identifier_field_ids)
     found = []

@@ -11,7 +11,12 @@ from pyspark.errors import PySparkException
 
 import iceberg_spark as ice
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
-from iceberg_spark.errors import InvalidInputError, NoSuchTableError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    NoSuchTableError,
+    UnsupportedError,
+)
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 
@@ -68,7 +73,7 @@ def test_every_function_and_verb_knows_the_catalog(lake: Any, table: Any, tmp_pa
     ice.load_table("lake.db.t").delete("id = 1")
     assert ids(ice.load_table("lake.db.t").scan().to_df(lake)) == [2]
     assert ids(lake.read.format(FORMAT).load("lake.db.t")) == [2]
-    assert ids(lake.read.table("lake.db.t")) == [2]
+    assert ids(lake.read.table("`lake`.db.t")) == [2]
     assert ids(ice.sql(lake, "select * from lake.db.t where k = 'b'")) == [2]
 
 
@@ -108,20 +113,24 @@ def test_streams_are_read_and_written_through_it(
 ) -> None:
     if not is_connect(lake):  # whose events show options as they are
         lake.conf.set(f"{PREFIX}lake.token", "hush-hush")
+    with table.manage_snapshots() as snapshots:
+        snapshots.create_branch(table.current_snapshot().snapshot_id, "side")
+    table.append(pa.table({"id": [3], "k": ["on main"]}))
     try:
-        reader = lake.readStream
-        rows = reader.table("`lake`.db.t")
-        rows.explain(extended=True)
-        query = (
-            rows.writeStream.format(FORMAT)
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .toTable("lake.db.copy")
-        )
-        assert query.awaitTermination(120)
-        query.explain(extended=True)
-        assert ids(lake.read.table("lake.db.copy")) == [1, 2]
-        changes = reader.load("lake.db.t#changes")
+        reader = lake.readStream  # used again: the first name's branch is not the second's
+        for name, read in (("`lake`.db.t.branch_side", [1, 2]), ("lake.db.t", [1, 2, 3])):
+            rows = reader.table(name)
+            rows.explain(extended=True)
+            query = (
+                rows.writeStream.format(FORMAT)
+                .option("checkpointLocation", str(tmp_path / f"checkpoint{len(read)}"))
+                .trigger(availableNow=True)
+                .toTable(f"`lake`.`db`.copy{len(read)}")
+            )
+            assert query.awaitTermination(120)
+            query.explain(extended=True)
+            assert ids(lake.read.table(f"lake.db.copy{len(read)}")) == read
+        changes = reader.table("lake.db.t.changes")
         assert changes.columns[:2] == ["id", "k"]
         assert "_change_type" in changes.columns
     finally:
@@ -129,6 +138,22 @@ def test_streams_are_read_and_written_through_it(
     said = capsys.readouterr().out
     assert "hush-hush" not in said
     assert len(said) > 100
+
+
+def test_names_that_are_no_streams_are_refused(lake: Any, table: Any) -> None:
+    reader = lake.readStream
+    writer = lake.readStream.format("rate").load().writeStream
+    for name in ("lake.db.t.tag_x", "lake.db.t.snapshots"):
+        with pytest.raises(UnsupportedError, match=r"lake\.db\.t\.branch_"):
+            reader.table(name)
+        with pytest.raises(UnsupportedError, match=r"lake\.db\.t\.branch_"):
+            writer.toTable(name)
+    with pytest.raises(InvalidOptionError, match=r"'side'.*'main'"):
+        reader.option("Branch", "main").table("lake.db.t.branch_side")
+    with pytest.raises(UnsupportedError, match=r"readStream.*load\('lake\.db\.t#changes'\)"):
+        lake.readStream.changes("lake.db.t")
+    with pytest.raises(UnsupportedError, match=r"scan\(\)\.changes"):
+        lake.read.changes("`lake`.db.t")
 
 
 def test_what_is_configured_outside_the_session_comes_first(

@@ -182,6 +182,12 @@ def test_what_a_stream_can_not_be_is_said_when_it_starts(
         run(given.stream(spark), str(tmp_path / "t"), tmp_path / "c", mode, **options)
 
 
+def test_a_stream_without_a_checkpoint_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    rows = Input(tmp_path / "in").stream(spark)
+    with enabled(spark, native=True), pytest.raises(InvalidOptionError, match="checkpointLocation"):
+        rows.writeStream.format("pyiceberg-lite").start(str(tmp_path / "t"))
+
+
 def test_a_saved_batch_lands_once(spark: SparkSession, tmp_path: Path, native: bool) -> None:
     table = str(tmp_path / "t")
     frame = spark.createDataFrame([(1, "a")], "id bigint, k string")

@@ -16,6 +16,7 @@ from iceberg_spark.catalog.table_name import check_part
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.streams.stream_options import CHANGES
 
 Name: TypeAlias = tuple[str, ...]
 _BRANCH = "branch_"
@@ -87,24 +88,49 @@ def target(spark: SparkSession, name: Name) -> Target:
 
     Raises UnsupportedError for what can't be changed: tags, metadata tables.
     """
-    found = new_target(spark, name)
-    if len(name) < 4 or _is_there(found):  # cat.db.t.branch_audit at least
-        return found
-    above = new_target(spark, name[:-1])
-    if not _is_there(above):
-        return found
+    above = _table_above(spark, name)
+    if above is None:
+        return new_target(spark, name)
     if not name[-1].startswith(_BRANCH):
         raise UnsupportedError(
             f"{'.'.join(name)} can't be changed: only a table and its branches "
-            f"({'.'.join(name[:-1])}.branch_...) can"
+            f"({above.path}.branch_...) can"
         )
     return replace(above, branch=name[-1].removeprefix(_BRANCH))
+
+
+def streamed(spark: SparkSession, name: Name) -> Target:
+    """Return the table that a stream reads, maybe one of its branches; its changes by their path.
+
+    Raises UnsupportedError for what is no stream: tags, metadata tables.
+    """
+    above = _table_above(spark, name)
+    if above is None:
+        return new_target(spark, name)
+    match name[-1]:
+        case last if last.startswith(_BRANCH):
+            return replace(above, branch=last.removeprefix(_BRANCH))
+        case last if last.lower() == CHANGES:
+            return replace(above, path=f"{above.path}#{CHANGES}")
+        case _:
+            raise UnsupportedError(
+                f"{'.'.join(name)} can't be streamed: only a table, its branches "
+                f"({above.path}.branch_...) and its changes ({above.path}.{CHANGES}) can"
+            )
 
 
 def catalog_named(spark: SparkSession, name: str) -> TableCatalog:
     """Return a catalog of ours, as the session describes it."""
     settings = partial(session_catalog, spark)
     return TableCatalog(load_catalog(name, **overlaid(name, {}, settings)))
+
+
+def _table_above(spark: SparkSession, name: Name) -> Target | None:
+    """Return the table that a name goes on behind; None for a table's own name or a new one."""
+    if len(name) < 4 or _is_there(new_target(spark, name)):  # cat.db.t.branch_audit at least
+        return None
+    above = new_target(spark, name[:-1])
+    return above if _is_there(above) else None
 
 
 def _is_there(place: Target) -> bool:

@@ -30,6 +30,14 @@ def table_parts(spark: SparkSession, text: object, *, new: bool = False) -> tupl
     return whole_name(spark, name_parts(spark, text), new=new)
 
 
+def given_parts(spark: SparkSession, text: object, *, new: bool = False) -> tuple[str, ...]:
+    """Return `table_parts`, of a name that Spark can't read as well: its parts as they lie."""
+    found = table_parts(spark, text, new=new)
+    if found or not isinstance(text, str) or "`" in text:
+        return found
+    return whole_name(spark, tuple(text.split(".")), new=new)
+
+
 def namespace_parts(spark: SparkSession, text: object) -> tuple[str, ...]:
     """Return the parts of a namespace's whole name; without a text what USE chose."""
     return whole_namespace(spark, name_parts(spark, text))
