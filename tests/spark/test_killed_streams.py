@@ -1,6 +1,6 @@
 """The driver of streams is killed at random moments and started anew: each row and change once.
 
-`make stream-kills` does so 22 times for each of both.
+`make stream-kills` does so 22 times for each, with maintenance beside, too.
 """
 
 import os
@@ -10,13 +10,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.errors import CommitFailedException, ValidationException
 from tests.cdc_model import current, history
 from tests.spark.killed_streams import APPLIED, KEYS, QUERIES, ROWS, change
 from tests.spark.processes import PATIENCE, ROOT
@@ -86,10 +91,28 @@ def lives(folder: Path, kind: str, kills: int, *, each: int, commits: int) -> in
     return batches
 
 
-def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> None:
+def upkeep(folder: Path, names: Iterable[str], ended: Event) -> Counter[str]:
+    """Compact tables and expire their snapshots in turn, while others write; count what landed."""
+    landed: Counter[str] = Counter()
+    for name in cycle(names):
+        if ended.wait(0.2):
+            return landed
+        care = ice.load_table(str(folder / name)).maintenance
+        with suppress(CommitFailedException, ValidationException):  # a batch came first
+            done = care.rewrite_data_files(options={"min-input-files": "4"})
+            landed["compactions"] += done.added_data_files_count > 0
+        with suppress(CommitFailedException):
+            gone = care.expire_snapshots(older_than=2**42, retain_last=2)
+            landed["expiries"] += gone.deleted_manifest_lists_count > 0
+    return landed
+
+
+def tables_of_streams(folder: Path) -> None:
     for name in QUERIES:
-        ice.create_table(str(tmp_path / name), "id bigint, count bigint")
-    batches = lives(tmp_path, "written", KILLS, each=4, commits=16)
+        ice.create_table(str(folder / name), "id bigint, count bigint")
+
+
+def check_rows(folder: Path, batches: int) -> None:
     ids = range(batches * ROWS)
     last = {key: max(row for row in ids if row % KEYS == key) for key in range(KEYS)}
     expected = {
@@ -98,14 +121,54 @@ def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> N
         "upsert": sorted(last.items()),
     }
     for name in QUERIES:
-        found = rows(tmp_path, name, "id", "count")
+        found = rows(folder, name, "id", "count")
         assert found == sorted(expected[name.removesuffix("_plain")], key=repr), name
+
+
+def test_streams_whose_driver_is_killed_write_each_row_once(tmp_path: Path) -> None:
+    tables_of_streams(tmp_path)
+    batches = lives(tmp_path, "written", KILLS, each=4, commits=16)
+    check_rows(tmp_path, batches)
+    for name in QUERIES:
         told = [one.summary for one in ice.load_table(str(tmp_path / name)).snapshots()]
         batch = [one["spark.sql.streaming.epochId"] for one in told]
         # A kill between two logs of Spark's source makes one batch of two files.
         assert sorted(batch, key=int) == [str(epoch) for epoch in range(len(batch))], name
         assert batches - KILLS <= len(batch) <= batches, name
         assert len({one["spark.sql.streaming.queryId"] for one in told}) == 1
+
+
+def attempt(folder: Path) -> None:
+    with suppress(AssertionError):  # it was stopped before it said that it had started
+        life(folder, "written", None)
+
+
+if "KILLS" in os.environ:  # it takes minutes: `make stream-kills`
+
+    def test_streams_that_are_kept_up_and_killed_write_each_row_once(tmp_path: Path) -> None:
+        tables_of_streams(tmp_path)
+        ended = Event()
+        with ThreadPoolExecutor(1) as pool:
+            beside = pool.submit(upkeep, tmp_path, tuple(QUERIES), ended)
+            try:
+                batches = lives(tmp_path, "written", KILLS, each=4, commits=30)
+            finally:
+                ended.set()
+            assert all(beside.result()[what] > 0 for what in ("compactions", "expiries"))
+        check_rows(tmp_path, batches)
+
+    def test_streams_of_two_drivers_with_one_checkpoint_write_each_row_once(tmp_path: Path) -> None:
+        """Spark stops the driver that sees the other's log; then neither or one of them is left."""
+        tables_of_streams(tmp_path)
+        given, batches = Input(tmp_path / "in"), 0
+        for _ in range(max(1, KILLS // 7)):
+            for batch in range(batches, batches + 4):
+                given.add(*((row, "k") for row in range(batch * ROWS, (batch + 1) * ROWS)))
+            batches += 4
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda _: attempt(tmp_path), range(2)))
+        assert life(tmp_path, "written", None)
+        check_rows(tmp_path, batches)
 
 
 def test_streams_whose_driver_is_killed_apply_each_change_once(tmp_path: Path) -> None:
