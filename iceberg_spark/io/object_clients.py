@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache, partial
 from importlib.util import find_spec
@@ -97,7 +97,7 @@ class _Arguments:
     """What a client of obstore is made of."""
 
     bucket: str
-    others: dict[str, Any]
+    others: dict[str, Any] = field(repr=False)  # keys are among them
 
 
 def _client_options(endpoint: str, connect_s: float, silent_s: float) -> dict[str, Any]:
