@@ -52,6 +52,7 @@ def plan(
     *,
     whole_files: bool = False,
     added_by: Sequence[Snapshot] | None = None,
+    residuals: bool = True,
 ) -> ScanPlan:
     """Return the files that a scan reads, with the deletes that apply and the filter that is left.
 
@@ -59,6 +60,7 @@ def plan(
     context says of snapshots, and no deletes apply.
     Deletes of rows that can't match are left out, unless `whole_files` says that the other rows
     of the files found are to be read as well, as by a change that rewrites them.
+    Without `residuals`, for who wants the files alone, all of the filter is left in each.
     Raises ValidationException where delete metadata contradicts itself, UnsupportedError for
     encrypted snapshots, CorruptFileError and NoSuchFileError for what is
     wrong with a manifest.
@@ -69,7 +71,7 @@ def plan(
         content: [manifest for manifest in manifests if manifest.content is content]
         for content in ManifestContent
     }
-    pruning = _pruning(metadata, context, manifests)
+    pruning = _pruning(metadata, context, manifests, residuals=residuals)
     deleted = ALWAYS_TRUE if whole_files else context.row_filter
     work = _Planning(metadata, io, context, appended, pruning, deleted)
     data = by_content[ManifestContent.DATA]
@@ -90,14 +92,15 @@ def plan(
 
 
 def narrowed(planned: ScanPlan, condition: Bound) -> ScanPlan | None:
-    """Return a plan of the same rows by another condition alone, None where nothing tells how.
+    """Return the files by another condition alone, None where nothing tells how.
 
-    What else filtered the plan is not asked again: files that are in both match both.
+    What else filtered the plan is not asked again: files that are in both match both. Residuals
+    are not worked out.
     """
     if planned.metadata is None:
         return None
     context = replace(planned.context, row_filter=condition)
-    return plan(planned.metadata, context.io, context)
+    return plan(planned.metadata, context.io, context, residuals=False)
 
 
 def _manifests(
@@ -122,7 +125,11 @@ def _manifests(
 
 
 def _pruning(
-    metadata: TableMetadata, context: ScanContext, manifests: Iterable[ManifestFile]
+    metadata: TableMetadata,
+    context: ScanContext,
+    manifests: Iterable[ManifestFile],
+    *,
+    residuals: bool,
 ) -> dict[int, SpecPruning]:
     """Return the filter projected for each spec that the manifests use."""
     schema = context.table_schema
@@ -137,7 +144,7 @@ def _pruning(
                 f"table's metadata has only: {known}"
             )
         kind = partition_type(spec, schema, former)
-        found[spec_id] = spec_pruning(context.row_filter, spec, kind, schema)
+        found[spec_id] = spec_pruning(context.row_filter, spec, kind, schema, residuals=residuals)
     return found
 
 

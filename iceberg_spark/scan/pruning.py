@@ -78,9 +78,14 @@ class SpecPruning:
 
 
 def spec_pruning(
-    bound: Bound, spec: PartitionSpec, kind: StructType, schema: Schema
+    bound: Bound, spec: PartitionSpec, kind: StructType, schema: Schema, *, residuals: bool = True
 ) -> SpecPruning:
-    """Project a filter for one spec; `kind` is the type of the spec's partition tuples."""
+    """Project a filter for one spec; `kind` is the type of the spec's partition tuples.
+
+    Without `residuals` all of the filter is left in each partition.
+    """
+    if not residuals:
+        return SpecPruning(spec, kind, inclusive(bound, spec, schema), (), lambda _: bound)
     column_of = _column_of(spec)
     outcomes = [
         row_filter(projected, column_of)

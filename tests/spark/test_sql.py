@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sqlglot import parse_one
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
 from iceberg_spark.spark.sql import joined_filters
+from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.limits import JoinLimits
 from iceberg_spark.spark.sql.query import plan_query
 
@@ -147,6 +149,29 @@ def test_version_as_of(any_spark: Any, warehouse: Path, how: str) -> None:
 def test_timestamp_as_of_is_worked_out_by_spark(any_spark: Any, warehouse: Path) -> None:
     query = "select count(*) from sqltest.db.lineitem timestamp as of date_add(current_date(), 1)"
     assert rows(ice.sql(any_spark, query)) == [(24,)]
+
+
+def test_constant_parts_of_conditions_are_spark_s_values(any_spark: Any) -> None:
+    """Days that Python's calendar lacks, instants and floats among them."""
+    values = {
+        "1999 + 1": "2000",
+        "-(2 + 1)": "-3",
+        "date '1998-12-01' - interval '90' day": "CAST('1998-09-02' AS DATE)",
+        "date '9999-12-31' + interval '1' day": "CAST('10000-01-01' AS DATE)",
+        "2 * 1.25": "2.50",
+        "CAST(2.5 AS double) * 2": "CAST('5.0' AS DOUBLE)",
+        "CAST(NULL AS int) + 1": "NULL",
+        "CAST(1 AS boolean)": "TRUE",
+    }
+    for text, value in values.items():
+        (found,) = worked_out([parse_one(f"a = {text}", dialect="spark")], any_spark)
+        assert found.sql("spark") == f"a = {value}", text
+
+
+def test_a_query_asks_its_conditions_once(spark: Any, warehouse: Path) -> None:
+    frame = ice.sql(spark, "select * from sqltest.db.lineitem where l_quantity > 10")
+    assert frame._jdf.queryExecution().analyzed().toString().count("Filter") == 1
+    assert frame.count() == 18
 
 
 def test_branches_and_tags_stand_behind_the_name(any_spark: Any, warehouse: Path) -> None:

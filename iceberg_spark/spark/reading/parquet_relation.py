@@ -48,13 +48,18 @@ _NEEDS_NO_ENCODING = r"^[A-Za-z0-9/_.=:@,~+-]*$"
 
 
 def relation(
-    plan: ScanPlan, group: FileGroup, columns: ColumnPlan, session: SparkSession
+    plan: ScanPlan,
+    group: FileGroup,
+    columns: ColumnPlan,
+    session: SparkSession,
+    *,
+    filters: bool = True,
 ) -> DataFrame:
     """Return the group's rows that match the filter, with the columns of the read schema.
 
     The columns are in its order; they may have other names, and field ids. `session` comes from
     `reading_session.reading_session`. Deletes of a group with some are applied before the filter,
-    which Spark pushes below them.
+    which Spark pushes below them; without `filters` all rows of the files are given.
     """
     context, files = plan.context, plan.files.take(pa.array(group.rows))
     paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
@@ -84,7 +89,7 @@ def relation(
     elif added:
         frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
-    if residuals != {ALWAYS_TRUE}:
+    if filters and residuals != {ALWAYS_TRUE}:
         frame = frame.where(filter_column(context.row_filter, _leaf_of(columns)))
     if columns.is_as_read:
         return frame if group.deletes is None else _shown(frame, columns)

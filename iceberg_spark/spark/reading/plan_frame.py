@@ -42,13 +42,15 @@ def plan_frame(
     *,
     engine: Engine | None = None,
     split: SplitOptions | None = None,
+    filters: bool = True,
 ) -> DataFrame:
     """Return the rows of a plan as a frame; nothing is planned again, nothing read yet.
 
     The columns are those of `plan.context.read_schema` (metadata columns too), nullable, with
     the table's comments and no other field metadata. `engine` forces one; None chooses per
-    group of files. Works with classic and Connect sessions. Raises UnsupportedError naming
-    what the forced engine can't do.
+    group of files. Without `filters`, for a query that has the plan's filter among its own
+    conditions, Spark's reader gives all rows of the files. Works with classic and Connect
+    sessions. Raises UnsupportedError naming what the forced engine can't do.
     """
     check_geo_types(plan.context.read_schema, spark)
     groups = [] if engine == "arrow" else choose_engines(plan, reach_of(spark))
@@ -67,7 +69,9 @@ def plan_frame(
     )
     with active_session_kept():
         frames.extend(
-            relation(plan, group, group.columns, session) for group in native if group.columns
+            relation(plan, group, group.columns, session, filters=filters)
+            for group in native
+            if group.columns
         )
     if others or not native:
         frame = reduce(lambda one, other: one.union(other), frames)

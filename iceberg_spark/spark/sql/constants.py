@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from iceberg_spark.expr.parse_literal import KNOWN, is_literal
@@ -39,14 +40,28 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession) -> list[Node]:
         return copies
     columns = ", ".join(f"{part.sql('spark')} AS c{at}" for at, part in enumerate(parts))
     try:
-        row = spark.sql(f"SELECT {columns}").toArrow()
+        # Of rows in memory the optimizer makes such a row itself, where `SELECT` alone is a job.
+        literals = _literals(spark.sql(f"SELECT {columns} FROM VALUES (0)"))  # noqa: S608
     except (PySparkException, pa.ArrowException):
         return copies
-    for at, part in enumerate(parts):
-        literal = _literal(row.column(at)[0])
+    for part, literal in zip(parts, literals, strict=True):
         if literal is not None:
             part.replace(literal)
     return copies
+
+
+def _literals(frame: DataFrame) -> list[Node | None]:
+    """Return the literals of a frame's one row.
+
+    As Python's values a row is had without a job, but these tell neither an instant nor a float.
+    """
+    try:
+        values = tuple(frame.collect()[0])
+    except (ValueError, OverflowError):  # a day that Python's calendar lacks
+        values = None
+    if values is None or any(isinstance(value, float | dt.datetime) for value in values):
+        return [_arrow_literal(column[0]) for column in frame.toArrow().columns]
+    return [_literal(value) for value in values]
 
 
 def _constant_parts(node: Node) -> list[Node]:
@@ -67,29 +82,34 @@ def _has_marks(node: Node) -> bool:
     return isinstance(node, exp.Literal) and not _MARKS.isdisjoint(node.name)
 
 
-def _literal(value: pa.Scalar) -> Node | None:
+def _arrow_literal(value: pa.Scalar) -> Node | None:
     """Return the literal of a value, None for a type without one.
 
     Instants are given in UTC: a text in the session's zone may stand for two.
     """
     kind = value.type
-    if not value.is_valid:
-        return exp.Null()
-    if pa.types.is_date(kind):
+    if pa.types.is_date(kind) and value.is_valid:
         return _cast(date_text(value.cast(pa.int32()).as_py()), "date")
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) and value.is_valid:
         micros = value.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).as_py()
         text = timestamp_text(micros, 6)
         return _cast(text, "timestamp_ntz") if kind.tz is None else _cast(f"{text}Z", "timestamp")
-    found = value.as_py()
-    match found:
+    if pa.types.is_floating(kind) and value.is_valid:
+        return _cast(repr(value.as_py()), "float" if pa.types.is_float32(kind) else "double")
+    return _literal(value.as_py())
+
+
+def _literal(value: object) -> Node | None:
+    match value:
+        case None:
+            return exp.Null()
         case bool():
-            return exp.Boolean(this=found)
+            return exp.Boolean(this=value)
         case int() | Decimal():
-            number = exp.Literal.number(f"{abs(found):f}")
-            return exp.Neg(this=number) if found < 0 else number
-        case float():
-            return _cast(repr(found), "float" if pa.types.is_float32(kind) else "double")
+            number = exp.Literal.number(f"{abs(value):f}")
+            return exp.Neg(this=number) if value < 0 else number
+        case dt.date():
+            return _cast(value.isoformat(), "date")
         case _:
             return None
 

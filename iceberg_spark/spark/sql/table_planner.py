@@ -57,13 +57,13 @@ class QueriedTable:
     left_out: tuple[str, ...] = ()
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """Return the table's rows."""
+        """Return the table's rows, those among them that the query's own conditions leave out."""
         match self.scan:
             case MetadataRows(inspected, columns):
                 return metadata_frame(inspected, columns, spark)
             case plan:
                 report_scan(self.loaded, plan)
-                return plan_frame(plan, spark)
+                return plan_frame(plan, spark, filters=False)
 
 
 @dataclass(frozen=True, slots=True)
