@@ -106,7 +106,8 @@ def _literal(value: object) -> Node | None:
         case bool():
             return exp.Boolean(this=value)
         case int() | Decimal():
-            number = exp.Literal.number(f"{abs(value):f}")
+            size = abs(value)
+            number = exp.Literal.number(f"{size:f}" if isinstance(size, Decimal) else str(size))
             return exp.Neg(this=number) if value < 0 else number
         case dt.date():
             return _cast(value.isoformat(), "date")
