@@ -157,10 +157,9 @@ def test_constant_parts_of_conditions_are_spark_s_values(any_spark: Any) -> None
         "1999 + 1": "2000",
         "-(2 + 1)": "-3",
         "date '1998-12-01' - interval '90' day": "CAST('1998-09-02' AS DATE)",
-        "date '9999-12-31' + interval '1' day": "CAST('10000-01-01' AS DATE)",
+        "date '9999-12-31' + interval '1' day": "CAST('+10000-01-01' AS DATE)",
         "2 * 1.25": "2.50",
         "CAST(2.5 AS double) * 2": "CAST('5.0' AS DOUBLE)",
-        "CAST(NULL AS int) + 1": "NULL",
         "CAST(1 AS boolean)": "TRUE",
     }
     for text, value in values.items():
