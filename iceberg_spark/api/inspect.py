@@ -146,6 +146,14 @@ class Inspect:
         """Return the delete files of `all_files`."""
         return self._table(MetadataTable.ALL_DELETE_FILES)
 
+    def statistics_files(self) -> pa.Table:
+        """Return the statistics of snapshots (`compute_table_stats`), with each file's blobs."""
+        return self._table(MetadataTable.STATISTICS_FILES)
+
+    def partition_statistics_files(self) -> pa.Table:
+        """Return the partition statistics of snapshots (`compute_partition_stats`)."""
+        return self._table(MetadataTable.PARTITION_STATISTICS_FILES)
+
     def _table(self, name: MetadataTable, request: ScanRequest | None = None) -> pa.Table:
         metadata = self.loaded.metadata
         read = inspection(metadata, name, request or ScanRequest())

@@ -27,6 +27,13 @@ class MetadataTable(StrEnum):
     ALL_FILES = "all_files"
     ALL_DATA_FILES = "all_data_files"
     ALL_DELETE_FILES = "all_delete_files"
+    STATISTICS_FILES = "statistics_files"
+    PARTITION_STATISTICS_FILES = "partition_statistics_files"
+
+    @property
+    def is_javas(self) -> bool:
+        """True when Iceberg's Spark runtime has it too."""
+        return self not in _OURS
 
     @property
     def is_of_one_snapshot(self) -> bool:
@@ -59,6 +66,7 @@ _FILES = frozenset(
         MetadataTable.ALL_DELETE_FILES,
     }
 )
+_OURS = frozenset({MetadataTable.STATISTICS_FILES, MetadataTable.PARTITION_STATISTICS_FILES})
 _OF_ONE_SNAPSHOT = frozenset(
     {
         MetadataTable.MANIFESTS,

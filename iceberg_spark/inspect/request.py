@@ -34,6 +34,7 @@ from iceberg_spark.inspect.schemas import (
     partition_struct,
 )
 from iceberg_spark.inspect.snapshots import refs, snapshots
+from iceberg_spark.inspect.statistics_files import partition_statistics_files, statistics_files
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.entry_tables import read_ahead
 from iceberg_spark.scan.projection import project
@@ -178,6 +179,10 @@ def _whole(request: Inspection, loaded: LoadedTable, io: FileIO) -> pa.Table:
             return snapshots(metadata)
         case MetadataTable.REFS:
             return refs(metadata)
+        case MetadataTable.STATISTICS_FILES:
+            return statistics_files(metadata)
+        case MetadataTable.PARTITION_STATISTICS_FILES:
+            return partition_statistics_files(metadata)
         case MetadataTable.MANIFESTS:
             return manifests(metadata, io, snapshot)
         case MetadataTable.PARTITIONS:

@@ -81,6 +81,25 @@ REFS = Schema(
     _optional(5, "min_snapshots_to_keep", _INT),
     _optional(6, "max_snapshot_age_in_ms", _LONG),
 )
+_BLOB = StructType(
+    _required(6, "type", _STRING),
+    _required(7, "snapshot_id", _LONG),
+    _required(8, "sequence_number", _LONG),
+    _required(9, "fields", ListType(10, _INT, element_required=True)),
+    _optional(11, "properties", MapType(12, _STRING, 13, _STRING, value_required=True)),
+)
+STATISTICS_FILES = Schema(
+    _required(1, "snapshot_id", _LONG),
+    _required(2, "statistics_path", _STRING),
+    _required(3, "file_size_in_bytes", _LONG),
+    _required(4, "file_footer_size_in_bytes", _LONG),
+    _required(5, "blob_metadata", ListType(14, _BLOB, element_required=True)),
+)
+PARTITION_STATISTICS_FILES = Schema(
+    _required(1, "snapshot_id", _LONG),
+    _required(2, "statistics_path", _STRING),
+    _required(3, "file_size_in_bytes", _LONG),
+)
 
 
 def _manifest_fields(*, all_snapshots: bool) -> tuple[NestedField, ...]:
@@ -123,6 +142,8 @@ _FIXED: Mapping[MetadataTable, Schema] = {
     MetadataTable.REFS: REFS,
     MetadataTable.MANIFESTS: MANIFESTS,
     MetadataTable.ALL_MANIFESTS: ALL_MANIFESTS,
+    MetadataTable.STATISTICS_FILES: STATISTICS_FILES,
+    MetadataTable.PARTITION_STATISTICS_FILES: PARTITION_STATISTICS_FILES,
 }
 
 

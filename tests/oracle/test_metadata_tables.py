@@ -17,7 +17,7 @@ from tests.oracle.java_api import delete_equal, identifier, load, location
 from tests.oracle.java_tables import append, create
 
 Build = Callable[[SparkSession, str], None]
-NAMES = [str(one) for one in MetadataTable]
+NAMES = [str(one) for one in MetadataTable if one.is_javas]
 TELLING = (
     "history", "metadata_log_entries", "manifests", "partitions", "entries", "files",
     "position_deletes", "all_manifests", "all_entries",

@@ -1,5 +1,6 @@
 """Statistics of tables and partitions (Java: ComputeTableStats, PartitionStatsHandler)."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.commits.commit import removed_unless_committed
 from iceberg_spark.errors import (
+    CorruptFileError,
     InvalidInputError,
     InvalidSchemaError,
     NoSuchSnapshotError,
@@ -19,6 +21,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.formats.puffin.read_puffin import read_blob, read_footer
 from iceberg_spark.inspect.partition_statistics import statistics_schema
+from iceberg_spark.inspect.statistics_files import statistics_files
 from iceberg_spark.maintenance import table_statistics
 from tests.unit.api.tables import make, rows
 
@@ -289,3 +292,53 @@ def test_a_table_without_partitions_is_refused() -> None:
     table.append(rows(id=[1], k=["a"]))
     with pytest.raises(InvalidInputError, match="not partitioned"):
         table.maintenance.compute_partition_stats()
+
+
+def test_metadata_tables_show_the_statistics_of_snapshots() -> None:
+    table = partitioned()
+    assert table.inspect.statistics_files().num_rows == 0
+    head = table.current_snapshot()
+    counted = table.maintenance.compute_table_stats()
+    added = table.maintenance.compute_partition_stats()
+    assert head is not None
+    (row,) = table.inspect.statistics_files().to_pylist()
+    assert (row["snapshot_id"], row["statistics_path"]) == (
+        head.snapshot_id,
+        counted.statistics_file,
+    )
+    assert row["file_size_in_bytes"] == table.io.size(str(counted.statistics_file))
+    first, second = row["blob_metadata"]
+    assert (first["fields"], second["fields"]) == ([1], [2])
+    assert first["type"] == "apache-datasketches-theta-v1"
+    assert dict(first["properties"]) == {"ndv": "3"}
+    (row,) = table.inspect.partition_statistics_files().to_pylist()
+    assert row["statistics_path"] == added.partition_statistics_file
+
+
+SAID = {
+    "snapshot-id": 1,
+    "statistics-path": "s",
+    "file-size-in-bytes": 9,
+    "file-footer-size-in-bytes": 3,
+    "blob-metadata": [],
+}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        SAID | {"snapshot-id": "x"},
+        SAID | {"snapshot-id": 1 << 70},
+        SAID | {"statistics-path": None},
+        SAID | {"blob-metadata": 3},
+        SAID | {"blob-metadata": [3]},
+        SAID | {"blob-metadata": [{"type": "t"}]},
+    ],
+)
+def test_statistics_that_are_none_are_named(said: dict[str, Any]) -> None:
+    table = make()
+    assert statistics_files(replace(table.metadata, statistics=(SAID,))).num_rows == 1
+    broken = replace(table.metadata, statistics=(said,))
+    with pytest.raises(CorruptFileError, match="statistics"):
+        statistics_files(broken)
