@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.run import run_statement
+from iceberg_spark.api.statements.session_state import asked_text, into_variables
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.session.active_session import checked_session
@@ -16,6 +17,7 @@ from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
 from iceberg_spark.spark.sql.functions import with_functions
 from iceberg_spark.spark.sql.mentions import mentions_ours
+from iceberg_spark.spark.sql.named_by_text import with_given_names
 from iceberg_spark.spark.sql.query import (
     Args,
     Part,
@@ -24,6 +26,7 @@ from iceberg_spark.spark.sql.query import (
     plan_query,
 )
 from iceberg_spark.spark.sql.statements.read import read_statement
+from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate
 from iceberg_spark.spark.sql.table_planner import MetadataRows, QueriedTable
 from iceberg_spark.spec.printable import printable
 
@@ -50,6 +53,7 @@ def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> Da
     _check(spark, query)
     check_worker_python(spark)
     text, given = with_frames(spark, query, frames) if frames else (query, {})
+    text, left = with_given_names(spark, text, args)
     try:
         text = with_functions(spark, text)
         statement = read_statement(text, session_dialect(spark))
@@ -57,7 +61,17 @@ def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> Da
         if mentions_ours(spark, text):
             raise
         return spark.sql(query, args=args or None, **frames)  # type: ignore[arg-type]
-    return run_statement(spark, statement, text, args, given)
+    if isinstance(statement, ExecuteImmediate):
+        return _execute(spark, statement, text, args)
+    return run_statement(spark, statement, text, left, given)
+
+
+def _execute(spark: SparkSession, statement: ExecuteImmediate, text: str, args: Args) -> DataFrame:
+    asked = asked_text(spark, statement, text, args)
+    if asked is None:
+        return spark.sql(text, args=args or None)  # type: ignore[arg-type]
+    rows = sql(spark, asked)
+    return rows if statement.into is None else into_variables(spark, statement.into, rows)
 
 
 def explain(spark: SparkSession, query: str) -> str:

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.sql import sql
+from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import whole_name
-from iceberg_spark.spark.sql.mentions import mentions_ours
 
 Method: TypeAlias = Callable[..., DataFrame]
 
@@ -29,7 +29,7 @@ def hooked_sql(own: Method) -> Method:
         if _inside.get() or asked_by_us() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
         with _ours():
-            if mentions_ours(self, sqlQuery):
+            if about_ours(self, sqlQuery, args):
                 return sql(self, sqlQuery, args, **kwargs)
         return narrowed_frame(own(self, sqlQuery, args, **kwargs))
 

@@ -23,6 +23,18 @@ WORKS: dict[str, list[tuple[Any, ...]]] = {
     "DESC WITH q AS (SELECT 1 AS n) SELECT n, id FROM q, st.d.h":
         [("n", "int", None), ("id", "bigint", None)],
     "REFRESH TABLE st.d.h": [],
+    "SELECT count(*) FROM IDENTIFIER('st.d.h') -- IDENTIFIER('x')": [(4,)],
+    "SELECT IDENTIFIER('id') FROM IDENTIFIER('st' || '.`d`.h') WHERE id = 3": [(3,)],
+    "UPDATE IDENTIFIER(hostile_name) SET s = 'named' WHERE id = 3": [],
+    "EXECUTE IMMEDIATE 'SELECT s FROM st.d.h WHERE id = 3'": [("named",)],
+    "/* x */ EXECUTE IMMEDIATE hostile_text USING 'named' AS s, 2 AS least": [(1,)],
+    "EXECUTE IMMEDIATE 'UPDATE st.d.h SET s = ? WHERE id = ?' USING concat('it', 's;'), 3": [],
+    "EXECUTE IMMEDIATE 'SELECT s, id - 1 FROM IDENTIFIER(:t) WHERE id = :hostile + 1' "
+    "INTO got, hostile USING 'st.d.h' AS t, hostile": [],
+    "SELECT got, hostile": [("its;", 2)],
+    "SET VAR got = (SELECT s FROM st.d.h WHERE id = 1), hostile = 2": [],
+    "SELECT got": [("1;--",)],
+    "EXECUTE IMMEDIATE 'SELECT 5 AS n'": [(5,)],
 }  # fmt: skip
 REFUSED = {
     "SELECT 1; DELETE FROM st.d.h": InvalidInputError,
@@ -42,13 +54,27 @@ REFUSED = {
     "FROM st.d.h INSERT INTO st.d.h SELECT *": InvalidInputError,
     "INSERT OVERWRITE DIRECTORY '/tmp/x' USING parquet SELECT * FROM st.d.h": InvalidInputError,
     "REFRESH TABLE st.d.nowhere": NoSuchTableError,
-    "EXECUTE IMMEDIATE 'DELETE FROM st.d.h'": Exception,
-    "DELETE FROM IDENTIFIER('st.d.h')": Exception,
+    "EXECUTE IMMEDIATE 'DELETE FROM st.d.h; SELECT 1'": InvalidInputError,
+    "EXECUTE IMMEDIATE 'DELETE FROM st.d.h WHERE id = ?'": InvalidInputError,
+    "EXECUTE IMMEDIATE 'DELETE FROM st.d.h' INTO got": InvalidInputError,
+    "EXECUTE IMMEDIATE (SELECT s FROM st.d.h WHERE id = 1)": Exception,
+    "DELETE FROM IDENTIFIER('st.d.nowhere')": NoSuchTableError,
+    "DELETE FROM IDENTIFIER('st.d.h WHERE true --')": Exception,
+    "DELETE FROM IDENTIFIER(NULL)": Exception,
+}
+VARIABLES = {
+    "hostile": "INT = 2",
+    "got": "STRING",
+    "hostile_name": "STRING = 'st.d.h'",
+    "hostile_text": "STRING = 'SELECT count(*) FROM st.d.h WHERE s = :s AND id > :least'",
 }
 PARAMETERS = [
     ("SELECT count(*) FROM st.d.h WHERE id = :select OR s = :from", {"select": 3, "from": "'"}, 1),
     ("DELETE FROM st.d.h WHERE s = :where", {"where": "' OR 1 = 1 --"}, None),
     ("SELECT count(*) FROM st.d.h WHERE s <> :a", {"a": "'; DROP TABLE st.d.h; --"}, 4),
+    ("SELECT count(*) FROM IDENTIFIER(:t) WHERE id > :n", {"t": "st.d.h", "n": 1}, 2),
+    ("SELECT ? + count(*) FROM IDENTIFIER(?) WHERE id > ?", [10, "st.d.h", 1], 12),
+    ("EXECUTE IMMEDIATE :q USING :n AS n", {"q": "SELECT :n + count(*) FROM st.d.h", "n": 5}, 9),
 ]
 
 
@@ -56,7 +82,8 @@ def test_hostile_statements_do_what_they_say_or_nothing(any_spark: Any, sql_home
     ice.enable(any_spark)
     try:
         any_spark.sql("CREATE TABLE st.d.h AS SELECT id, id || ';--' AS s FROM range(4)")
-        any_spark.sql("DECLARE OR REPLACE VARIABLE hostile INT = 2")
+        for name, kind in VARIABLES.items():
+            any_spark.sql(f"DECLARE OR REPLACE VARIABLE {name} {kind}")
         for text, rows in WORKS.items():
             assert [tuple(row) for row in any_spark.sql(text).collect()] == rows, text
         for text, args, count in PARAMETERS:
@@ -68,5 +95,6 @@ def test_hostile_statements_do_what_they_say_or_nothing(any_spark: Any, sql_home
                 any_spark.sql(text).collect()
             assert ice.load_table("st.d.h").metadata_location == version, text
     finally:
-        any_spark.sql("DROP TEMPORARY VARIABLE IF EXISTS hostile")
+        for name in VARIABLES:
+            any_spark.sql(f"DROP TEMPORARY VARIABLE IF EXISTS {name}")
         ice.disable(any_spark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypeAlias, cast
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +23,7 @@ from iceberg_spark.api.statements.current import (
     use,
     with_whole_names,
 )
+from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
 from iceberg_spark.spark.session.session_dialect import session_dialect
@@ -59,16 +60,19 @@ from iceberg_spark.spark.sql.statements.read import (
     Explain,
     Other,
     Query,
-    Statement,
     TemporaryView,
     read_statement,
 )
 from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
+from iceberg_spark.spark.sql.statements.session_state import SetVariable
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
+
+Carried: TypeAlias = Command | Query | Explain | TemporaryView | SetVariable | Other
+"""What is carried out here: all but statements that hold another one as a text."""
 
 
 def run_statement(
-    spark: SparkSession, statement: Statement, text: str, args: Args, frames: Frames
+    spark: SparkSession, statement: Carried, text: str, args: Args, frames: Frames
 ) -> DataFrame:
     """Carry a statement out and return its rows; a query's are lazy.
 
@@ -83,7 +87,7 @@ def run_statement(
 
 def _at_once(
     spark: SparkSession,
-    statement: Command | Explain | TemporaryView | Other,
+    statement: Command | Explain | TemporaryView | SetVariable | Other,
     text: str,
     args: Args,
 ) -> DataFrame:
@@ -97,6 +101,11 @@ def _at_once(
             rows = rows.toDF(*columns) if columns else rows
             (rows.createOrReplaceTempView if replaces else rows.createTempView)(name)
             return nothing(spark)
+        case SetVariable():
+            is_ours = mentions_ours(spark, text)
+            return (
+                set_variables(spark, statement, args) if is_ours else _by_spark(spark, text, args)
+            )
         case Other(_, words):
             return _other(spark, words, text, args)
         case Use() | ShowCurrentNamespace():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,11 @@ from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 
+Place: TypeAlias = tuple[int, int, str]
+"""Where a parameter begins and ends in a text, and its name."""
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_WORDS = ("IMMEDIATE", "OF", "RETAIN", "RETENTION", "SNAPSHOTS", "VERSION")
+"""What is cut as a name, and a value may follow."""
 _SUFFIXES: dict[type[s.DataType], str] = {
     s.ByteType: "Y",
     s.ShortType: "S",
@@ -39,14 +44,41 @@ def with_arguments(spark: SparkSession, text: str, args: Args) -> str:
     tokens = tokens_of(text, dialect)
     if isinstance(args, Mapping):
         places = list(_named(text, tokens, args))
+        markers = [f":{name}" for _, _, name in places]
     else:
-        places = [(one.start, one.end + 1, "?") for one in tokens if _is(one, "?")]
-        if len(places) > len(args):
-            raise InvalidInputError(f"{len(places)} values are needed for '?', not {len(args)}")
+        places = _unnamed(tokens, len(args))
+        markers = ["?"] * len(places)
         args = list(args)[: len(places)]
-    if not places:
-        return text
-    literals = _literals(spark, [marker for _, _, marker in places], args, dialect)
+    return _filled(text, places, _literals(spark, markers, args, dialect))
+
+
+def with_expressions(
+    spark: SparkSession, text: str, given: Sequence[tuple[str | None, str]]
+) -> str:
+    """Return a statement in which `:name` or `?` are literals of what constants are worth.
+
+    `given` are expressions with their names. Raises InvalidInputError where one is missing.
+    """
+    dialect = session_dialect(spark)
+    tokens = tokens_of(text, dialect)
+    if any(_is(token, "?") for token in tokens):
+        places = _unnamed(tokens, len(given))
+        asked = [one for _, one in given[: len(places)]]
+    else:
+        known = {name: one for name, one in given if name is not None}
+        places = list(_named(text, tokens, known))
+        asked = [known[name] for _, _, name in places]
+    return _filled(text, places, _literals(spark, asked, None, dialect))
+
+
+def _unnamed(tokens: list[Token], given: int) -> list[Place]:
+    places = [(one.start, one.end + 1, "?") for one in tokens if _is(one, "?")]
+    if len(places) > given:
+        raise InvalidInputError(f"{len(places)} values are needed for '?', not {given}")
+    return places
+
+
+def _filled(text: str, places: Sequence[Place], literals: Sequence[str]) -> str:
     pieces, at = [], 0
     for (start, end, _), literal in zip(places, literals, strict=True):
         pieces += [text[at:start], literal]
@@ -125,22 +157,28 @@ def _text(value: str, dialect: Dialect) -> str:
     return f"'{escaped}'"
 
 
-def _named(
-    text: str, tokens: list[Token], args: Mapping[str, object]
-) -> Iterator[tuple[int, int, str]]:
+def _named(text: str, tokens: list[Token], args: Mapping[str, object]) -> Iterator[Place]:
     """Yield where `:name` stands; behind a name a colon is that of a struct's type."""
     for place, token in enumerate(tokens[:-1]):
-        if not _is(token, ":") or (place and tokens[place - 1].token_type in _NAMES):
+        if not _is(token, ":") or (place and _is_name(tokens[place - 1])):
             continue
         following = tokens[place + 1]
         name = text[following.start : following.end + 1].strip("`")
         if name in args:
-            yield token.start, following.end + 1, f":{name}"
+            yield token.start, following.end + 1, name
 
 
-def _literals(spark: SparkSession, markers: list[str], args: Args, dialect: Dialect) -> list[str]:
+def _is_name(token: Token) -> bool:
+    return token.token_type in _NAMES and token.text.upper() not in _WORDS
+
+
+def _literals(
+    spark: SparkSession, markers: Sequence[str], args: Args, dialect: Dialect
+) -> list[str]:
+    if not markers:
+        return []
     asked = ", ".join(f"{marker} AS c{place}" for place, marker in enumerate(markers))
-    found = spark.sql(f"SELECT {asked}", args=args)  # type: ignore[arg-type]
+    found = spark.sql(f"SELECT {asked}", args=args or None)  # type: ignore[arg-type]
     kinds = [field.dataType for field in found.schema.fields]
     columns = found.toArrow().columns
     return [

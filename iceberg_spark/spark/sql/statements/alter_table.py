@@ -258,21 +258,30 @@ def _after(cursor: Cursor) -> str:
 
 
 def _write_order(cursor: Cursor) -> WriteOrder:
-    """Read what follows WRITE (Java: IcebergSqlExtensions.g4, writeSpec)."""
-    distribution: str | None = None
-    sort_by: tuple[str, ...] = ()
+    """Read what follows WRITE (Java: IcebergSqlExtensions.g4, writeSpec), in either order."""
+    is_distributed, order = False, None
+    while not cursor.at_end:
+        if not is_distributed and cursor.takes("DISTRIBUTED", "BY", "PARTITION"):
+            is_distributed = True
+        elif order is None:
+            order = _ordering(cursor)
+        else:
+            cursor.done()
+    if is_distributed:
+        return WriteOrder(order.sort_by if order else (), "hash")
+    if order is None:
+        raise cursor.error("ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION is needed")
+    return order
+
+
+def _ordering(cursor: Cursor) -> WriteOrder:
     if cursor.takes("UNORDERED"):
         return WriteOrder((), "none")
-    if cursor.takes("LOCALLY"):
-        cursor.needs("ORDERED", "BY")
-        return WriteOrder(tuple(item.needed() for item in cursor.items()), None)
-    if cursor.takes("DISTRIBUTED", "BY", "PARTITION"):
-        distribution, sort_by = "hash", ()
-    if cursor.takes("LOCALLY") and not cursor.sees("ORDERED"):
-        raise cursor.error("ORDERED BY is needed")
-    if cursor.takes("ORDERED", "BY"):
-        sort_by = tuple(item.needed() for item in cursor.items())
-        distribution = distribution or "range"
-    if distribution is None:
+    is_local = cursor.takes("LOCALLY")
+    if not cursor.sees("ORDERED"):
         raise cursor.error("ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION is needed")
-    return WriteOrder(sort_by, distribution)
+    cursor.needs("ORDERED", "BY")
+    sort_by = [cursor.until((",",), ("DISTRIBUTED",))]
+    while cursor.takes(","):
+        sort_by.append(cursor.until((",",), ("DISTRIBUTED",)))
+    return WriteOrder(tuple(sort_by), None if is_local else "range")

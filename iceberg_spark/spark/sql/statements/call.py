@@ -31,7 +31,7 @@ def read_call(cursor: Cursor) -> Call:
                 raise item.error("an argument with its name is needed behind others that have one")
             positional.append(item.rest())
         elif name in named:
-            raise InvalidInputError(f"Argument '{name}' is there twice")
+            raise probe.fault(f"Argument '{name}' is there twice")
         else:
             named[name] = probe.rest()
     cursor.done()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 _ENDS = (("NOT", "NULL"), ("COMMENT",), ("DEFAULT",), ("FIRST",), ("AFTER",))
@@ -54,7 +53,7 @@ def read_column(cursor: Cursor) -> Column:
         elif cursor.sees("FIRST") or cursor.sees("AFTER"):
             place = read_place(cursor)
         else:
-            raise InvalidInputError(
+            raise cursor.fault(
                 f"Column '{'.'.join(path)}': '{cursor.rest()}' is nothing that an Iceberg table has"
             )
     return Column(path, kind, required, default, comment, place)

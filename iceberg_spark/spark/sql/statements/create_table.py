@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.sql.statements.columns import Column, read_column, read_columns
 from iceberg_spark.spark.sql.statements.cursor import Cursor
@@ -47,19 +46,19 @@ def read_create_table(cursor: Cursor) -> CreateTable:
     replaces = cursor.takes("OR", "REPLACE") if creates else cursor.takes("REPLACE")
     cursor.needs("TABLE")
     if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
+    if if_not_exists and replaces:
+        raise cursor.fault("OR REPLACE and IF NOT EXISTS don't go together")
     table = cursor.name()
     columns = read_columns(cursor.brackets()) if cursor.sees_open() else ()
     clauses = _Clauses()
     while not cursor.at_end and not _query_begins(cursor):
         clauses.read(cursor)
     cursor.takes("AS")
-    query = None if cursor.at_end else cursor.rest()
-    if if_not_exists and replaces:
-        raise InvalidInputError("OR REPLACE and IF NOT EXISTS don't go together")
-    if query is not None and (columns or clauses.columns):
-        raise InvalidInputError(
+    if not cursor.at_end and (columns or clauses.columns):
+        raise cursor.fault(
             "CREATE TABLE ... AS SELECT takes its columns from the query: cast them there"
         )
+    query = None if cursor.at_end else cursor.rest()
     return CreateTable(
         table,
         (*columns, *clauses.columns),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -18,7 +19,8 @@ _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _QUOTED = (TokenType.IDENTIFIER, *_TEXTS)
-_LONGEST_SHOWN = 60
+_OPENS = re.compile(r"['\"`]|/\*")
+_LONGEST_SHOWN, _TRIED = 60, 200
 
 
 _WORDS = {word: kind for word, kind in Spark4.Tokenizer.KEYWORDS.items() if " " not in word}
@@ -53,18 +55,18 @@ def tokens_of(text: str, dialect: Dialect = SPARK) -> list[Token]:
     for token in found:
         if token.token_type is TokenType.SEMICOLON:
             raise InvalidInputError(
-                f"Line {token.line}, column {token.col}: one statement a call, and ';' ends one"
+                f"{place_in(text, token.start)}: one statement a call, and ';' ends one"
             )
     return found
 
 
 def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
     """Return the tokens of one or several statements. Raises InvalidInputError."""
+    grammar = _StatementsNames if dialect.quoted_names else _Statements
     try:
-        found = list(cut(text, _StatementsNames if dialect.quoted_names else _Statements))
+        found = list(cut(text, grammar))
     except SqlglotError as cause:
-        reason = str(cause).splitlines()[0].rstrip(".")
-        raise InvalidInputError(f"The statement can't be read: {reason}") from cause
+        raise InvalidInputError(_unclosed(text, grammar)) from cause
     # `5L` comes as three tokens of one place, a cast to a long: the first stands for all.
     found = [
         token
@@ -74,6 +76,26 @@ def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
     while found and found[-1].token_type is TokenType.SEMICOLON:
         found.pop()
     return found
+
+
+def _unclosed(text: str, grammar: type[Spark4]) -> str:
+    """Return what is wrong with a text that can't be cut: the last thing opened, never closed."""
+    opened = [found.start() for found in _OPENS.finditer(text)]
+    for start in reversed(opened[-_TRIED:]):
+        try:
+            cut(text[:start], grammar)
+        except SqlglotError:
+            continue
+        return (
+            f"{place_in(text, start)}: {_shortened(text[start:])} can't be read: it is never closed"
+        )
+    return f"The statement can't be read: {_shortened(text)}"
+
+
+def place_in(text: str, position: int) -> str:
+    """Return line and column, from 1 on, of a position in a text."""
+    before = text[:position]
+    return f"Line {before.count(chr(10)) + 1}, column {position - before.rfind(chr(10))}"
 
 
 class Cursor:
@@ -92,6 +114,11 @@ class Cursor:
 
     def __repr__(self) -> str:
         return f"Cursor before {self._next_shown()}"
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the text is read."""
+        return self._dialect
 
     @property
     def at_end(self) -> bool:
@@ -233,10 +260,16 @@ class Cursor:
         """Return an error at this place: what would be needed here, and what is there."""
         if self.at_end:
             shown = "after the end" if not self._tokens else "at the end"
-            return InvalidInputError(f"{needed} {shown} of {_shortened(self.text)}")
-        token = self._tokens[self._at]
-        where = f"Line {token.line}, column {token.col - (token.end - token.start)}"
-        return InvalidInputError(f"{where}: {needed}, not {self._next_shown()}")
+            where = place_in(self.text, len(self.text))
+            return InvalidInputError(f"{where}: {needed} {shown} of {_shortened(self.text)}")
+        return InvalidInputError(
+            f"{place_in(self.text, self.position)}: {needed}, not {self._next_shown()}"
+        )
+
+    def fault(self, said: str) -> InvalidInputError:
+        """Return an error about what was read last."""
+        last = self._tokens[self._at - 1].start if self._at else self.position
+        return InvalidInputError(f"{place_in(self.text, last)}: {said}")
 
     def _piece(self, stops: Callable[[Cursor], bool]) -> Cursor:
         first = self._at

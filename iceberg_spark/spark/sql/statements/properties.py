@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 
@@ -18,7 +17,7 @@ def read_properties(cursor: Cursor) -> dict[str, str]:
         value = item.string() if item.sees_string() else item.rest()
         item.done()
         if key in found:
-            raise InvalidInputError(f"Property '{key}' is there twice")
+            raise item.fault(f"Property '{key}' is there twice")
         found[key] = value
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,6 +43,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     read_truncate,
     read_update,
 )
+from iceberg_spark.spark.sql.statements.session_state import SessionState, read_session_state
 from iceberg_spark.spark.sql.statements.views import (
     ViewChange,
     read_view_change,
@@ -96,8 +98,14 @@ Command: TypeAlias = (
     | ViewChange
     | Call
 )
-Statement: TypeAlias = Command | Query | Explain | TemporaryView | Other
+Statement: TypeAlias = Command | Query | Explain | TemporaryView | SessionState | Other
 
+_BEHIND_WITH: dict[str, Callable[[Cursor, str], Command]] = {
+    "INSERT": read_insert,
+    "MERGE": read_merge,
+    "DELETE": read_delete,
+    "UPDATE": read_update,
+}
 _QUERIES = ("SELECT", "VALUES", "FROM", "TABLE", "(", "MAP", "REDUCE")
 
 
@@ -113,7 +121,8 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
     about_query = _explain(cursor) or _temporary_view(cursor.fresh())
     if about_query is not None:
         return about_query
-    return _definition(cursor) or _row_change(cursor) or _listing(cursor) or _other(cursor)
+    command = _definition(cursor) or _row_change(cursor) or _listing(cursor)
+    return command or read_session_state(cursor) or _other(cursor)
 
 
 def _definition(cursor: Cursor) -> Command | None:
@@ -162,13 +171,12 @@ def _listing(cursor: Cursor) -> Command | None:
 
 
 def _behind_with(cursor: Cursor) -> Statement:
-    """Tell the query from INSERT and MERGE with CTEs before them."""
+    """Tell the query from a change of rows with CTEs before it."""
     probe = cursor.fresh()
-    with_clause = probe.until(("INSERT",), ("MERGE",))
-    if probe.sees("INSERT"):
-        return read_insert(probe, with_clause)
-    if probe.sees("MERGE"):
-        return read_merge(probe, with_clause)
+    with_clause = probe.until(*((verb,) for verb in _BEHIND_WITH))
+    for verb, read in _BEHIND_WITH.items():
+        if probe.sees(verb):
+            return read(probe, with_clause)
     return Query(cursor.rest())
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.sql.statements.ctes import with_ctes
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
 Name: TypeAlias = tuple[str, ...]
@@ -95,7 +96,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     table = cursor.name()
     partition = _partition(cursor) if cursor.takes("PARTITION") else ()
     if cursor.takes("IF", "NOT", "EXISTS"):
-        raise InvalidInputError("INSERT OVERWRITE ... IF NOT EXISTS: tables of ours can't do that")
+        raise cursor.fault("INSERT OVERWRITE ... IF NOT EXISTS: tables of ours can't do that")
     replace_where = None
     if cursor.takes("REPLACE", "WHERE"):
         replace_where, overwrites = cursor.until(*_QUERY_BEGINS), True
@@ -106,7 +107,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     if cursor.takes("REPLACE", "WHERE"):
         replace_where, overwrites = cursor.until(*_QUERY_BEGINS), True
     if by_name and columns:
-        raise InvalidInputError("INSERT takes a list of columns or BY NAME, not both")
+        raise cursor.fault("INSERT takes a list of columns or BY NAME, not both")
     query = cursor.rest()
     if with_clause:
         query = f"{with_clause} {query}"
@@ -130,18 +131,18 @@ def read_truncate(cursor: Cursor) -> Truncate:
     return Truncate(table)
 
 
-def read_delete(cursor: Cursor) -> Delete:
-    """Read a statement from DELETE on. Raises InvalidInputError."""
+def read_delete(cursor: Cursor, with_clause: str = "") -> Delete:
+    """Read a statement from DELETE on; `with_clause` stood before it. Raises InvalidInputError."""
     cursor.needs("DELETE", "FROM")
     table = cursor.name()
     alias = _alias(cursor, "WHERE")
     condition = cursor.rest() if cursor.takes("WHERE") else "true"
     cursor.done()
-    return Delete(table, alias, condition)
+    return Delete(table, alias, with_ctes(condition, with_clause, cursor.dialect))
 
 
-def read_update(cursor: Cursor) -> Update:
-    """Read a statement from UPDATE on. Raises InvalidInputError."""
+def read_update(cursor: Cursor, with_clause: str = "") -> Update:
+    """Read a statement from UPDATE on; `with_clause` stood before it. Raises InvalidInputError."""
     cursor.needs("UPDATE")
     table = cursor.name()
     alias = _alias(cursor, "SET")
@@ -149,6 +150,9 @@ def read_update(cursor: Cursor) -> Update:
     values = _assignments(cursor, ("WHERE",))
     condition = cursor.rest() if cursor.takes("WHERE") else "true"
     cursor.done()
+    if with_clause:
+        given = [(name, with_ctes(text, with_clause, cursor.dialect)) for name, text in values]
+        values, condition = tuple(given), with_ctes(condition, with_clause, cursor.dialect)
     return Update(table, alias, values, condition)
 
 
@@ -184,7 +188,15 @@ def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
         raise cursor.error("WHEN [NOT] MATCHED ... THEN is needed")
     if with_clause:
         source = f"({with_clause} SELECT * FROM {source})"  # noqa: S608 (the user's own text)
+        on = with_ctes(on, with_clause, cursor.dialect)
+        clauses = [_clause_with_ctes(one, with_clause, cursor.dialect) for one in clauses]
     return Merge(table, alias, source, source_alias, on, tuple(clauses), evolves, source_name)
+
+
+def _clause_with_ctes(clause: WhenClause, with_clause: str, dialect: Dialect) -> WhenClause:
+    said = clause.condition and with_ctes(clause.condition, with_clause, dialect)
+    values = tuple(with_ctes(text, with_clause, dialect) for text in clause.values)
+    return replace(clause, condition=said, values=values)
 
 
 _QUERY_BEGINS = (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",), ("FROM",))
@@ -252,5 +264,5 @@ def _insert_clause(cursor: Cursor, condition: str | None) -> WhenClause:
     cursor.needs("VALUES")
     values = tuple(item.needed() for item in cursor.brackets().items())
     if len(values) != len(names):
-        raise InvalidInputError(f"INSERT has {len(names)} columns and {len(values)} values")
+        raise cursor.fault(f"INSERT has {len(names)} columns and {len(values)} values")
     return WhenClause("not_matched", "insert", condition, names, values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.properties import read_keys, read_properties
 
@@ -77,7 +76,7 @@ def read_view_columns(cursor: Cursor) -> tuple[tuple[str, str], ...]:
         found.append((name, item.string() if item.takes("COMMENT") else ""))
         item.done()
     if len({name.lower() for name, _ in found}) < len(found):
-        raise InvalidInputError("Two columns of the view have the same name")
+        raise cursor.fault("Two columns of the view have the same name")
     return tuple(found)
 
 
@@ -87,7 +86,7 @@ def _create(cursor: Cursor) -> CreateView:
     cursor.needs("VIEW")
     if_not_exists = cursor.takes("IF", "NOT", "EXISTS")
     if replaces and if_not_exists:
-        raise InvalidInputError("OR REPLACE and IF NOT EXISTS don't go together")
+        raise cursor.fault("OR REPLACE and IF NOT EXISTS don't go together")
     name = cursor.name()
     columns = read_view_columns(cursor)
     comment, properties = None, {}
@@ -97,7 +96,7 @@ def _create(cursor: Cursor) -> CreateView:
         elif cursor.takes("TBLPROPERTIES"):
             properties = read_properties(cursor)
         elif cursor.sees("WITH", "SCHEMA"):
-            raise InvalidInputError(
+            raise cursor.fault(
                 "CREATE VIEW ... WITH SCHEMA: a view of an Iceberg catalog keeps its columns; "
                 "leave the clause out"
             )
@@ -116,7 +115,7 @@ def _alter(cursor: Cursor) -> AlterView:
         if_exists = cursor.takes("IF", "EXISTS")
         made = AlterView(name, removals=read_keys(cursor), if_exists=if_exists)
     elif cursor.takes("AS"):
-        raise InvalidInputError("ALTER VIEW ... AS: say CREATE OR REPLACE VIEW, as Java asks too")
+        raise cursor.fault("ALTER VIEW ... AS: say CREATE OR REPLACE VIEW, as Java asks too")
     else:
         raise cursor.error("SET TBLPROPERTIES, UNSET TBLPROPERTIES or RENAME TO is needed")
     cursor.done()

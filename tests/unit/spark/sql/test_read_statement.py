@@ -1,5 +1,6 @@
 """Statements are read as values; what the user wrote as an expression stays as it was written."""
 
+import re
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
     WhenClause,
 )
+from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate, SetVariable
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
 
 T = ("c", "d", "t")
@@ -304,6 +306,19 @@ def test_a_merge_has_all_kinds_of_clauses() -> None:
         (r"COMMENT ON TABLE c.d.t IS 'a\nb''c\u0041'", CommentOn("table", T, "a\nb'cA")),
         (r"COMMENT ON TABLE c.d.t IS r'a\nb'", CommentOn("table", T, r"a\nb")),
         ("SHOW FUNCTIONS", Other("SHOW FUNCTIONS", "SHOW FUNCTIONS")),
+        ("WITH q AS (SELECT 1 AS n) DELETE FROM t WHERE (id IN (SELECT n FROM q)) OR f((1))",
+         Delete(("t",), None, "(id IN (WITH q AS (SELECT 1 AS n) SELECT n FROM q)) OR f((1))")),
+        ("WITH q AS (SELECT 1) UPDATE t SET a = (WITH RECURSIVE r AS (TABLE q) FROM r), b = 2",
+         Update(("t",), None, (
+             (("a",), "(WITH RECURSIVE q AS (SELECT 1), r AS (TABLE q) FROM r)"),
+             (("b",), "2")), "true")),
+        ("EXECUTE IMMEDIATE concat(a, 'USING') INTO v, w USING x, f(1, 2) AS `b c`, 'INTO'",
+         ExecuteImmediate("concat(a, 'USING')", "v, w",
+                          (("x", "x"), ("b c", "f(1, 2)"), (None, "'INTO'")))),
+        ("EXECUTE IMMEDIATE q USING (c.x AS a)", ExecuteImmediate("q", None, (("a", "c.x"),))),
+        ("SET VARIABLE a = (SELECT b = 1, 2), (b, c) = f(1, 2)",
+         SetVariable((("SET VARIABLE a =", "(SELECT b = 1, 2)"), (", (b, c) =", "f(1, 2)")))),
+        ("SET a = 5", Other("SET a = 5", "SET A")),
         ("DESCRIBE FUNCTION abs", Other("DESCRIBE FUNCTION abs", "DESCRIBE FUNCTION")),
     ],
 )  # fmt: skip
@@ -337,9 +352,13 @@ def test_other_statements_are_read(text: str, statement: object) -> None:
         ("CALL c.system.p(a => 1, 2)", "with its name is needed"),
         ("CALL c.system.p(a => 1, a => 2)", "there twice"),
         ("DROP TABLE c.d.t now", "the statement should end, not 'now'"),
-        ("SELECT 'open", "can't be read"),
+        ("SELECT 'a', \n  'open", "Line 2, column 3: .open can't be read"),
+        ("SELECT `a`, /* 'x", "Line 1, column 13: .* can't be read"),
+        ("SET VAR a = 1, b", "= is needed"),
+        ("EXECUTE IMMEDIATE 'x' USING 1 AS", "a name is needed"),
     ],
 )  # fmt: skip
 def test_a_fault_has_a_line_and_says_what_is_needed(text: str, said: str) -> None:
-    with pytest.raises(InvalidInputError, match=said.replace("(", r"\(").replace("'", ".")):
+    with pytest.raises(InvalidInputError, match=said.replace("(", r"\(").replace("'", ".")) as told:
         read_statement(text)
+    assert re.match(r"Line \d+, column \d+: ", str(told.value))

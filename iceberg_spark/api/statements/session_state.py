@@ -1,0 +1,82 @@
+"""EXECUTE IMMEDIATE and SET VARIABLE, where tables of ours are in what they say."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.statements.answers import nothing, values_of
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.arguments import with_arguments, with_expressions
+from iceberg_spark.spark.sql.inner_tables import with_inner_tables
+from iceberg_spark.spark.sql.mentions import mentions_ours
+from iceberg_spark.spark.sql.named_by_text import with_given_names
+from iceberg_spark.spark.sql.query import Args
+from iceberg_spark.spark.sql.statements.read import Query, read_statement
+from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate, SetVariable
+
+_IMMEDIATE = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*EXECUTE\s", re.IGNORECASE | re.DOTALL)
+
+
+def asked_text(
+    spark: SparkSession, statement: ExecuteImmediate, text: str, args: Args
+) -> str | None:
+    """Return the text that EXECUTE IMMEDIATE runs, its values as literals; None for Spark's.
+
+    Raises InvalidInputError for missing values, and for INTO behind what is no query.
+    """
+    dialect = session_dialect(spark)
+    if args:
+        bound = read_statement(with_arguments(spark, text, args), dialect)
+        statement = cast(ExecuteImmediate, bound)
+    try:
+        (said,) = values_of(spark, [statement.text])
+    except PySparkException:
+        return None  # Spark says what is wrong with it
+    if not isinstance(said, str):
+        return None
+    by_name = "IDENTIFIER" in said.upper()
+    if not by_name and not mentions_ours(spark, said):
+        return None
+    asked = with_expressions(spark, said, statement.values)
+    named, _ = with_given_names(spark, asked, None)
+    if not mentions_ours(spark, named):
+        return None
+    inner = read_statement(named, dialect)
+    if isinstance(inner, ExecuteImmediate):
+        raise InvalidInputError("EXECUTE IMMEDIATE can't run another EXECUTE IMMEDIATE")
+    if statement.into is not None and not isinstance(inner, Query):
+        raise InvalidInputError("EXECUTE IMMEDIATE ... INTO takes the only row of a query")
+    return asked
+
+
+def about_ours(spark: SparkSession, text: str, args: Args) -> bool:
+    """Return whether a text may be about tables of ours, be it by what another text says."""
+    if mentions_ours(spark, text) or _IMMEDIATE.match(text):
+        return True
+    named, _ = with_given_names(spark, text, args)
+    return named is not text
+
+
+def into_variables(spark: SparkSession, names: str, rows: DataFrame) -> DataFrame:
+    """Set session variables to a query's only row, to NULL where it has none."""
+    view = f"iceberg_spark_{uuid.uuid4().hex}"
+    rows.createOrReplaceTempView(view)
+    try:
+        return spark.sql(f"SET VARIABLE ({names}) = (SELECT * FROM {view})")  # noqa: S608
+    finally:
+        spark.catalog.dropTempView(view)
+
+
+def set_variables(spark: SparkSession, statement: SetVariable, args: Args) -> DataFrame:
+    """Set session variables; subqueries read tables of ours."""
+    with with_inner_tables(spark, [value for _, value in statement.assignments]) as values:
+        heads = (head for head, _ in statement.assignments)
+        text = "".join(f"{head} {value}" for head, value in zip(heads, values, strict=True))
+        spark.sql(text, args=args or None)  # type: ignore[arg-type]
+    return nothing(spark)

@@ -1,0 +1,108 @@
+"""`IDENTIFIER(...)`: a name that a text or a parameter gives, put where the clause stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from sqlglot.tokenizer_core import Token, TokenType
+
+from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.mentions import mentions_ours
+from iceberg_spark.spark.sql.query import Args
+from iceberg_spark.spark.sql.statements.cursor import Cursor, script_tokens, tokens_of
+
+_WORD = "IDENTIFIER"
+_QUOTED = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.RAW_STRING)
+
+
+def with_given_names(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
+    """Return a text that has names where it says IDENTIFIER(...), and the values that are left.
+
+    Untouched are a text that is about no table of ours even then, and one whose clauses are no
+    constants: Spark says what is wrong with it. A round trip for each clause but `IDENTIFIER('t')`.
+    """
+    if _WORD not in text.upper():
+        return text, args
+    dialect = session_dialect(spark)
+    try:
+        tokens = script_tokens(text, dialect)
+        clauses = list(_clauses(text, tokens, dialect))
+        values = _Values(args, [one.start for one in tokens if is_marker(one)])
+        names = [_name(spark, one, values.within(one), dialect) for one in clauses]
+    except (IcebergError, PySparkException):
+        return text, args
+    pieces, at = [], 0
+    for clause, name in zip(clauses, names, strict=True):
+        pieces += [text[at : clause.start], name]
+        at = clause.end
+    named = "".join([*pieces, text[at:]])
+    return (named, values.left(clauses)) if names and mentions_ours(spark, named) else (text, args)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """Where a clause begins and ends, and what stands in its brackets."""
+
+    start: int
+    end: int
+    inner: Cursor
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The values of a text's parameters; those by place go to the question marks in turn."""
+
+    args: Args
+    markers: list[int]
+
+    def within(self, clause: _Clause) -> Args:
+        """Return the values of a clause."""
+        if not self.args or isinstance(self.args, Mapping):
+            return self.args
+        pairs = zip(self.markers, self.args, strict=False)
+        return [value for at, value in pairs if clause.start < at < clause.end]
+
+    def left(self, clauses: Sequence[_Clause]) -> Args:
+        """Return the values of what stands in none of the clauses."""
+        if not self.args or isinstance(self.args, Mapping):
+            return self.args
+        pairs = zip(self.markers, self.args, strict=False)
+        return [
+            value for at, value in pairs if not any(one.start < at < one.end for one in clauses)
+        ]
+
+
+def _clauses(text: str, tokens: list[Token], dialect: Dialect) -> Iterator[_Clause]:
+    for place, token in enumerate(tokens):
+        if token.text.upper() != _WORD or token.token_type in _QUOTED:
+            continue
+        cursor = Cursor(text, tokens[place + 1 :], dialect)
+        if cursor.sees_open():
+            inner = cursor.brackets()
+            yield _Clause(token.start, cursor.end, inner)
+
+
+def _name(spark: SparkSession, clause: _Clause, args: Args, dialect: Dialect) -> str:
+    """Return the name that an expression says, its parts in backticks. Raises InvalidInputError."""
+    probe = clause.inner.fresh()
+    said: object = probe.string() if probe.sees_string() else None
+    if said is None or not probe.at_end:
+        asked = f"SELECT {clause.inner.fresh().rest()} AS name"
+        said = spark.sql(asked, args=args or None).toArrow().column(0)[0].as_py()  # type: ignore[arg-type]
+    if not isinstance(said, str):
+        raise InvalidInputError(f"{_WORD}(...) needs a text, not {said!r}")
+    parts = Cursor(said, tokens_of(said, dialect), dialect)
+    name = parts.name()
+    parts.done()
+    return ".".join(map(quoted, name))
+
+
+def is_marker(token: Token) -> bool:
+    """Return whether a token is the place of a parameter without a name."""
+    return token.text == "?" and token.token_type not in _QUOTED

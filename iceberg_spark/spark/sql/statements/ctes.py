@@ -1,0 +1,39 @@
+"""The CTEs before a statement, given to the subqueries of its conditions and values."""
+
+from __future__ import annotations
+
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
+
+_QUERIES = ("SELECT", "FROM", "VALUES", "TABLE")
+
+
+def with_ctes(text: str, with_clause: str, dialect: Dialect) -> str:
+    """Return an expression whose outermost subqueries begin with a WITH clause.
+
+    A verb's condition goes to Spark alone, where the statement's CTEs would not be known. A
+    subquery's own CTEs come behind them. Raises InvalidInputError.
+    """
+    if not with_clause:
+        return text
+    pieces, at = [], 0
+    tokens = tokens_of(text, dialect)
+    for place, token in enumerate(tokens):
+        cursor = Cursor(text, tokens[place:], dialect)
+        if token.start < at or not cursor.sees_open():
+            continue
+        inner = cursor.brackets()
+        start = inner.position
+        if any(inner.sees(word) for word in _QUERIES):
+            pieces += [text[at:start], f"{with_clause} ", text[start : cursor.end]]
+            at = cursor.end
+        elif inner.takes("WITH"):
+            head = f"{_recursive(with_clause) if inner.takes('RECURSIVE') else with_clause}, "
+            pieces += [text[at:start], head, text[inner.position : cursor.end]]
+            at = cursor.end
+    return "".join([*pieces, text[at:]])
+
+
+def _recursive(with_clause: str) -> str:
+    is_so = with_clause.split()[1].upper() == "RECURSIVE"
+    return with_clause if is_so else f"WITH RECURSIVE {with_clause[len('WITH') :].lstrip()}"
