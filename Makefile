@@ -89,6 +89,7 @@ auto-cdc: setup-4.3 ## Apply SEEDS (4) feeds of changes by Spark 4.3's own auto 
 attack: setup ## Try many more hostile settings and sequences of verbs than the tests do; ATTACK_SEED=7 draws others
 	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py tests/spark/test_hostile_writes.py -q
 	@$(WITH_SPARK) VERB_EXAMPLES=$${VERB_EXAMPLES:-10} $(PY) -m pytest tests/oracle/test_verb_sequences.py -q
+	@$(WITH_SPARK) MERGE_STEPS=$${MERGE_STEPS:-300} $(PY) -m pytest tests/spark/test_merge_attack.py -q
 	@$(WITH_SPARK) STATEMENTS_OVER=connect $(PY) -m pytest tests/oracle/test_statements.py tests/oracle/test_statement_corpus.py -q
 
 bench: setup ## Measure against Java Iceberg, PyIceberg and plain Parquet; writes benchmarks/results.md

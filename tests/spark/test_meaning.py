@@ -6,6 +6,7 @@ as the rows of the files that pruning leaves. Ours may refuse a predicate; it ma
 
 import datetime as dt
 import random
+import re
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -22,6 +23,7 @@ from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.expr.sql import parse_predicate
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.query import plan_query
 from tests.spark.settings import settings
 
 BIG = 2**53
@@ -85,6 +87,7 @@ SESSIONS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 CASES = 140
+ASKED = 60
 ON_EVERY_VERSION = ("defaults", "raw texts")
 BY_JOBS = ("defaults",)
 
@@ -160,11 +163,15 @@ def by_the_optimiser(frame: Any, texts: list[str]) -> list[set[int]]:
     return [set(keys) - {None} for keys in zip(*rows, strict=True)]
 
 
+READ_BY_US = [name for name in SESSIONS if name not in ("ntz", "legacy")]
+READ_BY_SPARK_ALONE = ["ntz", "legacy"]
+
+
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name in ON_EVERY_VERSION else pytest.mark.slow)
-        for name in SESSIONS
+        for name in READ_BY_US
     ],
 )
 def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> None:
@@ -193,4 +200,33 @@ def test_predicates_mean_what_spark_means(spark: Any, table: Any, name: str) -> 
                 wrong.append((text, sorted(answer), sorted(ours), sorted(left)))
     frame.unpersist()
     assert not wrong, "\n".join(map(str, wrong))
-    assert taken > 20 or dialect.changed
+    assert taken > 20
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) for n in READ_BY_SPARK_ALONE]
+)
+def test_what_settings_make_of_predicates_is_left_to_spark(
+    spark: Any, table: Any, name: str
+) -> None:
+    """None is read by us, which names the setting, and queries read every file that Spark keeps."""
+    texts = predicates(name)[:ASKED]
+    frame = table.scan().to_df(spark)
+    rows = spark.createDataFrame(frame.toArrow(), frame.schema)
+    wrong, taken = [], 0
+    with settings(spark, SESSIONS[name]):
+        dialect = session_dialect(spark)
+        assert set(SESSIONS[name]) == set(dialect.changed)
+        for text, answer in zip(texts, spark_answers(rows, texts, by_jobs=False), strict=True):
+            with pytest.raises(InvalidInputError, match=re.escape(dialect.changed[0])):
+                parse_predicate(text, dialect)
+            if answer is None:
+                continue
+            taken += bool(answer)
+            asked = plan_query(spark, f"SELECT k FROM `{table.location()}` WHERE {text}")
+            (planned,) = (one.scan for one in asked.tables)
+            left = {task.partition[0] for task in planned}
+            if not answer <= left:
+                wrong.append((text, sorted(answer), sorted(left)))
+    assert not wrong, "\n".join(map(str, wrong))
+    assert taken > 5
