@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -15,8 +15,12 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_frame import alias_of
 from iceberg_spark.spark.session.column_texts import column_text
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
+from iceberg_spark.spec.schema import Schema
 
 _SOURCE = "source"
+_OF_SOURCE = ("matched", "not_matched")
 
 
 class FrameMerge:
@@ -48,7 +52,7 @@ class FrameMerge:
         return _Clause(self, "not_matched_by_source", condition)
 
     def withSchemaEvolution(self) -> FrameMerge:  # noqa: N802 - PySpark's name
-        """Give the table the source's new columns first."""
+        """Give the table the source's new columns, in the same commit."""
         self._evolves = True
         return self
 
@@ -56,24 +60,51 @@ class FrameMerge:
         """Run the merge; one commit. Raises InvalidInputError without a clause."""
         if not self._clauses:
             raise InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
-        goes = landing(self._frame.sparkSession, self._name)
-        table = goes.table
+        goes = replace(landing(self._frame.sparkSession, self._name), case_sensitive=False)
         if self._evolves:
-            given = from_spark(self._frame.schema)
-            table.update_schema(case_sensitive=False).union_by_name(given).commit()
-            table.refresh()
+            columns = from_spark(self._frame.schema)
+            goes = goes.with_columns(self._evolving(columns))
+            self._set_stars(star_values(columns, goes.schema, self._alias()))
         named = self._name[:-1] if self._name[-1] == f"branch_{goes.branch}" else self._name
-        builder = table.merge(
-            self._frame,
-            self._condition,
-            branch=goes.branch,
-            snapshot_properties=goes.properties,
-            case_sensitive=False,
-            aliases=(named[-1], alias_of(self._frame) or _SOURCE),
+        with goes.verbs() as verbs:
+            builder = verbs.merge(
+                self._frame,
+                self._condition,
+                branch=goes.branch,
+                snapshot_properties=goes.properties,
+                case_sensitive=goes.case_sensitive,
+                aliases=(named[-1], self._alias()),
+            )
+            for clause in self._clauses:
+                builder = clause.on(builder)
+            builder.execute()
+
+    def _alias(self) -> str:
+        return alias_of(self._frame) or _SOURCE
+
+    def _set_stars(self, values: Mapping[str, str] | None) -> None:
+        self._clauses = [
+            replace(one, values=dict(values))
+            if values and one.values is None and one.kind in _OF_SOURCE and one.does != "delete"
+            else one
+            for one in self._clauses
+        ]
+
+    def _evolving(self, columns: Schema) -> Schema:
+        """Return the columns of the frame that the table is to have."""
+        spark = self._frame.sparkSession
+        clauses = [one for one in self._clauses if one.kind in _OF_SOURCE and one.does != "delete"]
+        assigned = Assigned(
+            any(one.values is None for one in clauses),
+            [
+                (tuple(column.split(".")), text)
+                for one in clauses
+                for column, text in (one.values or {}).items()
+            ],
+            target=(self._name[-1:],),
+            source=((self._alias(),),),
         )
-        for clause in self._clauses:
-            builder = clause.on(builder)
-        builder.execute()
+        return evolving_columns(columns, assigned, session_dialect(spark), case_sensitive=False)
 
     def _with(
         self, kind: str, does: str, condition: Column | None, values: Mapping[str, Any] | None

@@ -109,15 +109,18 @@ class FrameWriter:
                     f"{did_you_mean(key, _OVERWRITE_OPTIONS)}"
                 )
         given: Any = {key: asked.get(key) for key in ("engine", "distribution-mode")}
-        goes.table.overwrite(
-            stored(self._frame, goes.table),
-            column_text(self._frame.sparkSession, condition),
-            branch=asked.get("branch", goes.branch),
-            snapshot_properties={**_summary(self._asked.options), **goes.properties},
-            case_sensitive=False,
-            engine=given["engine"],
-            distribution_mode=given["distribution-mode"],
-        )
+        rows = stored(self._frame, goes.table)
+        where = column_text(self._frame.sparkSession, condition)
+        with goes.verbs() as verbs:
+            verbs.overwrite(
+                rows,
+                where,
+                branch=asked.get("branch", goes.branch),
+                snapshot_properties={**_summary(self._asked.options), **goes.properties},
+                case_sensitive=False,
+                engine=given["engine"],
+                distribution_mode=given["distribution-mode"],
+            )
 
     def _landing(self) -> Landing:
         return landing(self._frame.sparkSession, self._name)
@@ -131,6 +134,7 @@ class FrameWriter:
         merges = str(options.get("mergeSchema", "false")).lower() == "true"
         rows = stored(self._frame, goes.table, keeps_unknown=merges)
         place = goes.table.location() if "/" in self._name[-1] else _whole(self._name, goes)
+        goes.make_branch()
         save_frame(rows, place, replace(self._asked, options=options, mode=mode))
 
     def _refuse_definitions(self) -> None:

@@ -157,6 +157,54 @@ def test_an_unknown_statement_about_a_table_of_ours_is_refused_by_name(
         ice.sql(spark, "CACHE TABLE nowhere")
 
 
+def test_columns_of_a_merge_land_with_its_rows(spark: Any, home: Path) -> None:
+    """One commit; a merge that fails leaves none. Taken is what `*` or `t.a = s.a` sets."""
+    ice.sql(spark, "CREATE TABLE st.d.g AS SELECT 1 AS id, 1 AS v")
+    table = ice.load_table("st.d.g")
+    before = len(table.metadata.metadata_log)
+    merge = """MERGE WITH SCHEMA EVOLUTION INTO st.d.g t USING
+        (SELECT {} AS id, 5000000000 AS v, 'x' AS a, 'y' AS b) s ON t.id = s.id {}"""
+    for key, clauses in {
+        "explode(array(1, 1))": "WHEN MATCHED THEN UPDATE SET *",
+        "1": "WHEN MATCHED THEN UPDATE SET a = s.a, v = raise_error('no')",
+        "2": "WHEN NOT MATCHED THEN INSERT (id, a, nowhere) VALUES (s.id, s.a, 1)",
+    }.items():
+        with pytest.raises(Exception):  # noqa: B017, PT011 (Spark's and ours)
+            ice.sql(spark, merge.format(key, clauses))
+        assert ice.load_table("st.d.g").metadata_location == table.metadata_location, clauses
+    for clauses, columns in (
+        ("WHEN MATCHED AND s.b = 'y' THEN UPDATE SET t.a = s.a", ("id", "v", "a")),
+        ("WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, length(s.b))", ("id", "v", "a")),
+        ("WHEN MATCHED THEN UPDATE SET *", ("id", "v", "a", "b")),
+    ):
+        ice.sql(spark, merge.format("1", clauses))
+        found = table.refresh()
+        assert found.schema().column_names == columns, clauses
+    assert str(found.schema().find_type("v")) == "long"
+    assert len(found.metadata.metadata_log) == before + 2
+    assert found.current_snapshot().schema_id == found.metadata.current_schema_id
+    assert rows(ice.sql(spark, "SELECT * FROM st.d.g")) == [(1, 5000000000, "x", "y")]
+
+
+def test_values_of_partitions_are_cast_and_ctes_reach_conditions(spark: Any, home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.p (id int, day date) PARTITIONED BY (day)")
+    ice.sql(spark, "INSERT INTO st.d.p PARTITION (day = '2024-01-01') SELECT explode(array(1, 2))")
+    ice.sql(spark, "INSERT INTO st.d.p VALUES (3, DATE '2024-01-02')")
+    ice.sql(spark, "INSERT OVERWRITE st.d.p PARTITION (day = '2024-01-01') SELECT 4")
+    ice.sql(spark, "WITH q AS (SELECT 4 AS n) UPDATE st.d.p SET id = (SELECT max(n) + 1 FROM q)")
+    assert rows(ice.sql(spark, "SELECT id, string(day) FROM st.d.p ORDER BY day")) == [
+        (5, "2024-01-01"),
+        (5, "2024-01-02"),
+    ]
+    ice.sql(
+        spark,
+        """WITH q AS (SELECT max(day) AS day FROM st.d.p)
+           DELETE FROM st.d.p WHERE EXISTS (SELECT 1 FROM q WHERE q.day = p.day)""",
+    )
+    assert rows(ice.sql(spark, "SELECT id FROM st.d.p WHERE day = '2024-01-01'")) == [(5,)]
+    assert ice.load_table("st.d.p").scan().count() == 1
+
+
 def test_a_session_writes_to_its_wap_branch_or_stages(spark: Any, home: Path) -> None:
     """Where the table has `write.wap.enabled`, and only there."""
     ice.sql(
@@ -164,9 +212,16 @@ def test_a_session_writes_to_its_wap_branch_or_stages(spark: Any, home: Path) ->
     )
     ice.sql(spark, "CREATE TABLE st.d.plain AS SELECT 1 AS id")
     spark.conf.set("spark.wap.branch", "audit")
+    version = ice.load_table("st.d.w").metadata_location
     try:
+        with pytest.raises(Exception, match="no number"):
+            ice.sql(spark, "INSERT INTO st.d.w SELECT CAST(raise_error('no number') AS int)")
+        assert ice.load_table("st.d.w").metadata_location == version
         ice.sql(spark, "INSERT INTO st.d.w VALUES (2)")
         ice.sql(spark, "INSERT INTO st.d.plain VALUES (2)")
+        spark.conf.set("spark.wap.branch", "other")
+        ice.sql(spark, "DELETE FROM st.d.w WHERE id = 1")
+        assert rows(ice.sql(spark, "SELECT * FROM st.d.w")) == []
     finally:
         spark.conf.unset("spark.wap.branch")
     spark.conf.set("spark.wap.id", "load-7")

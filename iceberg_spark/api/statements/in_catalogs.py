@@ -96,7 +96,8 @@ def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> Dat
     rows += [(name.capitalize(), properties[name]) for name in _SHOWN_APART if name in properties]
     if statement.extended:
         others = sorted((k, v) for k, v in properties.items() if k not in _SHOWN_APART)
-        rows.append(("Properties", f"({', '.join(f'({k},{v})' for k, v in others)})"))
+        shown = ", ".join(f"({key},{value})" for key, value in others)
+        rows.append(("Properties", f"({shown})" if others else ""))
     return rows_of(spark, "info_name string, info_value string", rows)
 
 

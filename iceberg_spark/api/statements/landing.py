@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.statements.target import Name, target
 from iceberg_spark.api.table import Table
+from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.wap_branch import WAP_BRANCH, wap_branch
 from iceberg_spark.spec.properties import WRITE_WAP_ENABLED, bool_property
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.summary import STAGED_WAP_ID
+from iceberg_spark.spec.union_by_name import union_by_name
 
 _ID = "spark.wap.id"
 
@@ -22,21 +27,79 @@ _ID = "spark.wap.id"
 class Landing:
     """A table that a statement changes; None is main. `properties` go into the snapshot.
 
-    `case_sensitive` is whether the session tells names of columns apart by case.
+    `case_sensitive` is whether the session tells names of columns apart by case. `more` has the
+    columns that the statement gives the table beside its rows, `wider` all columns then, and
+    `makes_branch` is said where the branch is not there yet.
     """
 
     table: Table
     case_sensitive: bool
     branch: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    more: Schema | None = None
+    wider: Schema | None = None
+    makes_branch: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The table's columns as the statement leaves them."""
+        return self.table.schema() if self.wider is None else self.wider
+
+    def with_columns(self, columns: Schema) -> Landing:
+        """Return the same where the table gets the columns that it lacks, and wider types.
+
+        Raises InvalidSchemaError for types that can't be brought together.
+        """
+        metadata = self.table.metadata
+        wider = union_by_name(
+            metadata.schema,
+            columns,
+            last_column_id=metadata.last_column_id,
+            format_version=metadata.format_version,
+            case_sensitive=self.case_sensitive,
+        )
+        if wider is metadata.schema:
+            return self
+        return replace(self, more=columns, wider=wider)
+
+    @contextmanager
+    def verbs(self, *, appends: bool = False) -> Iterator[RowVerbs]:
+        """Yield what changes rows. New columns land with them, or not at all.
+
+        So does a new branch that is appended to; others need it beforehand.
+        """
+        with_branch = self.makes_branch and appends
+        if not with_branch:
+            self.make_branch()
+        if self.more is None and not with_branch:
+            yield self.table
+            return
+        with self.table.transaction() as tx:
+            if self.more is not None:
+                wider = tx.update_schema(case_sensitive=self.case_sensitive)
+                wider.union_by_name(self.more).commit()
+            if with_branch:
+                self._add_branch(tx)
+            yield tx
+
+    def make_branch(self) -> None:
+        """Make the branch for what can't make it with its rows."""
+        self._add_branch(self.table)
+
+    def _add_branch(self, to: Table | TableTransaction) -> None:
+        if self.makes_branch and self.branch is not None:
+            head = self.table.current_snapshot()
+            at = None if head is None else head.snapshot_id
+            to.manage_snapshots().create_branch(at, self.branch).commit()
 
 
 def landing(spark: SparkSession, name: Name) -> Landing:
     """Return where a statement's rows go.
 
     A branch is the name's (`cat.db.t.branch_x`), or, where the table has `write.wap.enabled`, the
-    session's `spark.wap.branch`, made where there is none; with `spark.wap.id` the snapshot is
-    staged (Java: SparkWriteConf.branch, wapId). Raises NoSuchTableError, InvalidInputError.
+    session's `spark.wap.branch`, made with the rows where there is none; with `spark.wap.id` the
+    snapshot is staged (Java: SparkWriteConf.branch, wapId). Raises NoSuchTableError,
+    InvalidInputError.
     """
     place = target(spark, name)
     table, case = place.table(), is_case_sensitive(spark)
@@ -47,8 +110,5 @@ def landing(spark: SparkSession, name: Name) -> Landing:
         raise InvalidInputError(f"{WAP_BRANCH} and {_ID} are set both: a write goes one way")
     if staged is not None:
         return Landing(table, case, None, {STAGED_WAP_ID: staged})
-    head = table.current_snapshot()
-    if branch is not None and branch not in table.refs():
-        made = table.manage_snapshots()
-        made.create_branch(None if head is None else head.snapshot_id, branch).commit()
-    return Landing(table, case, branch)
+    is_new = branch is not None and branch not in table.refs()
+    return Landing(table, case, branch, makes_branch=is_new)

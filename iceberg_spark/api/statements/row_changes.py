@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
 from iceberg_spark.api.merge import MergeBuilder
+from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.given_defaults import rows_with_defaults, value_or_default
 from iceberg_spark.api.statements.landing import Landing, landing
@@ -18,6 +20,7 @@ from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
 from iceberg_spark.spark.sql.inner_tables import with_inner_tables
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.query import plan_query
@@ -29,6 +32,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
     WhenClause,
 )
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform
 
 _MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -37,7 +41,8 @@ _MODE = "spark.sql.sources.partitionOverwriteMode"
 def truncate(spark: SparkSession, statement: Truncate) -> DataFrame:
     """Take all rows out of a table."""
     goes = landing(spark, statement.table)
-    goes.table.delete("true", branch=goes.branch, snapshot_properties=goes.properties)
+    with goes.verbs() as verbs:
+        verbs.delete("true", branch=goes.branch, snapshot_properties=goes.properties)
     return nothing(spark)
 
 
@@ -47,23 +52,20 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     Raises InvalidSchemaError where the columns don't fit.
     """
     goes = landing(spark, statement.table)
-    table = goes.table
     rows = plan_query(spark, _query(spark, goes, statement)).frame(spark)
     if statement.schema_evolution:
-        table.update_schema(case_sensitive=goes.case_sensitive).union_by_name(
-            from_spark(rows.schema)
-        ).commit()
-        table.refresh()
+        goes = goes.with_columns(from_spark(rows.schema))
     matched = _matched(goes, statement, rows)
-    if statement.overwrites:
-        _overwrite(spark, goes, statement, matched)
-    else:
-        table.append(
-            matched,
-            branch=goes.branch,
-            snapshot_properties=goes.properties,
-            case_sensitive=goes.case_sensitive,
-        )
+    with goes.verbs(appends=not statement.overwrites) as verbs:
+        if statement.overwrites:
+            _overwrite(spark, verbs, goes, statement, matched)
+        else:
+            verbs.append(
+                matched,
+                branch=goes.branch,
+                snapshot_properties=goes.properties,
+                case_sensitive=goes.case_sensitive,
+            )
     return nothing(spark)
 
 
@@ -72,7 +74,7 @@ def _query(spark: SparkSession, goes: Landing, statement: Insert) -> str:
     return rows_with_defaults(
         statement.query,
         _columns(goes, statement),
-        goes.table.schema(),
+        goes.schema,
         session_dialect(spark),
         case_sensitive=goes.case_sensitive,
     )
@@ -81,23 +83,25 @@ def _query(spark: SparkSession, goes: Landing, statement: Insert) -> str:
 def _columns(goes: Landing, statement: Insert) -> list[str]:
     """Return the columns that the query's are for, in its order."""
     fixed = _partition_values(goes, statement)
-    every = [field.name for field in goes.table.schema().fields if field.name not in fixed]
+    every = [field.name for field in goes.schema.fields if field.name not in fixed]
     return list(statement.columns) or every
 
 
-def _overwrite(spark: SparkSession, goes: Landing, statement: Insert, rows: DataFrame) -> None:
+def _overwrite(
+    spark: SparkSession, verbs: RowVerbs, goes: Landing, statement: Insert, rows: DataFrame
+) -> None:
     """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
-    table, given = goes.table, (goes.branch, goes.properties)
+    given = goes.branch, goes.properties
     where = statement.replace_where
     if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
-        table.dynamic_partition_overwrite(
+        verbs.dynamic_partition_overwrite(
             rows, branch=given[0], snapshot_properties=given[1], case_sensitive=goes.case_sensitive
         )
         return
     if where is None:
-        fixed = [(name, text) for name, text in statement.partition if text is not None]
+        fixed = _partition_values(goes, statement).items()
         where = " AND ".join(f"{quoted(name)} <=> {text}" for name, text in fixed) or "true"
-    table.overwrite(
+    verbs.overwrite(
         rows,
         where,
         branch=given[0],
@@ -128,7 +132,7 @@ def _matched(goes: Landing, statement: Insert, rows: DataFrame) -> DataFrame:
 def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
     """Return rows cast to the table's types as Spark's ANSI store assignment does."""
     known = _by_name(goes)
-    kinds = {field.name: field for field in row_type(goes.table.schema()).fields}
+    kinds = {field.name: field for field in row_type(goes.schema).fields}
     for name in rows.columns:
         if _spelt(goes, name) not in known:
             raise InvalidSchemaError(
@@ -139,7 +143,7 @@ def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
 
 def _by_name(goes: Landing) -> dict[str, str]:
     """Return the names of the table's columns by how the session looks them up."""
-    return {_spelt(goes, field.name): field.name for field in goes.table.schema().fields}
+    return {_spelt(goes, field.name): field.name for field in goes.schema.fields}
 
 
 def _spelt(goes: Landing, name: str) -> str:
@@ -147,13 +151,19 @@ def _spelt(goes: Landing, name: str) -> str:
 
 
 def _partition_values(goes: Landing, statement: Insert) -> dict[str, str]:
-    """Return the values of PARTITION (...), by the table's own names of the columns."""
+    """Return the values of PARTITION (...), by the table's own names of the columns.
+
+    They are cast to the column's type, as Spark does with literals there (`day = '2024-01-01'`).
+    """
     table, known = goes.table, _by_name(goes)
     parts = {
         table.schema().find_column_name(part.source_id)
         for part in table.spec().fields
         if isinstance(part.transform, IdentityTransform)
     }
+    if not statement.partition:
+        return {}
+    kinds = {field.name: field.dataType for field in row_type(goes.schema).fields}
     found = {}
     for name, text in statement.partition:
         column = known.get(_spelt(goes, name))
@@ -163,7 +173,9 @@ def _partition_values(goes: Landing, statement: Insert) -> dict[str, str]:
                 "that it is partitioned by as they are can be named"
             )
         if text is not None:
-            found[column] = text
+            kind = kinds[column]
+            is_text = isinstance(kind, StringType)
+            found[column] = text if is_text else f"CAST({text} AS {kind.simpleString()})"
     return found
 
 
@@ -173,13 +185,14 @@ def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     named = _named(statement)
     with with_inner_tables(spark, [statement.condition], named) as (condition,):
         alias = _alias(statement.table, statement.alias, [condition])
-        goes.table.delete(
-            condition,
-            branch=goes.branch,
-            snapshot_properties=goes.properties,
-            case_sensitive=goes.case_sensitive,
-            alias=alias,
-        )
+        with goes.verbs() as verbs:
+            verbs.delete(
+                condition,
+                branch=goes.branch,
+                snapshot_properties=goes.properties,
+                case_sensitive=goes.case_sensitive,
+                alias=alias,
+            )
     return nothing(spark)
 
 
@@ -189,8 +202,9 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     columns = [_column(path, statement, goes) for path, _ in statement.values]
     texts = _values(columns, [text for _, text in statement.values], goes)
     given = [statement.condition, *texts]
-    with with_inner_tables(spark, given, _named(statement)) as (condition, *values):
-        goes.table.update(
+    inner = with_inner_tables(spark, given, _named(statement))
+    with inner as (condition, *values), goes.verbs() as verbs:
+        verbs.update(
             dict(_once(columns, values)),
             condition,
             branch=goes.branch,
@@ -204,38 +218,65 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
 def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
     goes = landing(spark, statement.table)
-    table = goes.table
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
     source = plan_query(spark, everything).frame(spark)
     if statement.schema_evolution:
-        table.update_schema(case_sensitive=goes.case_sensitive).union_by_name(
-            from_spark(source.schema)
-        ).commit()
-        table.refresh()
+        given = from_spark(source.schema)
+        goes = goes.with_columns(_evolving(spark, statement, goes, given))
+        statement = _with_stars(statement, star_values(given, goes.schema, statement.source_alias))
     texts = [statement.on]
     for clause in statement.clauses:
         columns = [_column(path, statement, goes) for path in clause.columns or ()]
         texts += [clause.condition or "true", *_values(columns, clause.values, goes)]
     source_name = () if statement.source_name is None else (statement.source_name,)
-    with with_inner_tables(spark, texts, (*_named(statement), *source_name)) as (on, *given):
-        name = statement.alias or statement.table[-1]
-        builder = table.merge(
+    named = (*_named(statement), *source_name)
+    with with_inner_tables(spark, texts, named) as (on, *said), goes.verbs() as verbs:
+        builder = verbs.merge(
             source,
             on,
             branch=goes.branch,
             snapshot_properties=goes.properties,
             case_sensitive=goes.case_sensitive,
-            aliases=(name, statement.source_alias),
+            aliases=(statement.alias or statement.table[-1], statement.source_alias),
         )
-        left = iter(given)
+        left = iter(said)
         for clause in statement.clauses:
-            said = next(left)
-            condition = None if clause.condition is None else said
+            stated = next(left)
+            condition = None if clause.condition is None else stated
             values = [next(left) for _ in clause.values]
             columns = [_column(path, statement, goes) for path in clause.columns or ()]
             builder = _with_clause(builder, clause, condition, dict(_once(columns, values)))
         builder.execute()
     return nothing(spark)
+
+
+def _evolving(spark: SparkSession, statement: Merge, goes: Landing, source: Schema) -> Schema:
+    """Return the columns of the source that the table is to have."""
+    alone = (statement.table[-1:], statement.table) if statement.alias is None else ()
+    whole = () if statement.source_name is None else (statement.source_name,)
+    clauses = [one for one in statement.clauses if one.kind != "by_source" and one.does != "delete"]
+    assigned = Assigned(
+        any(one.columns is None for one in clauses),
+        [pair for one in clauses for pair in zip(one.columns or (), one.values, strict=False)],
+        target=alone or ((statement.alias or "",),),
+        source=((statement.source_alias,), *whole),
+    )
+    dialect = session_dialect(spark)
+    return evolving_columns(source, assigned, dialect, case_sensitive=goes.case_sensitive)
+
+
+def _with_stars(statement: Merge, values: Mapping[str, str] | None) -> Merge:
+    """Return a merge whose `*` is what the source has of the table's columns."""
+    if values is None:
+        return statement
+    columns, texts = tuple((name,) for name in values), tuple(values.values())
+    clauses = tuple(
+        replace(one, columns=columns, values=texts)
+        if one.columns is None and one.does != "delete" and one.kind != "by_source"
+        else one
+        for one in statement.clauses
+    )
+    return replace(statement, clauses=clauses)
 
 
 def _with_clause(
@@ -282,14 +323,14 @@ def _column(path: Name, statement: Update | Merge, goes: Landing) -> str:
         size = len(table) - at
         if len(path) > size and folded[:size] == [part.lower() for part in table[at:]]:
             rest = ".".join(path[size:])
-            found = goes.table.schema().find_id(rest, case_sensitive=goes.case_sensitive)
+            found = goes.schema.find_id(rest, case_sensitive=goes.case_sensitive)
             if found is not None:
                 return rest
     return ".".join(path)
 
 
 def _values(columns: Sequence[str], texts: Sequence[str], goes: Landing) -> list[str]:
-    schema, case = goes.table.schema(), goes.case_sensitive
+    schema, case = goes.schema, goes.case_sensitive
     pairs = zip(columns, texts, strict=True)
     return [value_or_default(schema, column, text, case_sensitive=case) for column, text in pairs]
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
@@ -179,3 +180,16 @@ def test_a_change_after_the_with_block_is_refused_and_the_block_can_begin_anew()
         tx.append(rows(id=[3]))
     assert ids(table) == [1, 3]
     assert "ended" in repr(tx)
+
+
+def test_a_branch_is_made_and_appended_to_in_one_commit(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), pa.schema([("id", pa.int64())]))
+    table.append(pa.table({"id": [1]}))
+    before = table.metadata_location
+    tx = table.transaction()
+    tx.manage_snapshots().create_branch(None, "audit").commit()
+    tx.append(pa.table({"id": [4]}), branch="audit")
+    assert table.refresh().metadata_location == before
+    tx.commit_transaction()
+    assert sorted(table.scan(branch="audit").to_arrow().column("id").to_pylist()) == [1, 4]
+    assert table.scan().count() == 1
