@@ -142,8 +142,12 @@ def _except(kind: int) -> list[str]:
 
 
 def _shown(rows: Iterable[dict[str, Any]], kind: int) -> list[str]:
+    """Upserts of equal values are one row; whose zero it has, 0.0 or -0.0, is as they came."""
     names = ["id", "name", "price", *(["seq"] if kind == 1 else ["__START_AT", "__END_AT"])]
-    return sorted(repr(tuple(row[name] for name in names)) for row in rows)
+    shown = (tuple(row[name] for name in names) for row in rows)
+    return sorted(
+        repr(tuple(0.0 if kind == 2 and value == 0.0 else value for value in row)) for row in shown
+    )
 
 
 def _session() -> Any:
