@@ -143,6 +143,7 @@ def test_queries_give_spark_s_rows(spark: Any, tmp_path: Path, zone: dict[str, s
             found = sorted(map(str, ice.sql(spark, query.format(made.location())).collect()))
             if found != expected:
                 wrong.append((query, expected, found))
+        spark.catalog.dropTempView("u")
         assert wrong == []
 
 

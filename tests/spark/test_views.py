@@ -88,6 +88,7 @@ def test_views_of_views_are_read_by_their_own_names(any_spark: Any, views: Views
     assert read(any_spark, "SELECT v.number FROM CAT.db.v WHERE v.`{name}` = 'b{}'") == [(2,)]
     explained = ice.explain(any_spark, f"SELECT * FROM {CATALOG}.other.w")
     assert f"in view {CATALOG}.other.w, in view {CATALOG}.db.v, {CATALOG}.db.t" in explained
+    any_spark.catalog.dropTempView("t")
 
 
 def test_an_enabled_session_reads_views_by_name(any_spark: Any, views: ViewsInMemory) -> None:
