@@ -55,6 +55,12 @@ def merge(table: Table, spark: SparkSession) -> None:
     builder.when_matched_update_all().when_not_matched_insert_all().execute()
 
 
+def compact(table: Table, spark: SparkSession, order: str | None = None) -> None:
+    table.maintenance.rewrite_data_files(
+        sort_order=order, options={"rewrite-all": True}, spark=spark
+    )
+
+
 VERBS: dict[str, Callable[[Table, SparkSession], object]] = {
     "append_native": lambda table, spark: table.append(new_rows(spark), engine="native"),
     "append_arrow": lambda table, spark: table.append(new_rows(spark), engine="arrow"),
@@ -62,6 +68,8 @@ VERBS: dict[str, Callable[[Table, SparkSession], object]] = {
     "delete_merge_on_read": lambda table, _: table.delete("id % 3 = 0"),
     "upsert": lambda table, spark: table.upsert(new_rows(spark), ["id"]),
     "merge": merge,
+    "compact_packed": compact,
+    "compact_sorted": lambda table, spark: compact(table, spark, "s desc"),
 }
 
 
@@ -87,7 +95,7 @@ class Deadly(Calls):
 def main(where: str, verb: str, moment: str, who: str) -> None:
     """Run the verb up to the moment."""
     driver = os.getpid()
-    last = 1 if verb == "delete_merge_on_read" else 2  # one file of deletes a task
+    last = 1 if verb in ("delete_merge_on_read", "compact_packed") else 2  # a task writes one file
     os.environ["DEADLY"] = f"{driver} {who if moment == 'tasks' else 'nobody'} {last}"
     builder = SparkSession.builder
     for name, value in SETTINGS.items():

@@ -42,6 +42,7 @@ AFTER = {
     "delete": [*KEPT.items()],
     "upsert": [*(OLD | NEW).items()],
     "merge": [*(OLD | NEW).items()],
+    "compact": [*OLD.items()],
 }
 
 
