@@ -5,7 +5,8 @@
 
 import os
 import random
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,17 @@ LAYOUTS = ("", "PARTITIONED BY (s)", "PARTITIONED BY (bucket(2, v), truncate(1, 
 @contextmanager
 def settings(session: Any, given: dict[str, str]) -> Iterator[None]:
     before = {name: session.conf.get(name, None) for name in given}
-    for name, value in given.items():
-        session.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        session.conf.unset(name) if value is None else session.conf.set(name, value)
+    _set(session, given)
+    try:
+        yield
+    finally:
+        _set(session, before)
+
+
+def _set(session: Any, given: Mapping[str, str | None]) -> None:
+    with warnings.catch_warnings(action="ignore"):  # over Connect of some that are deprecated
+        for name, value in given.items():
+            session.conf.unset(name) if value is None else session.conf.set(name, value)
 
 
 @pytest.fixture
