@@ -5,10 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.functions import expr
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.scan.split import split_options
 from iceberg_spark.spark.adapt import jobs
 from iceberg_spark.spark.reading.plan_frame import plan_frame
@@ -73,3 +75,45 @@ def test_metadata_columns_come_with_the_frame(any_spark: Any, many: Table) -> No
     (row,) = frame.collect()
     assert row._file in [task.file_path for task in many.scan().plan_files()]
     assert (row._pos, row._deleted, row._spec_id, tuple(row._partition)) == (7, False, 0, ())
+
+
+INSIDE = ["p.a", "l[0].x", "m['k'].y", "f.d", "_partition.k_trunc"]
+
+
+@pytest.fixture(scope="module")
+def in_parts(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Rows 0, 2 and 4, whose files are read in two ways: one has a deleted row, 3."""
+    table = ice.create_table(
+        str(tmp_path_factory.mktemp("parts") / "t"),
+        "k int, p struct<a: int comment 'inner', b: string>, l array<struct<x: int>>, "
+        "m map<string, struct<y: int>>, f struct<d: double>",
+        partition_by=["truncate(2, k)"],
+        properties={"write.delete.mode": "merge-on-read"},
+    )
+    for ids in ([0], [2, 3], [4]):
+        rows = {
+            "k": ids,
+            "p": [{"a": k, "b": "b"} for k in ids],
+            "l": [[{"x": k}] for k in ids],
+            "m": [[("k", {"y": k})] for k in ids],
+            "f": [{"d": k} for k in ids],
+        }
+        table.append(pa.table(rows, schema=to_arrow(table.schema())))
+    table.delete("k = 3")
+    return table
+
+
+@pytest.mark.parametrize("column", INSIDE)
+@pytest.mark.parametrize("of", ["table", "union"])
+def test_semi_and_anti_joins_find_rows_by_what_is_inside_columns(
+    any_spark: Any, in_parts: Table, column: str, of: str
+) -> None:
+    """Spark's optimizer takes such joins into members of unions, and found no column there."""
+    rows = in_parts.scan(metadata_columns=("_partition",)).to_df(any_spark)
+    given = rows if of == "table" else rows.union(rows)
+    same = expr(f"{column} = id")
+    few = any_spark.range(3)
+    times = 1 if of == "table" else 2
+    for how, expected in (("left_semi", [0, 2]), ("left_anti", [4])):
+        found = given.join(few, same, how).collect()
+        assert sorted(row.k for row in found) == sorted(expected * times), how

@@ -217,7 +217,7 @@ def _partition(column: PlannedColumn) -> Column:
         _partition_value(field, column.value.get(field.field_id)).cast(f.dataType).alias(field.name)
         for field, f in zip(fields, shown.fields, strict=True)
     ]
-    return F.struct(*columns) if columns else F.struct().cast(shown)
+    return F.struct(*columns).cast(shown)  # else what is not NULL is never NULL by its type
 
 
 def _partition_value(field: t.NestedField, value: Any) -> Column:

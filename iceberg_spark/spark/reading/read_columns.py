@@ -21,16 +21,24 @@ FIELD_ID = "parquet.field.id"
 
 
 def relation_type(columns: ColumnPlan) -> s.StructType:
-    """Return the schema that Spark's reader gets: field ids everywhere, defaults at the top."""
+    """Return the schema that Spark's reader gets: field ids, and defaults at the top.
+
+    Inside a column that nothing shields, names find in all files what ids would, and its type is
+    the frame's own. With ids in it the two differed where a union's first member, which has no
+    rows, is taken away by Spark's optimizer: that knows a column by its id and its type, and a semi
+    or anti join by a nested field ended in an assertion.
+    """
     every = [one for one in (*columns.read, *columns.keys) if one.origin is not Origin.NOTHING]
-    asked = [one.asked for one in every if one.asked is not None]
+    found = [(one, one.asked) for one in every if one.asked is not None]
+    plain = nullable(to_spark(Schema(*(asked for _, asked in found))))
     made = []
-    for field, plain in zip(asked, to_spark(Schema(*asked)).fields, strict=True):
-        metadata = _id(field, by_id=columns.by_id)
+    for (column, field), shown in zip(found, plain.fields, strict=True):
+        metadata = _id(field) if columns.by_id else {}
         if field.initial_default is not None:
             text = default_text(field.field_type, field.initial_default)
             metadata |= {"EXISTS_DEFAULT": text, "CURRENT_DEFAULT": text}
-        kind = _nested(plain.dataType, field.field_type, by_id=columns.by_id)
+        by_id = columns.by_id and column.shield is not Shield.NONE
+        kind = _with_ids(shown.dataType, field.field_type) if by_id else shown.dataType
         made.append(s.StructField(field.name, kind, True, metadata))
     return s.StructType(made)
 
@@ -85,31 +93,25 @@ def _asked(column: PlannedColumn) -> t.NestedField:
     return column.asked
 
 
-def _id(field: t.NestedField, *, by_id: bool) -> dict[str, Any]:
-    return {FIELD_ID: field.field_id} if by_id else {}
+def _id(field: t.NestedField) -> dict[str, Any]:
+    return {FIELD_ID: field.field_id}
 
 
-def _nested(kind: s.DataType, iceberg: t.IcebergType, *, by_id: bool) -> s.DataType:
+def _with_ids(kind: s.DataType, iceberg: t.IcebergType) -> s.DataType:
     """Return the type with ids on struct fields, which is where Spark's reader looks at them."""
     match kind, iceberg:
         case s.StructType(fields=fields), t.StructType():
-            return s.StructType(
-                [
-                    s.StructField(
-                        f.name,
-                        _nested(shown.dataType, f.field_type, by_id=by_id),
-                        True,
-                        _id(f, by_id=by_id),
-                    )
-                    for shown, f in zip(fields, iceberg.fields, strict=True)
-                ]
-            )
+            inner = [
+                s.StructField(f.name, _with_ids(f.dataType, field.field_type), True, _id(field))
+                for f, field in zip(fields, iceberg.fields, strict=True)
+            ]
+            return s.StructType(inner)
         case s.ArrayType(), t.ListType():
-            return s.ArrayType(_nested(kind.elementType, iceberg.element_type, by_id=by_id), True)
+            return s.ArrayType(_with_ids(kind.elementType, iceberg.element_type), True)
         case s.MapType(), t.MapType():
             return s.MapType(
-                _nested(kind.keyType, iceberg.key_type, by_id=by_id),
-                _nested(kind.valueType, iceberg.value_type, by_id=by_id),
+                _with_ids(kind.keyType, iceberg.key_type),
+                _with_ids(kind.valueType, iceberg.value_type),
                 True,
             )
         case _:
