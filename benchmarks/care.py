@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +62,13 @@ def measure_manifests(
         done = ice.load_table(str(location)).maintenance.rewrite_manifests()
         assert done.rewritten_manifests_count
 
-    seconds: dict[str, list[float]] = {"java": [], "ours": []}
-    work: dict[str, Callable[[], None]] = {"java": java, "ours": ours}
-    for _ in range(rounds):
-        for name, taken in seconds.items():
-            shutil.rmtree(location)
-            shutil.copytree(pristine, location)
-            start = time.perf_counter()
-            work[name]()
-            taken.append(time.perf_counter() - start)
-    return {name: Measured(tuple(each)) for name, each in seconds.items()}
+    return by_turns({"java": java, "ours": ours}, rounds, before=lambda: anew(location, pristine))
+
+
+def anew(location: Path, pristine: Path) -> None:
+    """Put a table back to what it was before."""
+    shutil.rmtree(location)
+    shutil.copytree(pristine, location)
 
 
 def measure_statistics(

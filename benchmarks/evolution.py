@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from benchmarks.care import anew
 from benchmarks.fabricate import (
     NOW_MS,
     SCHEMA,
@@ -144,21 +145,15 @@ def measure_expiry(
     jvm: Any = spark._jvm
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
     middle = NOW_MS + snapshots // 2
-    seconds: dict[str, list[float]] = {"java": [], "ours": []}
     location, pristine = folder / "expire", folder / "expire-pristine"
     fabricate_history(location, snapshots, files, 20, replaces=True)
     shutil.copytree(location, pristine)
-    for _ in range(rounds):
-        for name, taken in seconds.items():
-            shutil.rmtree(location)
-            shutil.copytree(pristine, location)
-            start = time.perf_counter()
-            if name == "java":
-                table = jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(
-                    str(location)
-                )
-                table.expireSnapshots().expireOlderThan(middle).commit()
-            else:
-                ice.load_table(str(location)).maintenance.expire_snapshots(middle)
-            taken.append(time.perf_counter() - start)
-    return {name: Measured(tuple(each)) for name, each in seconds.items()}
+
+    def java() -> None:
+        table = jvm.org.apache.iceberg.hadoop.HadoopTables(configuration).load(str(location))
+        table.expireSnapshots().expireOlderThan(middle).commit()
+
+    def ours() -> None:
+        ice.load_table(str(location)).maintenance.expire_snapshots(middle)
+
+    return by_turns({"java": java, "ours": ours}, rounds, before=lambda: anew(location, pristine))

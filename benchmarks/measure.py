@@ -18,6 +18,8 @@ class WarmUp:
 
 
 ONE_ROUND = WarmUp()
+UNWARMED = WarmUp(0)
+"""Of works so long that Java has compiled all there is to after their first seconds."""
 LONG_WARM_UP = WarmUp(3, 15)
 """Of short works: they get quicker while Java compiles them."""
 
@@ -35,20 +37,29 @@ class Measured:
 
 
 def by_turns(
-    contenders: Mapping[str, Callable[[], object]], rounds: int, warm_up: WarmUp = ONE_ROUND
+    contenders: Mapping[str, Callable[[], object]],
+    rounds: int,
+    warm_up: WarmUp = ONE_ROUND,
+    before: Callable[[], object] = lambda: None,
 ) -> dict[str, Measured]:
-    """Time the contenders one after the other, again and again; warm-up rounds don't count."""
+    """Time the contenders one after the other, again and again; warm-up rounds don't count.
+
+    `before` is called before each of them, and takes no time.
+    """
     started, turns = time.perf_counter(), 0
     while turns < warm_up.rounds or time.perf_counter() - started < warm_up.seconds:
-        _turn(contenders)
+        _turn(contenders, before)
         turns += 1
-    taken = [_turn(contenders) for _ in range(rounds)]
+    taken = [_turn(contenders, before) for _ in range(rounds)]
     return {name: Measured(tuple(turn[name] for turn in taken)) for name in contenders}
 
 
-def _turn(contenders: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+def _turn(
+    contenders: Mapping[str, Callable[[], object]], before: Callable[[], object]
+) -> dict[str, float]:
     taken = {}
     for name, work in contenders.items():
+        before()
         gc.collect()
         start = time.perf_counter()
         work()

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from benchmarks.care import measure_manifests, measure_orphans, measure_statistics
 from benchmarks.catalogs import measure_catalogs, measure_s3_scans
 from benchmarks.changes import measure_changes
-from benchmarks.compaction import measure_compaction
+from benchmarks.compaction import measure_compaction, measure_sorted_compaction
 from benchmarks.evolution import measure_expiry, measure_metadata_commits
 from benchmarks.fabricate import fabricate_table
 from benchmarks.measure import Measured
@@ -171,8 +171,12 @@ def _streams_written(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_stream_sink(spark, folder, size.rows, facts), facts)
 
 
-def _maintenance(spark: SparkSession, folder: Path, size: Size) -> Found:
+def _compaction(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(measure_compaction(spark, folder, size.rows, size.few_rounds))
+
+
+def _sorted_compaction(spark: SparkSession, folder: Path, size: Size) -> Found:
+    return Found(measure_sorted_compaction(spark, folder, size.rows, size.few_rounds))
 
 
 def _care(spark: SparkSession, folder: Path, size: Size) -> Found:
@@ -226,7 +230,8 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "streams-written": _streams_written,
     "streams": _streams,
     "version-3": _version_3,
-    "maintenance": _maintenance,
+    "compaction": _compaction,
+    "sorted-compaction": _sorted_compaction,
     "planning": _planning,
     "metadata": _metadata,
     "evolution": _evolution,
