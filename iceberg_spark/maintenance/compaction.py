@@ -12,10 +12,10 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.compaction_plan import FileGroup
 from iceberg_spark.maintenance.layout import Layout
-from iceberg_spark.maintenance.limits import COMPACTING
+from iceberg_spark.maintenance.limits import ORDERING
 from iceberg_spark.maintenance.rewrite_options import RewriteOptions, Strategy
+from iceberg_spark.maintenance.row_order import RowOrder
 from iceberg_spark.maintenance.row_runs import RowRuns, RunRecorder
-from iceberg_spark.maintenance.z_order import z_sorted
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
@@ -25,7 +25,7 @@ from iceberg_spark.spec.partition import partition_key
 from iceberg_spark.write.batch_chunks import chunks
 from iceberg_spark.write.context import TaskId, WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
-from iceberg_spark.write.sorted_files import can_sort, sort_rows
+from iceberg_spark.write.sorted_files import can_sort
 from iceberg_spark.write.uncommitted_files import remove_written
 
 
@@ -110,6 +110,11 @@ class CompactionWork:
             return True
         return can_sort(self.layout.order, self.write.schema)
 
+    @property
+    def order(self) -> RowOrder:
+        """The order of the layout."""
+        return RowOrder(self.layout, self.options)
+
     def _rows(
         self, io: FileIO, tasks: Sequence[FileScanTask], recorder: RunRecorder
     ) -> Iterator[pa.RecordBatch]:
@@ -125,23 +130,17 @@ class CompactionWork:
         written: list[DataFile] = []
         number = 0
         try:
-            for run in chunks(batches, schema, COMPACTING.run_bytes):
-                rows = self._in_order(run)
+            for run in chunks(batches, schema, ORDERING.run_bytes):
+                rows = self.order.sorted(run, self.write.schema)
                 del run
                 for part in _parts(rows, parts):
-                    one = TaskId(task.partition + number * COMPACTING.run_stride, task.attempt)
+                    one = TaskId(task.partition + number * ORDERING.run_stride, task.attempt)
                     written += write_data_files(context, io, part.to_batches(), one)
                     number += 1
         except BaseException:
             remove_written(io, [file.file_path for file in written])
             raise
         return tuple(written)
-
-    def _in_order(self, rows: pa.Table) -> pa.Table:
-        schema = self.write.schema
-        if self.layout.strategy is Strategy.Z_ORDER:
-            return z_sorted(rows, schema, self.layout.z_columns, self.options)
-        return sort_rows(rows, self.layout.order, schema)
 
 
 def _parts(rows: pa.Table, count: int) -> Iterator[pa.Table]:

@@ -59,17 +59,43 @@ class CompactingLimits:
     here_bytes: int = 64 * 1024 * 1024
     """Up to so many bytes of data files are rewritten by this process though a session is active:
     its tasks would cost more than the work."""
-    run_bytes: int = 1024 * 1024 * 1024
-    """Bytes of rows that are sorted in memory; what is beyond makes files of its own."""
     rounds: int = 5
     """How often groups that others changed meanwhile are planned anew."""
     z_rows: int = 131_072
     """Rows whose place on a z-order curve is computed at a time."""
-    run_stride: int = 10_000_000
-    """What tells the sorted runs of a task apart in file names: more than there are tasks."""
 
 
 COMPACTING = CompactingLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderingLimits:
+    """How rows are put in order, by one task or by several."""
+
+    run_bytes: int = 1024 * 1024 * 1024
+    """Bytes of rows that are sorted in memory; what is beyond makes files of its own."""
+    run_stride: int = 10_000_000
+    """What tells the sorted runs of a task apart in file names: more than there are tasks."""
+    task_bytes: int = 64 * 1024 * 1024
+    """Bytes of data files that a task reads; a group of no more is put in order by one."""
+    range_bytes: int = 16 * 1024 * 1024
+    """Bytes of data files whose rows are put in order together, about; several times that in
+    memory."""
+    most_ranges: int = 8_192
+    """Ranges of an order that are told apart, about."""
+    sampled_rows: int = 50_000
+    """Rows whose keys show where ranges begin, about: their files are alike to some 2%, ..."""
+    sampled_in_range: int = 100
+    """... and a range is seldom half as large again; at least so many rows for each."""
+    cut_bytes: int = 128 * 1024 * 1024
+    """Bytes of rows that are cut to ranges at a time."""
+    travelling_bytes: int = 4 * 1024 * 1024
+    """Bytes of rows that travel together."""
+    travelling_batches: int = 4
+    """Of these a task takes so many at a time."""
+
+
+ORDERING = OrderingLimits()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -71,20 +72,28 @@ def width_of(kind: t.IcebergType, options: RewriteOptions) -> int:
     return PRIMITIVE_BYTES
 
 
-def z_sorted(
+def z_keys(
     rows: pa.Table, schema: Schema, columns: Sequence[int], options: RewriteOptions
 ) -> pa.Table:
-    """Return rows in the order of the curve; equal ones keep theirs."""
-    places = np.argsort(z_values(rows, schema, columns, options), kind="stable")
-    return rows.combine_chunks().take(pa.array(places))
+    """Return the value of each row as numbers of eight bytes, a column each, the highest first."""
+    values = z_values(rows, schema, columns, options)
+    total = values.dtype.itemsize
+    words = -(-total // PRIMITIVE_BYTES)
+    padded = np.zeros((len(values), words * PRIMITIVE_BYTES), np.uint8)
+    padded[:, :total] = values.view(np.uint8).reshape(len(values), total)
+    numbers = padded.view(">u8").astype(np.uint64)
+    return pa.table({str(word): pa.array(numbers[:, word]) for word in range(words)})
+
+
+def z_places(keys: pa.Table) -> pa.Array:
+    """Return the places of rows in the order of the curve; equal ones keep theirs."""
+    return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
 
 
 def z_values(
     rows: pa.Table, schema: Schema, columns: Sequence[int], options: RewriteOptions
 ) -> npt.NDArray[np.void]:
-    """Return the value of each row, as bytes that compare as it does; 128 bytes a row and column
-    are held for some rows at a time.
-    """
+    """Return the value of each row, as bytes that compare as it does."""
     kinds = [schema.find_type(field_id) for field_id in columns]
     widths = [width_of(kind, options) for kind in kinds]
     total = min(sum(widths), options.max_output_size)
@@ -98,15 +107,25 @@ def z_values(
 
 
 def _interleaved(columns: Sequence[Bytes], total: int) -> Bytes:
-    """Return the bits of the columns by turns, as so many bytes."""
-    bits = [np.unpackbits(column, axis=1) for column in columns]
-    taken = [
-        column[:, place]
-        for place in range(max(column.shape[1] for column in bits))
-        for column in bits
-        if place < column.shape[1]
-    ]
-    return np.packbits(np.stack(taken[: 8 * total], axis=1), axis=1)
+    """Return the bits of the columns by turns, as so many bytes: a byte of each at a time."""
+    made: list[Bytes] = []
+    for place in range(max(column.shape[1] for column in columns)):
+        some = [column[:, place] for column in columns if place < column.shape[1]]
+        spread = zip(_spread_bytes(len(some)), some, strict=True)
+        made.append(reduce(np.bitwise_or, [table[column] for table, column in spread]))
+    return np.concatenate(made, axis=1)[:, :total]
+
+
+@cache
+def _spread_bytes(turns: int) -> tuple[Bytes, ...]:
+    """Return for each turn what becomes of each byte: as many as there are turns, gaps between."""
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    tables = []
+    for turn in range(turns):
+        spread = np.zeros((256, 8, turns), np.uint8)
+        spread[:, :, turn] = bits
+        tables.append(np.packbits(spread.reshape(256, 8 * turns), axis=1))
+    return tuple(tables)
 
 
 def _ordered(column: pa.Array, kind: t.IcebergType, width: int) -> Bytes:

@@ -81,26 +81,41 @@ def sort_rows(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
     are in their total order (specification, "Sorting"); text is compared by code points, bytes as
     unsigned numbers.
     """
+    keys = sort_keys(rows, order, schema)
+    if not keys.num_columns:
+        return rows
+    return rows.combine_chunks().take(sorted_places(keys, order))
+
+
+def sort_keys(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
+    """Return what `sorted_places` compares: a column for each key, named by its place in the order.
+
+    Keys that are the same for all rows are left out, so there may be none.
+    """
     columns: dict[str, Any] = {}
-    directions: list[tuple[str, str]] = []
     for at, key in enumerate(order.fields):
         if isinstance(key.transform, VoidTransform):
             continue
         source = source_column(rows, schema, key.source_id)
-        kind = schema.find_type(key.source_id)
-        values = apply_transform(key.transform, kind, source)
+        values = apply_transform(key.transform, schema.find_type(key.source_id), source)
+        columns[str(at)] = total_order(values) if pa.types.is_floating(values.type) else values
+    return pa.table(columns)
+
+
+def sorted_places(keys: pa.Table, order: SortOrder) -> pa.Array:
+    """Return the places of rows in an order, given their `sort_keys`; equal ones keep theirs."""
+    columns: dict[str, Any] = {}
+    directions: list[tuple[str, str]] = []
+    for name in keys.column_names:
+        key, values = order.fields[int(name)], keys.column(name)
         if values.null_count:
             first = key.null_order is NullOrder.NULLS_FIRST
-            columns[f"null {at}"] = pc.is_null(values).cast(pa.int8())
-            directions.append((f"null {at}", "descending" if first else "ascending"))
-        floating = pa.types.is_floating(values.type)
-        columns[f"value {at}"] = total_order(values) if floating else values
+            columns[f"null {name}"] = pc.is_null(values).cast(pa.int8())
+            directions.append((f"null {name}", "descending" if first else "ascending"))
+        columns[name] = values
         descending = key.direction is SortDirection.DESC
-        directions.append((f"value {at}", "descending" if descending else "ascending"))
-    if not columns:
-        return rows
-    positions = pc.sort_indices(pa.table(columns), sort_keys=directions)
-    return rows.combine_chunks().take(positions)
+        directions.append((name, "descending" if descending else "ascending"))
+    return pc.sort_indices(pa.table(columns), sort_keys=directions)
 
 
 def _pieces(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

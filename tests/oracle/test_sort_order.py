@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.spark.procedures import compaction, ordered_groups
+from tests.limits import set_limits
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.java_api import identifier, location, read
 
@@ -57,7 +59,9 @@ def rows(count: int = 60) -> pa.Table:
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: order[0])
-def test_rows_lie_as_javas_rewrite_sorts_them(java: SparkSession, order: list[str]) -> None:
+def test_rows_lie_as_javas_rewrite_sorts_them(
+    java: SparkSession, monkeypatch: pytest.MonkeyPatch, order: list[str]
+) -> None:
     name = f"sorted_{ORDERS.index(order)}"
     path = location(java, name)
     table = ice.create_table(path, SCHEMA, sort_order=order)
@@ -71,6 +75,12 @@ def test_rows_lie_as_javas_rewrite_sorts_them(java: SparkSession, order: list[st
     )
     assert read(java, path)["n"].to_pylist() == ours
     assert_same_rows(rows(), ice.load_table(path).scan().to_arrow())
+    set_limits(monkeypatch, compaction, "ORDERING", task_bytes=0)
+    set_limits(monkeypatch, ordered_groups, "ORDERING", range_bytes=500)
+    table.refresh().append(rows())
+    table.maintenance.rewrite_data_files("sort", options={"rewrite-all": True}, spark=java)
+    twice = read(java, path)["n"].to_pylist()
+    assert (twice[::2], twice[1::2]) == (ours, ours)
 
 
 def test_java_appends_and_rewrites_a_table_that_we_sort_in_partitions(java: SparkSession) -> None:

@@ -17,7 +17,9 @@ from iceberg_spark.maintenance.compaction import (
     WrittenPiece,
     pieces_here,
 )
+from iceberg_spark.maintenance.limits import ORDERING
 from iceberg_spark.spark.adapt.jobs import job_results
+from iceberg_spark.spark.procedures.ordered_groups import in_order
 from iceberg_spark.spark.procedures.z_order_keys import z_order_keys
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.task import speculates, task_id, was_tried_before
@@ -48,13 +50,14 @@ def compactor(session: SparkSession) -> Runner:
     """Return what rewrites groups in a session: a task a piece, or a shuffle for each group."""
 
     def run(work: CompactionWork, groups: Sequence[PlannedGroup]) -> list[WrittenGroup]:
-        moved = [group for group in groups if work.layout.moves_rows or group.changes_spec]
+        moved = [group for group in groups if _is_shuffled(work, group)]
         if not moved:
             return _in_pieces(session, work, groups)
         done: dict[int, WrittenGroup] = {}
         try:
             for group in moved:
-                done[id(group)] = _shuffled(session, work, group)
+                shuffled = _shuffled if _is_sorted_by_spark(work, group) else in_order
+                done[id(group)] = shuffled(session, work, group)
             rest = [group for group in groups if id(group) not in done]
             done |= {id(one.planned): one for one in _in_pieces(session, work, rest)}
         except BaseException:
@@ -64,6 +67,19 @@ def compactor(session: SparkSession) -> Runner:
         return [done[id(group)] for group in groups]
 
     return run
+
+
+def _is_shuffled(work: CompactionWork, group: PlannedGroup) -> bool:
+    """Tell whether rows go to other tasks; those of a small group are put in order by one."""
+    if _is_sorted_by_spark(work, group):
+        return True
+    return work.layout.moves_rows and group.group.input_bytes > ORDERING.task_bytes
+
+
+def _is_sorted_by_spark(work: CompactionWork, group: PlannedGroup) -> bool:
+    """Tell whether rows are for several partitions, or have no order that we can compute."""
+    ordered = work.sorts and bool(work.order.sources)
+    return group.changes_spec or (work.layout.moves_rows and not ordered)
 
 
 def _shuffled(session: SparkSession, work: CompactionWork, group: PlannedGroup) -> WrittenGroup:

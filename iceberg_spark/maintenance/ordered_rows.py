@@ -1,0 +1,143 @@
+"""Rows that are put in order by several tasks: sampled, cut to ranges, and written range by range.
+
+Rows travel as Arrow batches, so that nothing between two tasks looks into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.maintenance.compaction import CompactionWork
+from iceberg_spark.maintenance.limits import ORDERING
+from iceberg_spark.maintenance.row_order import OrderRanges
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.task import FileScanTask
+from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.batch_chunks import chunks
+from iceberg_spark.write.context import TaskId
+from iceberg_spark.write.data_file_writer import write_data_files
+from iceberg_spark.write.uncommitted_files import remove_written
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeRows:
+    """Rows of one range on their way: `rows` is an Arrow batch without its schema."""
+
+    number: int
+    rows: pa.Buffer
+
+
+def sampled_keys(
+    work: CompactionWork, io: FileIO, tasks: Sequence[FileScanTask], share: float, seed: int
+) -> pa.Table:
+    """Return the keys of a random share of the rows; only the columns of keys are read."""
+    fields = work.write.schema.fields
+    wanted = {work.write.schema.path_ids(number)[0] for number in work.order.sources}
+    narrow = Schema(*(field for field in fields if field.field_id in wanted))
+    pick = np.random.default_rng(seed)
+    found = [
+        batch.take(pa.array(np.flatnonzero(pick.random(len(batch)) < share)))
+        for batch in _rows(work, io, tasks, narrow)
+    ]
+    return work.order.keys(pa.Table.from_batches(found, to_arrow(narrow)), narrow)
+
+
+def cut_rows(
+    work: CompactionWork, io: FileIO, tasks: Sequence[FileScanTask], ranges: OrderRanges
+) -> Iterator[RangeRows]:
+    """Yield the rows of tasks by ranges; the same ones each time."""
+    schema = work.write.schema
+    batches = _rows(work, io, tasks, schema)
+    for run in chunks(batches, to_arrow(schema), ORDERING.cut_bytes):
+        places, starts = ranges.cut(work.order.keys(run, schema))
+        rows = run.combine_chunks().take(pa.array(places))
+        most = max(ORDERING.travelling_bytes * rows.num_rows // max(rows.nbytes, 1), 1)
+        ends = np.append(starts, rows.num_rows)
+        for number, (begin, end) in enumerate(zip(np.append(0, starts), ends, strict=True)):
+            for first in range(begin, end, most):
+                for batch in rows.slice(first, min(most, end - first)).to_batches():
+                    yield RangeRows(number, batch.serialize())
+
+
+def write_ranges(
+    work: CompactionWork,
+    io: FileIO,
+    arriving: Iterable[RangeRows],
+    ranges: OrderRanges,
+    task: TaskId,
+) -> tuple[DataFile, ...]:
+    """Write rows whose ranges arrive in their order; every file is in order.
+
+    A range is held in memory, with its sorted copy; what is beyond `run_bytes` makes files of its
+    own. On an error what was written is deleted.
+    """
+    context = replace(work.write, sort_order_id=work.layout.order.order_id)
+    waiting = _Waiting(work, iter(arriving), ranges)
+    written: list[DataFile] = []
+    try:
+        while not waiting.is_over:
+            number = task.partition + waiting.turns * ORDERING.run_stride
+            one = TaskId(number, task.attempt)
+            written += write_data_files(context, io, waiting.in_order(), one)
+    except BaseException:
+        remove_written(io, [file.file_path for file in written])
+        raise
+    return tuple(written)
+
+
+class _Waiting:
+    """Rows that arrive by ranges, put in order."""
+
+    __slots__ = ("_arriving", "_ranges", "_work", "is_over", "turns")
+
+    def __init__(
+        self, work: CompactionWork, arriving: Iterator[RangeRows], ranges: OrderRanges
+    ) -> None:
+        self._work = work
+        self._arriving = arriving
+        self._ranges = ranges
+        self.is_over = False
+        self.turns = 0
+
+    def in_order(self) -> Iterator[pa.RecordBatch]:
+        """Yield rows in order up to the end, or to where a range was too large to be held."""
+        self.turns += 1
+        schema = to_arrow(self._work.write.schema)
+        held: list[pa.RecordBatch] = []
+        size, number = 0, -1
+        for each in self._arriving:
+            if each.number != number:
+                yield from self._sorted(held)
+                held, size, number = [], 0, each.number
+            batch = pa.ipc.read_record_batch(each.rows, schema)
+            if self._ranges.equal[number]:
+                yield batch
+                continue
+            held.append(batch)
+            size += batch.nbytes
+            if size >= ORDERING.run_bytes:
+                yield from self._sorted(held)
+                return
+        self.is_over = True
+        yield from self._sorted(held)
+
+    def _sorted(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if held:
+            rows = pa.Table.from_batches(held)
+            held.clear()
+            yield from self._work.order.sorted(rows, self._work.write.schema).to_batches()
+
+
+def _rows(
+    work: CompactionWork, io: FileIO, tasks: Sequence[FileScanTask], schema: Schema
+) -> Iterator[pa.RecordBatch]:
+    scan = replace(work.scan, read_schema=schema)
+    for task in tasks:
+        yield from read_task(scan, io, task)
