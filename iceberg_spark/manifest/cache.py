@@ -28,6 +28,7 @@ class ManifestCache:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, tuple[Columns, int]] = OrderedDict()
         self._bytes = 0
+        self._times_cleared = 0
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -41,6 +42,11 @@ class ManifestCache:
     def max_bytes(self) -> int:
         """The limit in bytes."""
         return self._max_bytes
+
+    @property
+    def times_cleared(self) -> int:
+        """How often everything was forgotten: what was made of it before should go too."""
+        return self._times_cleared
 
     def get(self, key: Key) -> Columns:
         """Return the columns that are kept of a manifest, none for one that isn't there."""
@@ -71,6 +77,7 @@ class ManifestCache:
         with self._lock:
             self._kept.clear()
             self._bytes = 0
+            self._times_cleared += 1
 
 
 def _configured_bytes() -> int:

@@ -32,6 +32,7 @@ from iceberg_spark.scan.delete_entries import matching_deletes
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.incremental import Appended, added_manifests, appended_manifests
+from iceberg_spark.scan.kept_plans import KEPT_PLANS, WholeScan
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
@@ -66,6 +67,29 @@ def plan(
     wrong with a manifest.
     """
     started = time.perf_counter()
+    asked = WholeScan.of(metadata, context) if added_by is None else None
+    known = KEPT_PLANS.get(asked) if asked else None
+    if known is None:
+        planned = _planned(
+            metadata, io, context, whole_files=whole_files, added_by=added_by, residuals=residuals
+        )
+        if asked:
+            KEPT_PLANS.put(asked, planned)
+    else:
+        planned = replace(known, context=context)
+    seconds = time.perf_counter() - started
+    return replace(planned, metrics=replace(planned.metrics, planning_seconds=seconds))
+
+
+def _planned(
+    metadata: TableMetadata,
+    io: FileIO,
+    context: ScanContext,
+    *,
+    whole_files: bool,
+    added_by: Sequence[Snapshot] | None,
+    residuals: bool,
+) -> ScanPlan:
     manifests, appended = _manifests(metadata, io, context, added_by)
     by_content = {
         content: [manifest for manifest in manifests if manifest.content is content]
@@ -88,7 +112,7 @@ def plan(
         indexed_delete_files=len(index),
         skipped_delete_files=skipped,
     )
-    return _assemble(metadata, context, chunks, index, metrics, started)
+    return _assemble(metadata, context, chunks, index, metrics)
 
 
 def narrowed(planned: ScanPlan, condition: Bound) -> ScanPlan | None:
@@ -266,7 +290,6 @@ def _assemble(
     chunks: Sequence[PlannedChunk],
     index: DeleteIndex,
     metrics: ScanMetrics,
-    started: float,
 ) -> ScanPlan:
     """Join the planned chunks: their indexes move to the plan's partitions and residuals."""
     residuals: dict[Bound, int] = {}
@@ -284,9 +307,7 @@ def _assemble(
         partitions=tuple(partitions),
         residuals=tuple(residuals),
         deletes=index,
-        metrics=replace(
-            _with_deletes(counted, files, index), planning_seconds=time.perf_counter() - started
-        ),
+        metrics=_with_deletes(counted, files, index),
         metadata=metadata,
     )
 
