@@ -89,9 +89,9 @@ class OrderingLimits:
     """... and a range is seldom half as large again; at least so many rows for each."""
     cut_bytes: int = 128 * 1024 * 1024
     """Bytes of rows that are cut to ranges at a time."""
-    travelling_bytes: int = 4 * 1024 * 1024
+    travelling_bytes: int = 512 * 1024
     """Bytes of rows that travel together."""
-    travelling_batches: int = 4
+    travelling_batches: int = 32
     """Of these a task takes so many at a time."""
 
 

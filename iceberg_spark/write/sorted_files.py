@@ -6,14 +6,16 @@ order, and a task never holds more than a run and its sorted copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.arrow.floats import total_order
+from iceberg_spark.arrow.packed_keys import Key, packed_places
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.arrow.transforms import apply_transform
 from iceberg_spark.io.file_io import FileIO
@@ -104,17 +106,28 @@ def sort_keys(rows: pa.Table, order: SortOrder, schema: Schema) -> pa.Table:
 
 def sorted_places(keys: pa.Table, order: SortOrder) -> pa.Array:
     """Return the places of rows in an order, given their `sort_keys`; equal ones keep theirs."""
+    wanted = [
+        Key(
+            concat(keys.column(name)),
+            order.fields[int(name)].direction is SortDirection.DESC,
+            order.fields[int(name)].null_order is NullOrder.NULLS_FIRST,
+        )
+        for name in keys.column_names
+    ]
+    packed = packed_places(wanted)
+    return _compared(wanted) if packed is None else pa.array(packed)
+
+
+def _compared(keys: Sequence[Key]) -> pa.Array:
+    """Return the places of rows, which are compared key by key."""
     columns: dict[str, Any] = {}
     directions: list[tuple[str, str]] = []
-    for name in keys.column_names:
-        key, values = order.fields[int(name)], keys.column(name)
-        if values.null_count:
-            first = key.null_order is NullOrder.NULLS_FIRST
-            columns[f"null {name}"] = pc.is_null(values).cast(pa.int8())
-            directions.append((f"null {name}", "descending" if first else "ascending"))
-        columns[name] = values
-        descending = key.direction is SortDirection.DESC
-        directions.append((name, "descending" if descending else "ascending"))
+    for at, key in enumerate(keys):
+        if key.values.null_count:
+            columns[f"null {at}"] = pc.is_null(key.values).cast(pa.int8())
+            directions.append((f"null {at}", "descending" if key.nulls_first else "ascending"))
+        columns[f"value {at}"] = key.values
+        directions.append((f"value {at}", "descending" if key.descending else "ascending"))
     return pc.sort_indices(pa.table(columns), sort_keys=directions)
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import IcebergError
+from iceberg_spark.spark.procedures import compaction
 from iceberg_spark.spark.row_level import position_deletes
 from iceberg_spark.spark.writing import write_by_spark
 from tests.faults.store import Calls, faulty_store
@@ -31,6 +32,8 @@ SETTINGS = {
     "spark.python.daemon.module": "tests.spark.deadly_daemon",
 }
 WRITE_PARQUET = write_by_spark.write_parquet
+ONE_FILE = ("delete_merge_on_read", "compact_packed", "compact_sorted")
+"""Verbs of which a task writes one file."""
 MOMENTS = ("tasks", "manifest", "before the swap", "after the swap")
 
 
@@ -95,7 +98,7 @@ class Deadly(Calls):
 def main(where: str, verb: str, moment: str, who: str) -> None:
     """Run the verb up to the moment."""
     driver = os.getpid()
-    last = 1 if verb in ("delete_merge_on_read", "compact_packed") else 2  # a task writes one file
+    last = 1 if verb in ONE_FILE else 2
     os.environ["DEADLY"] = f"{driver} {who if moment == 'tasks' else 'nobody'} {last}"
     builder = SparkSession.builder
     for name, value in SETTINGS.items():
@@ -114,6 +117,7 @@ def main(where: str, verb: str, moment: str, who: str) -> None:
 
     limits = replace(position_deletes.ROW_LEVEL, driver_rows=0)  # so that tasks write them
     position_deletes.ROW_LEVEL = limits
+    compaction.ORDERING = replace(compaction.ORDERING, task_bytes=0)  # so that rows are shuffled
     if moment == "tasks":
         write_by_spark.write_parquet = write_parquet
     try:
