@@ -10,6 +10,7 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
 from iceberg_spark.commits.commit import clean_up, commit, removed_unless_committed, stage
+from iceberg_spark.commits.committed_refs import committed_head
 from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
@@ -132,8 +133,11 @@ class StagedChanges:
         return len(tokens) == 1 and sum(n for _, n in self._in_batches) == len(self._actions)
 
     def head(self, branch: str | None) -> int | None:
-        """Return the committed snapshot that a change of a branch is planned on."""
-        head = self.base.metadata.branch_head(branch)
+        """Return the committed snapshot that a change of a branch is planned on.
+
+        Of a branch that changes before it made, or moved, the one that it begins at.
+        """
+        head = committed_head(self.metadata(), self.base.metadata, branch)
         return None if head is None else head.snapshot_id
 
     def context(self) -> WriteContext:

@@ -70,7 +70,7 @@ class OverwriteFiles:
         planned = self._planned
         if planned is None:
             return
-        head = self._change.producer.parent(base)
+        head = self._change.producer.committed_head(base)
         history = history_since(base, io, head, planned.snapshot_id)
         about = self._row_filter if planned.row_filter is None else planned.row_filter
         may_match = may_match_filter(base, None if about is None else self._bind(base, about))

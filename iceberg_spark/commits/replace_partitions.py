@@ -62,7 +62,7 @@ class ReplacePartitions:
                 return np.zeros(entries.num_rows, np.bool_)
             return selection.hits(manifest, entries)
 
-        head = self._change.producer.parent(base)
+        head = self._change.producer.committed_head(base)
         history = history_since(base, io, head, planned.snapshot_id)
         if planned.refuse_new_data:
             refuse_added_data_files(history, touched)

@@ -73,7 +73,7 @@ class RowDelta:
         planned = self._planned
         if planned is None:
             return
-        head = self._change.producer.parent(base)
+        head = self._change.producer.committed_head(base)
         history = history_since(base, io, head, planned.snapshot_id)
         bound = bound_filter(base, planned)
         may_match = may_match_filter(base, bound)

@@ -139,6 +139,10 @@ class SnapshotProducer:
             )
         return base.branch_head(self.branch)
 
+    def committed_head(self, base: TableMetadata) -> Snapshot | None:
+        """Return the branch's head, None where this very commit makes the branch."""
+        return self.parent(base) if self.branch in base.refs else base.branch_head(self.branch)
+
     def parent_manifests(self, base: TableMetadata, io: FileIO) -> tuple[ManifestFile, ...]:
         """Return the manifests of the branch's head."""
         head = self.parent(base)

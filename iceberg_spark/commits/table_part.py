@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from iceberg_spark.catalog.catalog import LoadedTable, TableChange
 from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.committed_refs import with_staged_refs
 from iceberg_spark.errors import AlreadyCommittedException, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
@@ -57,10 +58,9 @@ class TablePart:
         updates = self.creation if base is None else ()
         metadata = apply(base, updates, now_ms=now_ms) if base is None else base
         start = metadata
-        if base is not None:
-            for action in self.actions:
-                action.validate(base, self.io)
         for action in self.actions:
+            if base is not None:
+                action.validate(with_staged_refs(base, metadata), self.io)
             prepared = action.prepare(metadata, self.io).updates
             metadata = apply(metadata, prepared, now_ms=now_ms)
             updates = (*updates, *prepared)

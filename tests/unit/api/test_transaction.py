@@ -193,3 +193,90 @@ def test_a_branch_is_made_and_appended_to_in_one_commit(tmp_path: Path) -> None:
     tx.commit_transaction()
     assert sorted(table.scan(branch="audit").to_arrow().column("id").to_pylist()) == [1, 4]
     assert table.scan().count() == 1
+
+
+MODES = ["copy-on-write", "merge-on-read"]
+
+
+def of_three(mode: str) -> ice.Table:
+    table = make(write_delete_mode=mode)
+    table.append(rows(id=[1, 2, 3]))
+    return table
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_a_branch_change_in_the_commit_that_makes_it(mode: str) -> None:
+    table = of_three(mode)
+    with table.transaction() as tx:
+        tx.manage_snapshots().create_branch(None, "audit").commit()
+        tx.delete("id = 1", branch="audit")
+        tx.append(rows(id=[4, 5]), branch="audit")
+        tx.delete("id = 4", branch="audit")
+        tx.overwrite(rows(id=[20]), overwrite_filter="id = 2", branch="audit")
+    assert ids(table, branch="audit") == [3, 5, 20]
+    assert ids(table) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_an_empty_tables_branch_change_in_the_commit_that_makes_it(mode: str) -> None:
+    table = make(write_delete_mode=mode)
+    with table.transaction() as tx:
+        tx.manage_snapshots().create_branch(None, "audit").commit()
+        tx.append(rows(id=[1, 2]), branch="audit")
+        tx.delete("id = 1", branch="audit")
+    assert ids(table, branch="audit") == [2]
+    assert ids(table) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_change_in_the_commit_that_moves_their_branch(mode: str) -> None:
+    table = of_three(mode)
+    first = table.current_snapshot().snapshot_id
+    table.manage_snapshots().create_branch(first, "audit").commit()
+    table.append(rows(id=[4]), branch="audit")
+    table.append(rows(id=[5]))
+    with table.transaction() as tx:
+        tx.manage_snapshots().replace_branch(first, "audit").commit()
+        tx.delete("id = 1", branch="audit")
+        tx.manage_snapshots().rollback_to_snapshot(first).commit()
+        tx.delete("id = 2")
+    assert ids(table, branch="audit") == [2, 3]
+    assert ids(table) == [1, 3]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_change_of_a_new_branch_conflicts_with_rows_that_came_to_where_it_begins(
+    mode: str,
+) -> None:
+    """The branch begins at the newest snapshot: rows that came there were not looked at."""
+    table = of_three(mode)
+    tx = ice.load_table(table.location()).transaction()
+    tx.manage_snapshots().create_branch(None, "audit").commit()
+    tx.delete("id = 1", branch="audit")
+    table.append(rows(id=[1]))
+    with pytest.raises(ValidationException):
+        tx.commit_transaction()
+    assert set(table.refresh().refs()) == {"main"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_change_of_a_new_branch_at_a_snapshot_conflicts_with_nothing(mode: str) -> None:
+    table = of_three(mode)
+    tx = ice.load_table(table.location()).transaction()
+    tx.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "audit").commit()
+    tx.delete("id = 1", branch="audit")
+    table.append(rows(id=[1]))
+    tx.commit_transaction()
+    assert ids(table.refresh(), branch="audit") == [2, 3]
+    assert ids(table) == [1, 1, 2, 3]
+
+
+def test_a_branch_that_another_writer_made_meanwhile_is_not_changed() -> None:
+    table = of_three("copy-on-write")
+    tx = ice.load_table(table.location()).transaction()
+    tx.manage_snapshots().create_branch(None, "audit").commit()
+    tx.delete("id = 1", branch="audit")
+    table.manage_snapshots().create_branch(None, "audit").commit()
+    with pytest.raises(InvalidInputError, match="already"):
+        tx.commit_transaction()
+    assert ids(table.refresh(), branch="audit") == [1, 2, 3]
