@@ -70,7 +70,11 @@ def enable(spark: SparkSession) -> None:
 
 
 def disable(spark: SparkSession) -> None:
-    """Undo `enable` for this session; with the last one PySpark is as it was."""
+    """Undo `enable` for this session; with the last one PySpark is as it was.
+
+    What statements made in the session stays: temporary views, and functions of catalogs, which
+    frames made before need over Connect.
+    """
     with _lock:
         _enabled.discard(_session_id(spark))
         if not _enabled:

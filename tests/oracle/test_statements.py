@@ -122,6 +122,35 @@ REFUSED = [
     "CALL {c}.system.rollback_to_snapshot(table => 'sqls.t', snapshot_id => 1)",
     "CALL {c}.system.nothing('sqls.t')",
 ]
+HIDDEN = [
+    """CREATE TABLE {c}.sqls.hidden (id bigint, s string) USING iceberg PARTITIONED BY (s)
+       TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read')""",
+    "INSERT INTO {c}.sqls.hidden SELECT /*+ COALESCE(1) */ id, 's' FROM range(5)",
+    "DELETE FROM {c}.sqls.hidden WHERE id = 2",
+    "SELECT * FROM {c}.sqls.hidden ORDER BY id",
+    "SELECT *, _pos FROM {c}.sqls.hidden WHERE _pos > 1 ORDER BY _pos",
+    "SELECT h._row_id, h.*, _spec_id FROM {c}.sqls.hidden AS h ORDER BY 1",
+    "SELECT _partition.s, count(*) FROM {c}.sqls.hidden GROUP BY _partition.s",
+    "SELECT id, _last_updated_sequence_number AS n FROM {c}.sqls.hidden ORDER BY id",
+    "SELECT count(DISTINCT _file), min(_FILE) LIKE '%/data/%' FROM {c}.sqls.hidden",
+    """SELECT a._pos - b._pos AS d, a.*, b.* FROM {c}.sqls.hidden a JOIN {c}.sqls.hidden b
+       ON a.id = b.id + 1 ORDER BY a.id""",
+    """SELECT *, a._pos FROM {c}.sqls.hidden a
+       LEFT ANTI JOIN {c}.sqls.hidden b ON a.id = b._pos + 2 ORDER BY id""",
+    """WITH w AS (SELECT *, _pos FROM {c}.sqls.hidden) SELECT w.*, _pos + 1 AS next FROM w
+       ORDER BY id""",
+    """SELECT _pos FROM {c}.sqls.hidden JOIN (SELECT 1L AS id, 'x' AS _pos) USING (id)""",
+    "SELECT id AS _pos FROM {c}.sqls.hidden ORDER BY id",
+    "SELECT * EXCEPT (s), _pos FROM {c}.sqls.hidden ORDER BY id",
+    "SELECT id, _spec_id, _pos FROM {c}.sqls.hidden VERSION AS OF 'main' ORDER BY id",
+]
+HIDDEN_REFUSED = [
+    "SELECT count(hidden.*), max(_pos) FROM {c}.sqls.hidden",
+    "SELECT _pos FROM (SELECT * FROM {c}.sqls.hidden)",
+    "SELECT _pos FROM {c}.sqls.hidden a JOIN {c}.sqls.hidden b ON a.id = b.id",
+    "SELECT _nothing FROM {c}.sqls.hidden",
+    "SELECT * EXCEPT (_pos) FROM {c}.sqls.hidden",
+]
 UNASKED = ("owner", "write.parquet.compression-codec")
 
 
@@ -184,6 +213,19 @@ def test_a_statement_does_what_javas_does_and_a_refused_one_nothing(
         assert refused(lambda text: both.sql(text).collect(), statement.format(c="j")), statement
         assert refused(partial(by_turns.run, turn), run), statement
         assert ice.load_table(place(both, "o", "t")).metadata_location == before, statement
+
+
+@pytest.mark.timeout(300)
+def test_metadata_columns_are_there_for_queries_that_name_them_as_in_java(
+    both: SparkSession, by_turns: ByTurns
+) -> None:
+    for turn, statement in enumerate(HIDDEN):
+        theirs = given(both.sql(statement.format(c="j")), statement)
+        assert by_turns.run(turn, ours_of(statement, statement.format(c="o"))) == theirs, statement
+    for turn, statement in enumerate(HIDDEN_REFUSED):
+        run = ours_of(statement, statement.format(c="o"))
+        assert refused(lambda text: both.sql(text).collect(), statement.format(c="j")), statement
+        assert refused(partial(by_turns.run, turn), run), statement
 
 
 def ours_of(statement: str, text: str) -> Callable[[Any], tuple[Any, ...]]:

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from iceberg_spark.expr.dialect import SPARK
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
-from iceberg_spark.spark.sql.qualifiers import Name, prefixes, without
+from iceberg_spark.spark.sql.qualifiers import Name, prefixes
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
+from iceberg_spark.spark.sql.text_edits import edited
 
 _BEFORE = "SELECT 1 WHERE "
 _SUBQUERIES = ("select", "from", "table")
@@ -30,7 +31,7 @@ def with_inner_tables(
     dialect = session_dialect(spark) if tables else SPARK
     with ExitStack() as views:
         given = [_replaced(spark, text, views, _BEFORE) for text in expressions]
-        yield [without(one, 0, len(one), prefixes(one, tables, dialect)) for one in given]
+        yield [edited(one, 0, len(one), prefixes(one, tables, dialect)) for one in given]
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def needed_columns(
     tree: QueryTree, reference: TableReference, columns: Iterable[str]
 ) -> tuple[str, ...] | None:
     """Return the top-level columns whose names stand in the query, None for all of them."""
-    select = _select_of(reference)
+    select = select_of(reference)
     if select is None or tree.names_at_run_time or _takes_every_column(tree.root, select):
         return None
     return tuple(name for name in columns if _folded(name) in tree.identifiers)
@@ -90,7 +90,7 @@ def conditions(
     A table on the side of an outer join that is filled with nulls takes only conjuncts of its
     own ON: rows that WHERE drops may be what keeps the other side's rows from being filled.
     """
-    select = _select_of(reference)
+    select = select_of(reference)
     if select is None or reference.node.args.get("sample") or _is_pivoted(select):
         return Conditions()
     found = _own_conjuncts(select, reference)
@@ -111,8 +111,8 @@ def equal_columns(
     `conditions`, is in nothing.
     """
     (reference, columns), (beside, theirs) = table, other
-    select = _select_of(reference)
-    if select is None or select is not _select_of(beside) or _is_pivoted(select):
+    select = select_of(reference)
+    if select is None or select is not select_of(beside) or _is_pivoted(select):
         return []
     if any(one.node.args.get("sample") for one in (reference, beside)):
         return []
@@ -140,7 +140,7 @@ def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:
     joins = select.args.get("joins") or []
     place = next((at for at, join in enumerate(joins) if join.this is reference.node), None)
     found = [one for join in _decisive(joins, place) for one in _conjuncts(join.args.get("on"))]
-    if not _is_filled(joins, place) and not (place is not None and _is_semi(joins[place])):
+    if not _is_filled(joins, place) and not (place is not None and is_semi(joins[place])):
         where = select.args.get("where")
         found += _conjuncts(where and where.this)
     return found
@@ -149,9 +149,9 @@ def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:
 def _decisive(joins: list[Node], place: int | None) -> Iterator[Node]:
     """Yield the joins whose ON every row of the table must meet to be in the result."""
     own = None if place is None else joins[place]
-    if own is not None and (_is_semi(own) or _side(own) in ("", "LEFT")):
+    if own is not None and (is_semi(own) or _side(own) in ("", "LEFT")):
         yield own
-    if _is_filled(joins, place) or (own is not None and _is_semi(own)):
+    if _is_filled(joins, place) or (own is not None and is_semi(own)):
         return
     for later in joins[(-1 if place is None else place) + 1 :]:
         if _kind(later) == "SEMI" or (not _side(later) and _kind(later) != "ANTI"):
@@ -161,7 +161,7 @@ def _decisive(joins: list[Node], place: int | None) -> Iterator[Node]:
 def _is_filled(joins: list[Node], place: int | None) -> bool:
     """Return whether an outer join may give the table's columns as nulls; `place` None is FROM."""
     own = None if place is None else joins[place]
-    if own is not None and not _is_semi(own) and _side(own) in ("LEFT", "FULL"):
+    if own is not None and not is_semi(own) and _side(own) in ("LEFT", "FULL"):
         return True
     later = joins[(-1 if place is None else place) + 1 :]
     return any(_side(join) in ("RIGHT", "FULL") for join in later)
@@ -245,7 +245,7 @@ def _balanced(node: Node) -> Node:
     return terms[0]
 
 
-def _select_of(reference: TableReference) -> Node | None:
+def select_of(reference: TableReference) -> Node | None:
     """Return the SELECT whose FROM or JOIN names the table directly."""
     node = reference.node
     parent, alias = node.parent, node.args.get("alias")
@@ -257,9 +257,13 @@ def _select_of(reference: TableReference) -> Node | None:
 
 
 def _takes_every_column(tree: Node, select: Node) -> bool:
+    return uses_every_name(select) or any(_stars(tree, select))
+
+
+def uses_every_name(select: Node) -> bool:
+    """Return whether what a SELECT gives depends on columns of its tables that it doesn't name."""
     joins = select.args.get("joins") or []
-    natural = any(join.args.get("method") for join in joins)
-    return natural or _is_pivoted(select) or any(_stars(tree, select))
+    return any(join.args.get("method") for join in joins) or _is_pivoted(select)
 
 
 def _stars(tree: Node, select: Node) -> Iterable[Node]:
@@ -286,7 +290,8 @@ def _kind(join: Node) -> str:
     return str(join.args.get("kind") or "").upper()
 
 
-def _is_semi(join: Node) -> bool:
+def is_semi(join: Node) -> bool:
+    """Return whether a join gives nothing of its own side."""
     return _kind(join) in _SEMI_ANTI
 
 

@@ -9,15 +9,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
+from iceberg_spark.spark.sql.text_edits import Edit
 
 Name: TypeAlias = tuple[str, ...]
-Range: TypeAlias = tuple[int, int]
 
 
-def prefixes(text: str, names: Sequence[Name], dialect: Dialect) -> tuple[Range, ...]:
-    """Return where catalog and namespace stand before a table's name and a column.
+def prefixes(text: str, names: Sequence[Name], dialect: Dialect) -> tuple[Edit, ...]:
+    """Return the edits without catalog and namespace before a table's name and a column.
 
-    `names` are whole names of tables; each range ends where the table's own name begins.
+    `names` are whole names of tables; each edit ends where the table's own name begins.
     """
     wanted = {
         tuple(part.lower() for part in name[at:]) for name in names for at in range(len(name))
@@ -28,17 +28,7 @@ def prefixes(text: str, names: Sequence[Name], dialect: Dialect) -> tuple[Range,
     return tuple(_found(tokens_of(text, dialect), wanted, max(map(len, wanted))))
 
 
-def without(text: str, start: int, end: int, cuts: Sequence[Range]) -> str:
-    """Return a part of a text without the ranges in it."""
-    pieces = []
-    for first, last in cuts:
-        if start <= first and last <= end:
-            pieces.append(text[start:first])
-            start = last
-    return "".join([*pieces, text[start:end]])
-
-
-def _found(tokens: list[Token], wanted: set[Name], longest: int) -> Iterator[Range]:
+def _found(tokens: list[Token], wanted: set[Name], longest: int) -> Iterator[Edit]:
     at = 0
     while at < len(tokens):
         path = _path(tokens, at)
@@ -51,7 +41,7 @@ def _found(tokens: list[Token], wanted: set[Name], longest: int) -> Iterator[Ran
             0,
         )
         if size:
-            yield tokens[at].start, tokens[at + 2 * (size - 1)].start
+            yield Edit(tokens[at].start, tokens[at + 2 * (size - 1)].start)
         at += max(2 * len(path) - 1, 1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,8 +26,10 @@ from iceberg_spark.spark.session.classic_queries import query_of_frames
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
 from iceberg_spark.spark.sql.joined_filters import with_joined_filters
-from iceberg_spark.spark.sql.qualifiers import Range, prefixes, without
+from iceberg_spark.spark.sql.pushdown import select_of
+from iceberg_spark.spark.sql.qualifiers import prefixes
 from iceberg_spark.spark.sql.references import (
     TableReference,
     parse_query,
@@ -39,6 +42,7 @@ from iceberg_spark.spark.sql.table_planner import (
     TablePlanner,
     is_selector,
 )
+from iceberg_spark.spark.sql.text_edits import Edit, edited
 from iceberg_spark.spark.sql.view_columns import as_view
 from iceberg_spark.spark.sql.view_names import ViewNames, spark_text
 from iceberg_spark.spec.schema import Schema
@@ -82,16 +86,17 @@ Part: TypeAlias = QueriedTable | QueriedView | SparksTable
 class Query:
     """A query whose tables are planned; `frame` has Spark run it.
 
-    `cuts` are where columns have their table's catalog and namespace before its name.
+    `edits` take its table's catalog and namespace away before a column, and metadata columns from
+    stars.
     """
 
     text: str
     parts: tuple[Part, ...]
-    cuts: tuple[Range, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
     def between(self, start: int, end: int) -> str:
         """Return a part of the text, in which tables have their own names only."""
-        return without(self.text, start, end, self.cuts)
+        return edited(self.text, start, end, self.edits)
 
     @property
     def tables(self) -> tuple[QueriedTable, ...]:
@@ -173,7 +178,8 @@ def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -
         reference = written if names is None else names.qualified(written, spark)
         place = _place(reference, catalogs, names)
         if place is not None:
-            planner = TablePlanner(asked, reference)
+            beside = partial(_columns_beside, asked, written, found, names)
+            planner = TablePlanner(asked, reference, beside)
             parts.append(_part(planner, place, () if names is None else names.path))
         elif names is not None:
             parts.append(SparksTable(reference))
@@ -182,7 +188,25 @@ def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -
     parts = [next(pruned) if isinstance(one, QueriedTable) else one for one in parts]
     ours = [one.reference for one in parts if not isinstance(one, SparksTable)]
     whole = [whole_name(spark, one.parts) for one in ours if one.alias is None]
-    return Query(text, tuple(parts), prefixes(text, whole, dialect))
+    hidden = [Hidden(one.reference, one.hidden) for one in tables if one.hidden]
+    edits = (*prefixes(text, whole, dialect), *stars_without(text, found, hidden, dialect))
+    return Query(text, tuple(parts), tuple(sorted(edits)))
+
+
+def _columns_beside(
+    asked: AskedQuery,
+    table: TableReference,
+    found: Sequence[TableReference],
+    names: ViewNames | None,
+) -> frozenset[str]:
+    """Return the columns of other tables, Spark's among them, that a table's SELECT reads too."""
+    select = select_of(table)
+    columns: set[str] = set()
+    for one in found:
+        if one is not table and select_of(one) is select:
+            text = f"TABLE {asked.text[one.start : one.end]}"
+            columns.update(plan_query(asked.spark, text, names).frame(asked.spark).columns)
+    return frozenset(name.lower() for name in columns)
 
 
 @dataclass(frozen=True, slots=True)

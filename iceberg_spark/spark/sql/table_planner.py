@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, needed_columns
 from iceberg_spark.spark.sql.references import TableReference, is_rewritten
 from iceberg_spark.spark.sql.wap_branch import wap_branch
@@ -47,7 +48,8 @@ class MetadataRows:
 class QueriedTable:
     """A table of ours in a query, and what its rows are pruned by.
 
-    `scan` is its plan; of a metadata table what it shows.
+    `scan` is its plan; of a metadata table what it shows. `hidden` are the metadata columns that
+    the query names.
     """
 
     reference: TableReference
@@ -55,6 +57,7 @@ class QueriedTable:
     scan: ScanPlan | MetadataRows
     conditions: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the table's rows, those among them that the query's own conditions leave out."""
@@ -101,10 +104,11 @@ class AskedQuery:
 
 @dataclass(frozen=True, slots=True)
 class TablePlanner:
-    """Plans one table of a query."""
+    """Plans one table of a query; `beside` gives the columns of others that the SELECT reads."""
 
     asked: AskedQuery
     reference: TableReference
+    beside: Callable[[], Collection[str]] = frozenset
 
     def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
         """Return the table's frame, pruned where the query allows."""
@@ -135,13 +139,27 @@ class TablePlanner:
         whole = scan_context(loaded.metadata, request)
         names = [one.name for one in whole.read_schema.fields]
         taken, texts, left_out = self._conditions(whole.table_schema, names, request)
+        hidden = self._hidden(names, loaded)
         pruned = replace(
             request,
             row_filter=And(tuple(taken)) if taken else None,
             selected_fields=self._columns(names),
+            metadata_columns=hidden,
         )
         planned = plan(loaded.metadata, loaded.io, scan_context(loaded.metadata, pruned, loaded.io))
-        return QueriedTable(self.reference, loaded, planned, texts, left_out)
+        return QueriedTable(self.reference, loaded, planned, texts, left_out, hidden)
+
+    def _hidden(self, names: list[str], loaded: LoadedTable) -> tuple[str, ...]:
+        if self.asked.names_are_patterns or self.asked.is_rewritten:
+            return ()
+        return hidden_columns(
+            self.asked.tree,
+            self.reference,
+            [*names, *loaded.metadata.schema.column_names],
+            has_lineage=loaded.metadata.rules.has_row_lineage,
+            case_sensitive=self.asked.case_sensitive,
+            beside=self.beside,
+        )
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:
         if self.asked.names_are_patterns or self.asked.is_rewritten:

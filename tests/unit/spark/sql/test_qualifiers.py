@@ -3,7 +3,8 @@
 import pytest
 
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.sql.qualifiers import prefixes, without
+from iceberg_spark.spark.sql.qualifiers import prefixes
+from iceberg_spark.spark.sql.text_edits import edited
 
 TABLE = ("c", "d", "t")
 
@@ -25,4 +26,4 @@ TABLE = ("c", "d", "t")
     ],
 )
 def test_catalog_and_namespace_go_where_a_column_follows(text: str, cut: str) -> None:
-    assert without(text, 0, len(text), prefixes(text, [TABLE], SPARK)) == cut
+    assert edited(text, 0, len(text), prefixes(text, [TABLE], SPARK)) == cut

@@ -1,0 +1,219 @@
+"""Metadata columns of a query's tables, as Java has them: there where they are named, in no star.
+
+A frame has no hidden columns. So a table whose metadata columns the text names is read with them,
+and each star that would take them says `EXCEPT`. A name is another column's where the table, or one
+beside it in the SELECT, has such a column, where the query gives it to something, and where other
+SELECTs use it beside a join, which may bring it along; `table._file` is always the table's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.cut import cut
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.expr.parse import grammar
+from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of, uses_every_name
+from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
+from iceberg_spark.spark.sql.text_edits import Edit
+from iceberg_spark.spec.reserved import LINEAGE_NAMES, METADATA_COLUMN_NAMES
+
+Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
+HIDDEN = tuple(name for name in METADATA_COLUMN_NAMES if name != "_deleted")
+"""Those that change no rows: a scan that shows `_deleted` returns deleted rows too."""
+_BEFORE_A_STAR = ("SELECT", "DISTINCT", "ALL", ",", "(", ".")
+_STAR = "iceberg_spark_star_"
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A table of a query and the metadata columns that the query names of it."""
+
+    reference: TableReference
+    columns: tuple[str, ...]
+
+
+def hidden_columns(
+    tree: QueryTree,
+    reference: TableReference,
+    columns: Collection[str],
+    *,
+    has_lineage: bool,
+    case_sensitive: bool,
+    beside: Callable[[], Collection[str]] = frozenset,
+) -> tuple[str, ...]:
+    """Return the metadata columns of a table that a query names.
+
+    `columns` are its own, `beside` gives those of the other tables that the same SELECT reads.
+    """
+
+    def fold(name: str) -> str:
+        return name if case_sensitive else name.lower()
+
+    known = HIDDEN if has_lineage else [one for one in HIDDEN if one not in LINEAGE_NAMES]
+    own = set(map(fold, columns))
+    names = [one for one in known if one in tree.identifiers and fold(one) not in own]
+    select = select_of(reference) if names else None
+    if select is None or uses_every_name(select):
+        return ()
+    use = _Use(tree.root, select, _qualifiers(reference), beside)
+    return tuple(name for name in names if use.is_named(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """How a query uses names that may be a table's, which `select` reads."""
+
+    root: Node
+    select: Node
+    qualifiers: tuple[tuple[str, ...], ...]
+    beside: Callable[[], Collection[str]]
+
+    def is_named(self, name: str) -> bool:
+        plain = elsewhere = False
+        for column in self.root.find_all(exp.Column):
+            path = [_folded(part) for part in column.parts]
+            if self._is_qualified(path, name) and _is_below(column, self.select):
+                return True
+            if path[0] == name:
+                here = column.find_ancestor(exp.Select) is self.select
+                plain, elsewhere = plain or here, elsewhere or not here
+        if not plain or self._is_given(name):
+            return False
+        is_joined = self.select.args.get("joins") or self.select.args.get("laterals")
+        return not is_joined or not (elsewhere or name in self.beside())
+
+    def _is_qualified(self, path: list[str], name: str) -> bool:
+        return any(
+            tuple(path[: len(each)]) == each and path[len(each) : len(each) + 1] == [name]
+            for each in self.qualifiers
+        )
+
+    def _is_given(self, name: str) -> bool:
+        """Return whether something else gets the name; `_file AS _file` is the column itself."""
+        for alias in self.root.find_all(exp.Alias, exp.Aliases, exp.TableAlias):
+            match alias:
+                case exp.Alias(this=exp.Column() as column) if column.name == alias.alias:
+                    continue
+                case exp.Alias():
+                    given = [alias.args["alias"]]
+                case exp.Aliases():
+                    given = list(alias.expressions)
+                case _:
+                    given = list(alias.args.get("columns") or ())
+            if any(_folded(one) == name for one in given):
+                return True
+        return False
+
+
+def _folded(part: Node) -> str:
+    return str(part.name).lower()
+
+
+def _qualifiers(reference: TableReference) -> tuple[tuple[str, ...], ...]:
+    if reference.alias is not None:
+        return ((reference.alias.lower(),),)
+    parts = tuple(part.lower() for part in reference.parts)
+    return tuple(parts[at:] for at in range(len(parts)))
+
+
+def _is_below(node: Node, select: Node) -> bool:
+    above = node.find_ancestor(exp.Select)
+    while above is not None and above is not select:
+        above = above.find_ancestor(exp.Select)
+    return above is select
+
+
+def stars_without(
+    text: str, found: Sequence[TableReference], hidden: Sequence[Hidden], dialect: Dialect
+) -> tuple[Edit, ...]:
+    """Return what keeps metadata columns of tables out of the stars of a query.
+
+    `found` are all tables that the query names, in the order of the text. Raises
+    InvalidInputError where it can't be told which tables a star is of.
+    """
+    if not hidden or "*" not in text:
+        return ()
+    stars = list(_stars(text, dialect))
+    marked = _marked(text, stars)
+    tree = parse_query(marked, dialect)
+    again = table_references(tree, marked, dialect)
+    columns = {one.name: one for one in tree.find_all(exp.Column) if one.name.startswith(_STAR)}
+    if len(again) != len(found) or len(columns) != len(stars) or tree.find(exp.Star):
+        raise InvalidInputError(
+            "A star (*) beside metadata columns such as _file can't be understood in this query: "
+            "name the columns instead"
+        )
+    places = {one.start: place for place, one in enumerate(found)}
+    tables = [(again[places[one.reference.start]], one.columns) for one in hidden]
+    edits = []
+    for number, star in enumerate(stars):
+        left_out = list(_taken(columns[f"{_STAR}{number}"], tables))
+        if left_out:
+            names = ", ".join(left_out)
+            at, has_except = star.inside or star.end, star.inside is not None
+            edits.append(Edit(at, at, f"{names}, " if has_except else f" EXCEPT ({names})"))
+    return tuple(edits)
+
+
+def _taken(star: Node, tables: Iterable[tuple[TableReference, tuple[str, ...]]]) -> Iterator[str]:
+    """Yield the metadata columns that a star would take."""
+    path = tuple(str(part.name).lower() for part in star.parts)[:-1]
+    if isinstance(star.parent, exp.Count):  # of a table's star Spark makes an error
+        return
+    for reference, columns in tables:
+        select = select_of(reference)
+        if path:
+            takes = path in _qualifiers(reference) and _is_below(star, select)
+        else:
+            takes = star.find_ancestor(exp.Select) is select and not is_semi(reference.node.parent)
+        if takes:
+            name = quoted(reference.alias or reference.parts[-1])
+            yield from (f"{name}.{column}" for column in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Star:
+    """A star in a text; `inside` its EXCEPT clause names begin, which ends at `clause_end`."""
+
+    start: int
+    end: int
+    inside: int | None = None
+    clause_end: int = 0
+
+
+def _stars(text: str, dialect: Dialect) -> Iterator[_Star]:
+    """Yield the stars that stand for columns, and not for a product."""
+    tokens = cut(text, grammar(dialect))
+    for at, token in enumerate(tokens[1:], start=1):
+        before = tokens[at - 1]
+        if token.token_type is not TokenType.STAR or before.token_type is TokenType.IDENTIFIER:
+            continue
+        if before.text.upper() in _BEFORE_A_STAR or before.token_type is TokenType.HINT:
+            yield _star(token, tokens[at + 1 :])
+
+
+def _star(token: Token, after: Sequence[Token]) -> _Star:
+    start, end = token.start, token.end + 1
+    if len(after) < 2 or after[0].text.upper() != "EXCEPT" or after[1].text != "(":
+        return _Star(start, end)
+    if len(after) > 2 and after[2].text.upper() in ("SELECT", "WITH", "FROM", "VALUES", "("):
+        return _Star(start, end)  # the other side of a set operation
+    close = next((one for one in after if one.token_type is TokenType.R_PAREN), after[-1])
+    return _Star(start, end, after[1].end + 1, close.end + 1)
+
+
+def _marked(text: str, stars: Sequence[_Star]) -> str:
+    """Return a text with a column of its own for each star."""
+    pieces, at = [], 0
+    for number, star in enumerate(stars):
+        pieces += [text[at : star.start], f"{_STAR}{number}"]
+        at = star.clause_end or star.end
+    return "".join([*pieces, text[at:]])
