@@ -27,10 +27,10 @@ def conjuncts(
     With an `alias` columns are spelled `alias.column`; conjuncts with other columns are left out.
     """
     found: list[Unbound] = []
-    parts = _parts(sql, dialect)
+    parts = parts_of(sql, dialect)
     for part in parts:
         try:
-            found.append(predicate(part if alias is None else _of_table(part, alias), sql, dialect))
+            found.append(predicate(part if alias is None else of_table(part, alias), sql, dialect))
         except (InvalidExpressionError, RecursionError):
             continue
     return tuple(found), bool(parts) and len(found) == len(parts)
@@ -43,7 +43,7 @@ def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tu
     it what was read here.
     """
     found = []
-    for part in _parts(sql, dialect):
+    for part in parts_of(sql, dialect):
         if not isinstance(part, exp.EQ | exp.NullSafeEQ):
             continue
         for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
@@ -53,7 +53,7 @@ def equalities(sql: str, alias: str, other: str, dialect: Dialect = SPARK) -> tu
             if not all(_is_plain(each) for each in theirs.walk()):
                 continue
             try:
-                column = ".".join(_path(_of_table(mine, alias)))
+                column = ".".join(_path(of_table(mine, alias)))
             except InvalidExpressionError:
                 continue
             safe = isinstance(part, exp.NullSafeEQ)
@@ -65,7 +65,7 @@ def _is_plain(node: Node) -> bool:
     return isinstance(node, _PLAIN) or (isinstance(node, exp.Literal) and not node.is_string)
 
 
-def _parts(sql: str, dialect: Dialect) -> list[Node]:
+def parts_of(sql: str, dialect: Dialect) -> list[Node]:
     """Return the conjuncts of a condition, none of one that can't be parsed."""
     try:
         return _flat(parse_sql(sql, dialect))
@@ -89,7 +89,7 @@ def _path(column: Node) -> list[str]:
     return [part.name for part in column.parts]
 
 
-def _of_table(node: Node, alias: str) -> Node:
+def of_table(node: Node, alias: str) -> Node:
     """Return a copy whose columns have lost their table. Raises where one is of another."""
 
     def without(each: Node) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -17,9 +17,10 @@ from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.formats.bloom_filters import NO_BLOOM_FILTERS, BloomFilters, bloom_filters
 from iceberg_spark.formats.file_writer import WrittenFile
 from iceberg_spark.formats.limits import WRITING
-from iceberg_spark.formats.metrics import MetricsCollector
+from iceberg_spark.formats.metrics import Metrics, MetricsCollector
 from iceberg_spark.formats.metrics_modes import MetricsMode
 from iceberg_spark.formats.parquet_annotations import FooterHold, Path, logical_types
+from iceberg_spark.formats.shredded_bounds import ShreddedBounds
 from iceberg_spark.formats.shredded_columns import ShreddedColumns, shredded_columns
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.spec.data_file import FileFormat
@@ -109,13 +110,23 @@ def parquet_layout(
 class ParquetFileWriter:
     """Writes one Parquet file to an open sink; every table that it gets is a row group."""
 
-    __slots__ = ("_columns", "_footer", "_hold", "_layout", "_metrics", "_sink", "_writer")
+    __slots__ = (
+        "_bounds",
+        "_columns",
+        "_footer",
+        "_hold",
+        "_layout",
+        "_metrics",
+        "_sink",
+        "_writer",
+    )
 
     def __init__(self, sink: BinaryIO, layout: ParquetLayout) -> None:
         self._sink = sink
         self._hold = FooterHold(sink) if layout.logical_types else None
         self._layout = layout
         self._columns = ShreddedColumns(layout.target, {})
+        self._bounds = ShreddedBounds(self._columns, layout.stored, layout.modes)
         self._metrics = MetricsCollector(layout.schema, layout.modes, FileFormat.PARQUET)
         self._footer: list[Any] = []  # where pyarrow puts the footer
         self._writer: Any = None  # pyarrow's writer, once the first rows are seen
@@ -135,7 +146,9 @@ class ParquetFileWriter:
             sample = self._layout.options.variant_rows
             stored, target = self._layout.stored, self._layout.target
             self._columns = shredded_columns(table, stored, target, sample)
+            self._bounds = replace(self._bounds, columns=self._columns)
         table = self._columns.apply(table)
+        self._bounds.add(table)
         if self._writer is None:
             more = {**_blooms(self._layout, table), "write_batch_size": self._page_rows(table)}
             self._writer = self._open(dictionary_columns(table), more)
@@ -160,7 +173,8 @@ class ParquetFileWriter:
         if self._columns.plans:
             leaves = tuple(_leaf_ids(self._columns.target))
         sizes = _column_sizes(footer, leaves, self._layout.modes)
-        return WrittenFile(size, self._metrics.finish(sizes), row_group_offsets(footer))
+        metrics = _with_bounds(self._metrics.finish(sizes), *self._bounds.finish())
+        return WrittenFile(size, metrics, row_group_offsets(footer))
 
     def abort(self) -> None:
         """Give the file up; what was written stays until it is deleted."""
@@ -191,6 +205,15 @@ class ParquetFileWriter:
             metadata_collector=self._footer,
             **more,
         )
+
+
+def _with_bounds(
+    metrics: Metrics, lower: Mapping[int, bytes], upper: Mapping[int, bytes]
+) -> Metrics:
+    if not lower:
+        return metrics
+    known = {**(metrics.lower_bounds or {}), **lower}, {**(metrics.upper_bounds or {}), **upper}
+    return replace(metrics, lower_bounds=known[0], upper_bounds=known[1])
 
 
 def _blooms(layout: ParquetLayout, table: pa.Table) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
-from iceberg_spark.expr.condition import conjuncts
+from iceberg_spark.expr.condition import conjuncts, variant_conjuncts
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, And, Unbound
 from iceberg_spark.expr.spelled import spelled
 from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.spec.schema import Schema
 
@@ -38,6 +39,19 @@ def usable_filter(
     bound = [each for each in found if binds(verb, each)]
     exact = exact and len(bound) == len(found)
     return all_of(bound), exact
+
+
+def variants_in(verb: RowVerb, condition: str, alias: str | None = None) -> VariantFilter | None:
+    """Return what a condition says of fields of variants, None for nothing; it only prunes."""
+    found = variant_conjuncts(condition, alias, verb.dialect)
+    if not found:
+        return None
+    return variant_filter(
+        verb.metadata.schema,
+        found,
+        case_sensitive=verb.case_sensitive,
+        time_zone=verb.time_zone,
+    )
 
 
 def binds(verb: RowVerb, predicate: Unbound) -> bool:

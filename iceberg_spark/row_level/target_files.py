@@ -13,6 +13,7 @@ from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.commits.removed_entries import MatchingRows, row_matches
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.expr.nodes import ALWAYS_FALSE, ALWAYS_TRUE, Bound, Unbound
+from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.scan.context import ScanContext
@@ -57,11 +58,13 @@ def target_files(
     options: TargetOptions,
     *,
     prove: bool = False,
+    pruned_by: VariantFilter | None = None,
 ) -> Target:
     """Plan a change of the rows under a filter (None: of all rows).
 
     With `prove` the files whose partition or metrics prove that all their rows match are set
-    apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere). The files come
+    apart, and no data file is opened for that (Java: SparkTable.canDeleteWhere). Files without
+    a row that `pruned_by` may hold for are left out, and it proves nothing. The files come
     with all their deletes, for the rows that don't match may be written anew. Raises
     ValidationException naming a file that is listed twice and would not go as a whole.
     """
@@ -72,7 +75,7 @@ def target_files(
         time_zone=options.time_zone,
     )
     context = scan_context(metadata, request, io)
-    planned = plan(metadata, io, context, whole_files=True)
+    planned = plan(metadata, io, context, whole_files=True, pruned_by=pruned_by)
     proved = _proved_paths(metadata, io, context) if prove and len(planned) else None
     if proved is None or not len(proved):
         _refuse_repeated(planned)

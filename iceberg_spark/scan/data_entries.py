@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.expr.nodes import Bound
+from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.scan.delete_index import DeleteIndex
 from iceberg_spark.scan.delete_pairs import Rows
 from iceberg_spark.scan.incremental import Appended
 from iceberg_spark.scan.partition_codes import distinct
 from iceberg_spark.scan.plan import FILES_SCHEMA, PartitionTuples
 from iceberg_spark.scan.pruning import SpecPruning, metrics_mask
+from iceberg_spark.scan.variant_bounds import variant_mask
 from iceberg_spark.spec.data_file import ManifestEntryStatus
 
 _PLAIN = (
@@ -40,6 +42,7 @@ class Chunk:
     pruning: SpecPruning
     row_filter: Bound
     appended: Appended | None = None
+    pruned_by: VariantFilter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ def plan_chunk(chunk: Chunk, index: DeleteIndex) -> PlannedChunk:
     in_partition = pruning.partitions(tuples)[tuple_of]
     kept, kept_tuple = _only(live, tuple_of, in_partition)
     by_metrics = metrics_mask(chunk.row_filter, kept)
+    if chunk.pruned_by is not None:
+        by_metrics = by_metrics & variant_mask(chunk.pruned_by, kept)
     matching, tuple_of = _only(kept, kept_tuple, by_metrics)
     residuals, way_of = pruning.residuals(tuples)
     return PlannedChunk(

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.stats import Statistic, needed
+from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.scan.column_stats import map_columns
@@ -37,6 +38,7 @@ from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
 from iceberg_spark.scan.pruning import SpecPruning, spec_pruning
+from iceberg_spark.scan.variant_bounds import variant_columns
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -54,6 +56,7 @@ def plan(
     whole_files: bool = False,
     added_by: Sequence[Snapshot] | None = None,
     residuals: bool = True,
+    pruned_by: VariantFilter | None = None,
 ) -> ScanPlan:
     """Return the files that a scan reads, with the deletes that apply and the filter that is left.
 
@@ -62,16 +65,24 @@ def plan(
     Deletes of rows that can't match are left out, unless `whole_files` says that the other rows
     of the files found are to be read as well, as by a change that rewrites them.
     Without `residuals`, for who wants the files alone, all of the filter is left in each.
+    `pruned_by` is what rows are filtered by elsewhere: files that can't match it are left out.
     Raises ValidationException where delete metadata contradicts itself, UnsupportedError for
     encrypted snapshots, CorruptFileError and NoSuchFileError for what is
     wrong with a manifest.
     """
     started = time.perf_counter()
-    asked = WholeScan.of(metadata, context) if added_by is None else None
+    of_snapshot = added_by is None and pruned_by is None
+    asked = WholeScan.of(metadata, context) if of_snapshot else None
     known = KEPT_PLANS.get(asked) if asked else None
     if known is None:
         planned = _planned(
-            metadata, io, context, whole_files=whole_files, added_by=added_by, residuals=residuals
+            metadata,
+            io,
+            context,
+            whole_files=whole_files,
+            added_by=added_by,
+            residuals=residuals,
+            pruned_by=pruned_by,
         )
         if asked:
             KEPT_PLANS.put(asked, planned)
@@ -89,6 +100,7 @@ def _planned(
     whole_files: bool,
     added_by: Sequence[Snapshot] | None,
     residuals: bool,
+    pruned_by: VariantFilter | None,
 ) -> ScanPlan:
     manifests, appended = _manifests(metadata, io, context, added_by)
     by_content = {
@@ -97,7 +109,7 @@ def _planned(
     }
     pruning = _pruning(metadata, context, manifests, residuals=residuals)
     deleted = ALWAYS_TRUE if whole_files else context.row_filter
-    work = _Planning(metadata, io, context, appended, pruning, deleted)
+    work = _Planning(metadata, io, context, appended, pruning, deleted, pruned_by)
     data = by_content[ManifestContent.DATA]
     kept = work.matching(data)
     deletes = [] if appended is not None else by_content[ManifestContent.DELETES]
@@ -115,7 +127,9 @@ def _planned(
     return _assemble(metadata, context, chunks, index, metrics)
 
 
-def narrowed(planned: ScanPlan, condition: Bound) -> ScanPlan | None:
+def narrowed(
+    planned: ScanPlan, condition: Bound, pruned_by: VariantFilter | None = None
+) -> ScanPlan | None:
     """Return the files by another condition alone, None where nothing tells how.
 
     What else filtered the plan is not asked again: files that are in both match both. Residuals
@@ -124,7 +138,7 @@ def narrowed(planned: ScanPlan, condition: Bound) -> ScanPlan | None:
     if planned.metadata is None:
         return None
     context = replace(planned.context, row_filter=condition)
-    return plan(planned.metadata, context.io, context, residuals=False)
+    return plan(planned.metadata, context.io, context, residuals=False, pruned_by=pruned_by)
 
 
 def _manifests(
@@ -182,6 +196,7 @@ class _Planning:
     appended: Appended | None
     by_spec: Mapping[int, SpecPruning]
     deleted_rows: Bound
+    pruned_by: VariantFilter | None
 
     def matching(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Return the manifests that may have live files with matching rows, in order."""
@@ -224,12 +239,21 @@ class _Planning:
         self, manifests: Sequence[ManifestFile], index: DeleteIndex
     ) -> Iterator[PlannedChunk]:
         """Yield the matching data files of the manifests, planned chunk by chunk."""
-        columns = (*DATA_COLUMNS, *map_columns(self._statistics(index)))
+        maps = map_columns(self._statistics(index))
+        if self.pruned_by is not None:
+            maps = tuple(sorted({*maps, *variant_columns(self.pruned_by)}))
+        columns = (*DATA_COLUMNS, *maps)
         if self.appended is not None:
             columns = (*columns, "snapshot_id")
         for spec_id, entries in _chunked(self._tables(manifests, columns)):
             yield plan_chunk(
-                Chunk(entries, self.by_spec[spec_id], self.context.row_filter, self.appended),
+                Chunk(
+                    entries,
+                    self.by_spec[spec_id],
+                    self.context.row_filter,
+                    self.appended,
+                    self.pruned_by,
+                ),
                 index,
             )
 

@@ -30,6 +30,19 @@ def keys_of(metadata: bytes) -> list[str]:
         raise CorruptFileError("A variant has a key that is not UTF-8") from cause
 
 
+def length_of_metadata(data: bytes) -> int:
+    """Return how many of the bytes are the metadata that they begin with.
+
+    Raises CorruptFileError for bytes that begin with no metadata of version 1.
+    """
+    if not data or data[0] & 0x0F != _VERSION:
+        raise CorruptFileError("A variant has metadata of an unknown version")
+    width = (data[0] >> 6) + 1
+    count = _number(data, 1, width)
+    offsets, start = _offsets(data, 1 + width, count, width)
+    return start + offsets[-1]
+
+
 def key_at(keys: Sequence[str], place: int) -> str:
     """Return the key of a field. Raises CorruptFileError where the metadata has none there."""
     if place >= len(keys):

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import IcebergError
-from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.logic import disjunction
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
+from iceberg_spark.expr.variant_filter import VariantFilter, of_columns
 from iceberg_spark.scan.planner import narrowed
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import (
@@ -61,8 +61,10 @@ def _fewer_files(relation: Relation) -> DataFrame | None:
     marked = marked_files(relation.mark)
     if marked is None or len(marked.sizes) == 1:
         return None
-    condition = _condition(marked, relation.filters)
-    plan = None if condition == ALWAYS_TRUE else narrowed(marked.plan, condition)
+    condition, variants = _condition(marked, relation.filters)
+    if condition == ALWAYS_TRUE and variants is None:
+        return None
+    plan = narrowed(marked.plan, condition, variants)
     if plan is None:
         return None
     stay = pc.is_in(marked.paths, plan.files.column("file_path").combine_chunks()).to_pylist()
@@ -76,9 +78,16 @@ def _fewer_files(relation: Relation) -> DataFrame | None:
     return files_relation(marked.session, marked.kind, paths, sizes)
 
 
-def _condition(marked: MarkedFiles, scans: Sequence[Sequence[Expression]]) -> Bound:
-    """Return what is true for every row that any of a relation's scans gives on."""
-    reader = PushedConditions(marked.columns)
-    schema = marked.plan.context.table_schema
+def _condition(
+    marked: MarkedFiles, scans: Sequence[Sequence[Expression]]
+) -> tuple[Bound, VariantFilter | None]:
+    """Return what is true for every row that any of a relation's scans gives on.
+
+    Of columns alone, and with fields of variants where there are such.
+    """
+    reader = PushedConditions(marked.columns, marked.plan.context.table_schema)
     understood = [reader.predicate(filters) for filters in scans]
-    return disjunction(ALWAYS_TRUE if one is None else bind(schema, one) for one in understood)
+    whole = disjunction(
+        ALWAYS_TRUE if one is None else reader.variants.bind(one) for one in understood
+    )
+    return of_columns(whole), reader.variants.filter(whole)

@@ -15,9 +15,12 @@ import numpy as np
 
 from iceberg_spark.expr import nodes as n
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
+from iceberg_spark.expr.variant_filter import VariantFields
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
+from iceberg_spark.spark.reading.pushed_variants import PushedVariant, pushed_variant
 from iceberg_spark.spark.session.classic_plans import Expression, micros_of, texts_in_set
 from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
 
 _EPOCH = dt.date(1970, 1, 1)
 _COMPARISONS = {
@@ -42,11 +45,15 @@ _IN_SETS: Mapping[type[t.IcebergType], Callable[[str], Any]] = {
 
 
 class PushedConditions:
-    """Reads filters over the relation of a column plan."""
+    """Reads filters over the relation of a column plan.
 
-    __slots__ = ("_columns",)
+    `variants` are the fields of variants in them, columns of a table without a name.
+    """
 
-    def __init__(self, columns: ColumnPlan) -> None:
+    __slots__ = ("_columns", "variants")
+
+    def __init__(self, columns: ColumnPlan, schema: Schema) -> None:
+        self.variants = VariantFields(schema)
         self._columns = {
             one.asked.name: (one.asked, one.field)
             for one in (*columns.read, *columns.keys)
@@ -121,6 +128,9 @@ class PushedConditions:
             case "Greatest", (one, other) if [*one.attributes] == [*other.attributes]:
                 return self._term(one) if one.kind == other.kind == "AttributeReference" else None
             case _:
+                variant = pushed_variant(of)
+                if variant is not None:
+                    return self._variant(variant)
                 found = self._field(of)
         if found is None or not isinstance(found[1].field_type, t.PRIMITIVES):
             return None
@@ -128,6 +138,12 @@ class PushedConditions:
         if asked.field_type != own.field_type:
             return None
         return n.BoundReference(own.field_id, own.field_type, False, own.name)
+
+    def _variant(self, of: PushedVariant) -> n.BoundReference | None:
+        found = self._field(of.column)
+        if found is None or not isinstance(found[1].field_type, t.VariantType):
+            return None
+        return self.variants.reference(found[1].field_id, of.keys, of.kind)
 
     def _field(self, of: Expression) -> tuple[t.NestedField, t.NestedField] | None:
         """Return a field under the names that the relation has, and the table's."""

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.row_level.conditions import columns_in, text_of, usable_filter
+from iceberg_spark.row_level.conditions import columns_in, text_of, usable_filter, variants_in
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import (
     ChangedRows,
@@ -62,7 +62,14 @@ def delete_on_spark(
     check_condition(empty, condition, "delete_filter")
     row_filter, exact = usable_filter(verb, condition, verb.names.target)
     if target is None:
-        target = target_files(verb.metadata, verb.io, row_filter, verb.target_options, prove=exact)
+        target = target_files(
+            verb.metadata,
+            verb.io,
+            row_filter,
+            verb.target_options,
+            prove=exact,
+            pruned_by=variants_in(verb, condition, verb.names.target),
+        )
     whole = dropped(target, verb.io)
     if not len(target.plan):
         return PlannedChange(whole, row_filter)

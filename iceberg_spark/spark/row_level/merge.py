@@ -16,6 +16,7 @@ from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import Or, Unbound
+from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.row_level.conditions import (
     all_of,
     binds,
@@ -23,6 +24,7 @@ from iceberg_spark.row_level.conditions import (
     names_in,
     text_of,
     usable_filter,
+    variants_in,
 )
 from iceberg_spark.row_level.merge_clause import Kind, MergeClause
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, RowVerb
@@ -215,3 +217,10 @@ def target_filter(verb: RowVerb, on: str, clauses: Clauses, source: Source) -> U
         return None
     known = [part for part in reached if part is not None]
     return known[0] if len(known) == 1 else Or(tuple(known))
+
+
+def target_variants(verb: RowVerb, on: str, clauses: Clauses) -> VariantFilter | None:
+    """Return what ON says of fields of the target's variants, None where others are reached too."""
+    if clauses.of(Kind.BY_SOURCE):
+        return None
+    return variants_in(verb, on, clauses.names.target)

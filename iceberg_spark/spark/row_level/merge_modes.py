@@ -16,7 +16,7 @@ from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
 from iceberg_spark.spark.row_level.made_rows import made_rows
-from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter
+from iceberg_spark.spark.row_level.merge import Merging, prepared, target_filter, target_variants
 from iceberg_spark.spark.row_level.merge_source import MergeSource, read_once
 from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE, SOURCE_ROW
 from iceberg_spark.spark.row_level.position_deletes import (
@@ -52,7 +52,10 @@ def merge_on_spark(
         read_once(frame, on, context.schema, verb.dialect, given_names) as rows,
     ):
         row_filter = target_filter(verb, on, clauses, rows)
-        target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
+        reached = target_variants(verb, on, clauses)
+        target = target_files(
+            verb.metadata, verb.io, row_filter, verb.target_options, pruned_by=reached
+        )
         work = Merging(verb, context, on, clauses, rows, target.plan, spark)
         with work.kept:
             change = _by_position(work) if verb.mode.merge_on_read else _rewritten(work)

@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.row_level.conditions import is_of_one_row, text_of, usable_filter
+from iceberg_spark.row_level.conditions import is_of_one_row, text_of, usable_filter, variants_in
 from iceberg_spark.row_level.position_deletes import DeletesWriter
 from iceberg_spark.row_level.row_level_change import ChangedRows, PlannedChange, RowChange, RowVerb
 from iceberg_spark.row_level.target_files import Target, all_rows, only_files, target_files
@@ -64,7 +64,10 @@ def update_on_spark(
     with spark_errors(f"set {dict(updates)}"):
         work.changed(empty).schema  # noqa: B018 (Spark looks the values up)
         row_filter, _ = usable_filter(verb, condition, verb.names.target)
-        target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
+        variants = variants_in(verb, condition, verb.names.target)
+        target = target_files(
+            verb.metadata, verb.io, row_filter, verb.target_options, pruned_by=variants
+        )
         if not len(target.plan):
             return PlannedChange(RowChange(), row_filter)
         in_place = work.by_position if verb.mode.merge_on_read else work.rewritten

@@ -198,7 +198,11 @@ def _filters(
     """Return the filters of a relation's scans; None where one has none, or may be another's.
 
     `others` are the attributes of all relations with the mark of these scans: each has its own.
+    Where all are the same, so are the scans, though Spark gives columns of variants new ids where
+    it reads only fields of them.
     """
+    if len(others) == 1:
+        return tuple(one.filters for one in scans) if all(one.filters for one in scans) else None
     if any(not any(one.attributes & known for known in others) for one in scans):
         return None
     own = [one for one in scans if one.attributes & attributes]

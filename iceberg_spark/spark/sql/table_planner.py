@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.errors import IcebergError, InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
+from iceberg_spark.expr.parse_variant import variant_predicate
+from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
 from iceberg_spark.scan.plan import ScanPlan
@@ -67,6 +69,23 @@ class QueriedTable:
             case plan:
                 report_scan(self.loaded, plan)
                 return plan_frame(plan, spark, filters=False)
+
+
+class _Names(TypedDict):
+    """How names and literals are read."""
+
+    case_sensitive: bool
+    time_zone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Understood:
+    """What of a query's conditions prunes a table, and the texts of those that do and do not."""
+
+    taken: tuple[Unbound, ...] = ()
+    variants: VariantFilter | None = None
+    texts: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +157,17 @@ class TablePlanner:
         )
         whole = scan_context(loaded.metadata, request)
         names = [one.name for one in whole.read_schema.fields]
-        taken, texts, left_out = self._conditions(whole.table_schema, names, request)
+        asked = self._conditions(whole.table_schema, names, request)
         hidden = self._hidden(names, loaded)
         pruned = replace(
             request,
-            row_filter=And(tuple(taken)) if taken else None,
+            row_filter=And(asked.taken) if asked.taken else None,
             selected_fields=self._columns(names),
             metadata_columns=hidden,
         )
-        planned = plan(loaded.metadata, loaded.io, scan_context(loaded.metadata, pruned, loaded.io))
-        return QueriedTable(self.reference, loaded, planned, texts, left_out, hidden)
+        context = scan_context(loaded.metadata, pruned, loaded.io)
+        planned = plan(loaded.metadata, loaded.io, context, pruned_by=asked.variants)
+        return QueriedTable(self.reference, loaded, planned, asked.texts, asked.left_out, hidden)
 
     def _hidden(self, names: list[str], loaded: LoadedTable) -> tuple[str, ...]:
         if self.asked.names_are_patterns or self.asked.is_rewritten:
@@ -169,32 +189,36 @@ class TablePlanner:
             return None
         return found or tuple(names[:1])
 
-    def _conditions(
-        self, schema: Any, names: list[str], request: ScanRequest
-    ) -> tuple[list[Unbound], tuple[str, ...], tuple[str, ...]]:
+    def _conditions(self, schema: Any, names: list[str], request: ScanRequest) -> _Understood:
         asked = self.asked
         found = conditions(asked.tree, self.reference, names, case_sensitive=asked.case_sensitive)
-        taken, texts, left_out = [], [], list(found.left_out)
+        taken, variants, texts, left_out = [], [], [], list(found.left_out)
         if asked.dialect.changed or asked.is_rewritten:
-            return [], (), (*left_out, *(one.text for one in found.taken))
+            return _Understood(left_out=(*left_out, *(one.text for one in found.taken)))
         nodes = [one.node for one in found.taken]
+        options: _Names = {
+            "case_sensitive": request.case_sensitive,
+            "time_zone": request.time_zone,
+        }
         if "\\" not in asked.text:  # parts go to Spark as they were read here
             nodes = worked_out(nodes, asked.spark)
         for condition, node in zip(found.taken, nodes, strict=True):
             try:
-                unbound = predicate(node, asked.text, asked.dialect)
-                bind(
-                    schema,
-                    unbound,
-                    case_sensitive=request.case_sensitive,
-                    time_zone=request.time_zone,
-                )
+                of_variants = variant_predicate(node, asked.text, asked.dialect)
+                if of_variants is None:
+                    unbound = predicate(node, asked.text, asked.dialect)
+                    bind(schema, unbound, **options)
+                    taken.append(unbound)
+                elif variant_filter(schema, [of_variants], **options) is not None:
+                    variants.append(of_variants)
+                else:
+                    raise InvalidExpressionError(condition.text)
             except IcebergError:
                 left_out.append(condition.text)
                 continue
-            taken.append(unbound)
             texts.append(condition.text)
-        return taken, tuple(texts), tuple(left_out)
+        pruned_by = variant_filter(schema, variants, **options) if variants else None
+        return _Understood(tuple(taken), pruned_by, tuple(texts), tuple(left_out))
 
     def _as_of(self) -> dict[str, Any]:
         if self.reference.version is not None:

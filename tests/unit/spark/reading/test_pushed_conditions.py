@@ -8,6 +8,7 @@ import pytest
 from iceberg_spark.expr import nodes as n
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
+from iceberg_spark.expr.variant_filter import VariantField, of_columns
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.footer_columns import FileColumns
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
@@ -16,6 +17,7 @@ from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
 INNER = t.StructType(t.NestedField(21, "a", t.IntegerType(), required=False))
+BOX = t.StructType(t.NestedField(22, "v", t.VariantType(), required=False))
 SCHEMA = Schema(
     t.NestedField(1, "id", t.LongType(), required=False),
     t.NestedField(2, "s", t.StringType(), required=False),
@@ -26,6 +28,8 @@ SCHEMA = Schema(
     t.NestedField(7, "u", t.UUIDType(), required=False),
     t.NestedField(8, "st", INNER, required=False),
     t.NestedField(9, "w", t.TimestampType(), required=False),
+    t.NestedField(10, "v", t.VariantType(), required=False),
+    t.NestedField(11, "box", BOX, required=False),
 )
 
 
@@ -64,13 +68,17 @@ def literal(value: Any, kind: str, java: Any = None) -> Expression:
 
 
 def read(*filters: Expression) -> n.Unbound | None:
+    return reader().predicate(filters)
+
+
+def reader() -> PushedConditions:
     columns = tuple(
         PlannedColumn(field, Origin.FILE, t.NestedField(7, "u", t.FixedType(16), required=False))
         if isinstance(field.field_type, t.UUIDType)
         else PlannedColumn(field, Origin.FILE, field)
         for field in SCHEMA.fields
     )
-    return PushedConditions(ColumnPlan(FileColumns(None), columns, columns)).predicate(filters)
+    return PushedConditions(ColumnPlan(FileColumns(None), columns, columns), SCHEMA)
 
 
 def known(field_id: int, text: str = "") -> n.BoundReference:
@@ -173,3 +181,86 @@ def test_what_is_not_understood_prunes_nothing(case: str):
 
 def test_a_conjunct_that_is_understood_prunes_beside_one_that_is_not():
     assert read(made("And", NUMBER, UNKNOWN), UNKNOWN) == n.And((UNDERSTOOD["a number"][1],))
+
+
+def variant_get(column: Expression, path: str, kind: str) -> Expression:
+    return made("VariantGet", column, literal(path, "string"), targetType=kind)
+
+
+def instead_of_variants(name: str, *fields: tuple[str, str]) -> Expression:
+    """A column of variants as Spark has it where it reads fields of them alone."""
+    said = [
+        {"name": str(at), "type": kind, "metadata": {"__VARIANT_METADATA_KEY": {"path": path}}}
+        for at, (path, kind) in enumerate(fields)
+    ]
+    return column(name, dataType={"type": "struct", "fields": said})
+
+
+def field_of(outer: Expression, ordinal: int) -> Expression:
+    return made("GetStructField", outer, ordinal=ordinal)
+
+
+V = column("v", dataType="variant")
+IN_BOX = made("GetStructField", column("box", dataType="..."), ordinal=0)
+
+
+@pytest.mark.parametrize(
+    ("term", "kind", "keys"),
+    [
+        (variant_get(V, "$.a", "integer"), t.IntegerType(), ("a",)),
+        (variant_get(V, "$['a'].b", "decimal(9,2)"), t.DecimalType(9, 2), ("a", "b")),
+        (made("Cast", variant_get(V, "$.a", "variant"), dataType="long"), t.LongType(), ("a",)),
+        (made("Cast", V, dataType="string"), t.StringType(), ()),
+        (
+            field_of(instead_of_variants("v", ("$", "variant"), ("$.a", "timestamp")), 1),
+            t.TimestamptzType(),
+            ("a",),
+        ),
+        (
+            made("Cast", field_of(instead_of_variants("v", ("$.a", "variant")), 0), dataType="int"),
+            t.IntegerType(),
+            ("a",),
+        ),
+    ],
+)
+def test_a_field_of_a_variant_is_a_term(
+    term: Expression, kind: t.IcebergType, keys: tuple[str, ...]
+) -> None:
+    of = reader()
+    found = of.predicate([made("IsNotNull", term)])
+    assert found is not None
+    wanted = of.variants.filter(of.variants.bind(found))
+    assert wanted is not None
+    assert list(wanted.fields.values()) == [VariantField(10, keys, kind)]
+
+
+def test_fields_of_variants_are_compared_with_values_of_their_type() -> None:
+    term = variant_get(V, "$.a", "integer")
+    of = reader()
+    five = of.predicate([made("EqualTo", term, literal("5", "integer"))])
+    assert five is not None
+    bound = of.variants.bind(five)
+    assert isinstance(bound, n.Comparison)
+    assert (bound.op, bound.value) == (n.Op.EQ, 5)
+    assert of_columns(bound) == n.ALWAYS_TRUE
+    assert read(made("EqualTo", term, literal("5", "string"))) is None
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        variant_get(V, "$.a[0]", "integer"),
+        variant_get(V, "$.a", "variant"),
+        variant_get(V, "$.a", "string collate UTF8_LCASE"),
+        variant_get(V, "$.a", "byte"),
+        variant_get(column("id"), "$.a", "integer"),
+        variant_get(IN_BOX, "$.a", "string collate UNICODE"),
+        made("VariantGet", V, column("s"), targetType="integer"),
+        made("Cast", variant_get(V, "$.a", "integer"), dataType="string"),
+        made("Cast", variant_get(V, "$.a", "variant"), dataType="string collate UNICODE"),
+        made("Cast", column("id"), dataType="string"),
+        field_of(column("v", dataType={"type": "struct", "fields": [{"metadata": {}}]}), 0),
+    ],
+)
+def test_any_other_use_of_a_variant_says_nothing(term: Expression) -> None:
+    assert read(made("IsNotNull", term)) is None

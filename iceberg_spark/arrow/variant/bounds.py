@@ -1,0 +1,202 @@
+"""Bounds of a variant column: an object of values by the paths of fields, and its encoding.
+
+Source: specification, "Bounds for Variant"; Java's ParquetMetrics and PathUtil.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum, auto
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+from iceberg_spark.arrow.variant.decode import fields_of, keys_of, length_of_metadata
+from iceberg_spark.arrow.variant.encode import object_of
+from iceberg_spark.spec.floats import is_nan
+
+Keys: TypeAlias = tuple[str, ...]
+"""How a field is reached from a variant's root: the keys of objects within objects."""
+
+
+class ValueKind(Enum):
+    """What the values of a field are: the types of variants that are compared as one."""
+
+    FLAG = auto()
+    WHOLE = auto()
+    DECIMAL = auto()
+    FLOAT = auto()
+    DOUBLE = auto()
+    DATE = auto()
+    INSTANT = auto()
+    WALL_CLOCK = auto()
+    TEXT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldBound:
+    """A bound of a field: canonical, days of dates and microseconds of timestamps."""
+
+    kind: ValueKind
+    value: Any
+
+
+_SHORT_TEXT, _TEXT, _TRUE, _FALSE = 1, 16, 1, 2
+_UNPACKED: Mapping[int, tuple[ValueKind, struct.Struct]] = {
+    3: (ValueKind.WHOLE, struct.Struct("<b")),
+    4: (ValueKind.WHOLE, struct.Struct("<h")),
+    5: (ValueKind.WHOLE, struct.Struct("<i")),
+    6: (ValueKind.WHOLE, struct.Struct("<q")),
+    7: (ValueKind.DOUBLE, struct.Struct("<d")),
+    11: (ValueKind.DATE, struct.Struct("<i")),
+    12: (ValueKind.INSTANT, struct.Struct("<q")),
+    13: (ValueKind.WALL_CLOCK, struct.Struct("<q")),
+    14: (ValueKind.FLOAT, struct.Struct("<f")),
+}
+"""Values of one width, by the numbers of their types."""
+_DECIMAL_BYTES = {8: 4, 9: 8, 10: 16}
+_MOST_SCALE = 38
+_STEP = re.compile(r"\['((?:[^'\\]|\\.)*)'\]", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
+_MEANING = {"b": "\b", "t": "\t", "f": "\f", "n": "\n", "r": "\r", "'": "'", "\\": "\\"}
+_SPELLED = {meaning: f"\\{sign}" for sign, meaning in _MEANING.items()}
+_ESCAPED = re.compile(r"[\x00-\x1f'\\]")
+_SORTED_VERSION_1 = 0x11
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsReader:
+    """Reads bounds of many files, which mostly name the same fields."""
+
+    _known: dict[bytes, Mapping[Keys, int]] = field(default_factory=dict)
+
+    def bound(self, data: bytes, keys: Keys) -> FieldBound | None:
+        """Return a field's bound, None where there is none that can be understood.
+
+        Raises CorruptFileError for bytes that are no metadata with an object behind it.
+        """
+        end = length_of_metadata(data)
+        metadata = data[:end]
+        places = self._known.get(metadata)
+        if places is None:
+            places = self._known[metadata] = _places(keys_of(metadata))
+        place = places.get(keys)
+        found = [value for one, value in fields_of(data[end:]) if one == place]
+        return _read(found[0]) if len(found) == 1 else None
+
+
+def _places(paths: Sequence[str]) -> Mapping[Keys, int]:
+    """Return the places of fields by their keys, without those that are there twice."""
+    read = [keys_of_path(path) for path in paths]
+    counts = Counter(read)
+    return {keys: at for at, keys in enumerate(read) if keys is not None and counts[keys] == 1}
+
+
+def keys_of_path(path: str) -> Keys | None:
+    """Return the keys of a normalized JSON path, such as `$['a']['b']`; None for no such path.
+
+    What names items of an array by number is none.
+    """
+    if not path.startswith("$"):
+        return None
+    keys, at = [], 1
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            return None
+        key = _ESCAPE.sub(_unescaped, step.group(1))
+        keys.append(key)
+        at = step.end()
+    return tuple(keys)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    digits, sign = found.groups()
+    return chr(int(digits, 16)) if digits else _MEANING.get(sign, found.group())
+
+
+def path_of_keys(keys: Sequence[str]) -> str:
+    """Return the normalized JSON path of a field (RFC 9535, section 2.7)."""
+    return "$" + "".join(f"['{_ESCAPED.sub(_escaped, key)}']" for key in keys)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    sign = found.group()
+    return _SPELLED.get(sign) or f"\\u{ord(sign):04x}"
+
+
+def _read(value: bytes) -> FieldBound | None:
+    """Return an encoded value; None for types without bounds that are used, and broken ones."""
+    if not value:
+        return None
+    basic, more = value[0] & 3, value[0] >> 2
+    if basic == _SHORT_TEXT:
+        return _text(value[1:], more)
+    if basic:
+        return None
+    if more in (_TRUE, _FALSE):
+        return FieldBound(ValueKind.FLAG, more == _TRUE) if len(value) == 1 else None
+    if more == _TEXT and len(value) >= 5:
+        return _text(value[5:], int.from_bytes(value[1:5], "little"))
+    if more in _DECIMAL_BYTES:
+        return _decimal(value, _DECIMAL_BYTES[more])
+    if more not in _UNPACKED:
+        return None
+    kind, form = _UNPACKED[more]
+    if len(value) != 1 + form.size:
+        return None
+    (number,) = form.unpack_from(value, 1)
+    return None if is_nan(number) else FieldBound(kind, number)  # which bounds nothing
+
+
+def _text(data: bytes, length: int) -> FieldBound | None:
+    if len(data) != length:
+        return None
+    try:
+        return FieldBound(ValueKind.TEXT, data.decode())
+    except UnicodeDecodeError:
+        return None
+
+
+def _decimal(value: bytes, width: int) -> FieldBound | None:
+    if len(value) != 2 + width or value[1] > _MOST_SCALE:
+        return None
+    unscaled = int.from_bytes(value[2:], "little", signed=True)
+    return FieldBound(ValueKind.DECIMAL, Decimal(f"{unscaled}E-{value[1]}"))
+
+
+def encoded_bounds(
+    lower: Mapping[Keys, bytes], upper: Mapping[Keys, bytes]
+) -> tuple[bytes, bytes] | None:
+    """Return encoded values by field as the two bounds of a column; None where there are none.
+
+    Both name all of the fields, as Java writes them.
+    """
+    paths = sorted({path_of_keys(keys) for keys in (*lower, *upper)}, key=_utf16)
+    if not paths:
+        return None
+    metadata = _metadata([path.encode() for path in paths])
+    places = {path: at for at, path in enumerate(paths)}
+
+    def whole(values: Mapping[Keys, bytes]) -> bytes:
+        found = sorted((places[path_of_keys(keys)], value) for keys, value in values.items())
+        return metadata + object_of([at for at, _ in found], [value for _, value in found])
+
+    return whole(lower), whole(upper)
+
+
+def _utf16(text: str) -> bytes:
+    """Return what Java orders texts by."""
+    return text.encode("utf-16-be")
+
+
+def _metadata(keys: Sequence[bytes]) -> bytes:
+    ends = list(accumulate(map(len, keys), initial=0))
+    width = next(w for w in (1, 2, 3, 4) if max(ends[-1], len(keys)) < 1 << 8 * w)
+    head = _SORTED_VERSION_1 | (width - 1) << 6
+    numbers = b"".join(number.to_bytes(width, "little") for number in (len(keys), *ends))
+    return bytes((head,)) + numbers + b"".join(keys)

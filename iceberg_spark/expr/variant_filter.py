@@ -1,0 +1,223 @@
+"""Predicates on fields of variants: `variant_get(column, '$.path', 'type')` and its like.
+
+They only tell which files can't have a matching row: no row is filtered by them and none is ever
+said to match. A field is a column that the schema doesn't have, of the type that it is cast to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.bind import bind
+from iceberg_spark.expr.logic import conjunction, disjunction, leaves
+from iceberg_spark.expr.nodes import (
+    ALWAYS_TRUE,
+    And,
+    Bound,
+    BoundReference,
+    Constant,
+    Not,
+    Or,
+    Unbound,
+)
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+    VariantType,
+)
+
+_PATH = re.compile(r"""\$(?:\.[^.\[\s][^.\[]*|\['[^'?\s][^'?]*'\]|\["[^"?\s][^"?]*"\])*""")
+_STEP = re.compile(r"""\.([^.\[]+)|\['([^'?]+)'\]|\["([^"?]+)"\]""")
+_TYPES: Mapping[str, IcebergType] = {
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "integer": IntegerType(),
+    "long": LongType(),
+    "bigint": LongType(),
+    "float": FloatType(),
+    "real": FloatType(),
+    "double": DoubleType(),
+    "date": DateType(),
+    "timestamp": TimestamptzType(),
+    "timestamp_ltz": TimestamptzType(),
+    "timestamp_ntz": TimestampType(),
+    "string": StringType(),
+}
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
+_MOST_DIGITS = 38
+
+
+@dataclass(frozen=True, slots=True)
+class VariantField:
+    """A field of a variant column: the keys that lead to it, and the type it is cast to."""
+
+    column_id: int
+    keys: tuple[str, ...]
+    kind: IcebergType
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFilter:
+    """What every row that is asked for meets. `fields` are by ids in `bound` that no column has."""
+
+    bound: Bound
+    fields: Mapping[int, VariantField]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedVariant:
+    """A field of a variant column that is named, and not bound to a schema yet."""
+
+    column: str
+    keys: tuple[str, ...]
+    kind: IcebergType
+
+
+@dataclass(frozen=True, slots=True)
+class VariantPredicate:
+    """A predicate in which the names of `fields` stand for fields of variants."""
+
+    predicate: Unbound
+    fields: Mapping[str, NamedVariant]
+
+
+@dataclass(slots=True)
+class VariantFields:
+    """Fields of a schema's variants, gathered while predicates are read."""
+
+    schema: Schema
+    _ids: dict[VariantField, int] = field(default_factory=dict)
+
+    def reference(self, column_id: int, keys: tuple[str, ...], kind: IcebergType) -> BoundReference:
+        """Return what stands for a field in predicates."""
+        place = self._ids.setdefault(VariantField(column_id, keys, kind), -1 - len(self._ids))
+        return BoundReference(place, kind, False, name_of_field(place))
+
+    def bind(
+        self, predicate: Unbound, *, case_sensitive: bool = True, time_zone: str | None = None
+    ) -> Bound:
+        """Return a predicate over columns and such fields. Raises as `expr.bind` does."""
+        added = [
+            NestedField(place, name_of_field(place), one.kind, required=False)
+            for one, place in self._ids.items()
+        ]
+        whole = Schema(*self.schema.fields, *added)
+        return bind(whole, predicate, case_sensitive=case_sensitive, time_zone=time_zone)
+
+    def filter(self, bound: Bound) -> VariantFilter | None:
+        """Return a bound predicate as what prunes, None where it has no field of a variant."""
+        fields = {place: one for one, place in self._ids.items()}
+        return VariantFilter(bound, fields) if _has_field(bound) else None
+
+
+def name_of_field(place: int) -> str:
+    """Return the name that a field has in predicates, which no column can have in a SQL text."""
+    return f"\0{place}"
+
+
+def of_columns(bound: Bound) -> Bound:
+    """Return what a predicate says of columns alone: true where it is true, maybe elsewhere."""
+    match bound:
+        case Constant():
+            return bound
+        case And(children=children):
+            return conjunction(of_columns(child) for child in children)
+        case Or(children=children):
+            return disjunction(of_columns(child) for child in children)
+        case _:
+            return ALWAYS_TRUE if _has_field(bound) else bound
+
+
+def _has_field(bound: Bound) -> bool:
+    terms = (leaf.term for leaf in leaves(bound))
+    return any(isinstance(term, BoundReference) and term.field_id < 0 for term in terms)
+
+
+def variant_filter(
+    schema: Schema,
+    predicates: Iterable[VariantPredicate],
+    *,
+    case_sensitive: bool = True,
+    time_zone: str | None = None,
+) -> VariantFilter | None:
+    """Return what rows must meet for which all predicates hold, None where nothing is understood.
+
+    A predicate that can't be bound prunes nothing.
+    """
+    found = VariantFields(schema)
+    bounds = []
+    for one in predicates:
+        columns = {name: _column(schema, each, case_sensitive) for name, each in one.fields.items()}
+        terms = {
+            name: found.reference(column, one.fields[name].keys, one.fields[name].kind)
+            for name, column in columns.items()
+            if column is not None
+        }
+        if len(terms) < len(columns):
+            continue
+        with suppress(InvalidInputError):
+            predicate = _with_terms(one.predicate, terms)
+            bounds.append(found.bind(predicate, case_sensitive=case_sensitive, time_zone=time_zone))
+    return found.filter(conjunction(bounds))
+
+
+def _column(schema: Schema, named: NamedVariant, case_sensitive: bool) -> int | None:
+    """Return the id of a variant column that is in no list or map, None for any other."""
+    try:
+        found = schema.find_id(named.column, case_sensitive)
+    except InvalidInputError:
+        return None
+    if found is None or not isinstance(schema.find_type(found), VariantType):
+        return None
+    around = [schema.find_type(step) for step in schema.path_ids(found)]
+    return None if any(isinstance(one, ListType | MapType) for one in around) else found
+
+
+def _with_terms(node: Unbound, terms: Mapping[str, BoundReference]) -> Unbound:
+    match node:
+        case Constant():
+            return node
+        case Not(child=child):
+            return Not(_with_terms(child, terms))
+        case And(children=children) | Or(children=children):
+            return replace(node, children=tuple(_with_terms(one, terms) for one in children))
+        case _:
+            name = node.term.name
+            return replace(node, term=terms[name]) if name in terms else node
+
+
+def keys_of_extraction(path: str) -> tuple[str, ...] | None:
+    """Return the keys of a path of `variant_get`; None for items of arrays and what is no path.
+
+    Spark skips blanks before a step and before a key: such paths are None too.
+    """
+    if not _PATH.fullmatch(path):
+        return None
+    return tuple(plain or single or double for plain, single, double in _STEP.findall(path))
+
+
+def type_of_extraction(text: str) -> IcebergType | None:
+    """Return the type that a name of `variant_get` means, None for types without bounds."""
+    name = " ".join(text.lower().split())
+    if found := _DECIMAL.fullmatch(name):
+        precision, scale = (int(digits) for digits in found.groups())
+        is_real = 0 < precision <= _MOST_DIGITS and scale <= precision
+        return DecimalType(precision, scale) if is_real else None
+    return _TYPES.get(name)

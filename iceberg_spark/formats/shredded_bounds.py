@@ -1,0 +1,117 @@
+"""Bounds of the fields that a Parquet file has shredded, gathered while it is written.
+
+A field has bounds where all of its values are in its own column, variants' nulls aside, and none
+is NaN. Source: specification, "Bounds for Variant"; Java's ParquetMetrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from iceberg_spark.arrow.arrays import struct_children
+from iceberg_spark.arrow.floats import extremes
+from iceberg_spark.arrow.variant.bounds import Keys, encoded_bounds
+from iceberg_spark.arrow.variant.encode import NULL, encoded
+from iceberg_spark.formats.metrics_modes import MetricsMode
+from iceberg_spark.formats.shredded_columns import ShreddedColumns
+from iceberg_spark.formats.truncate_bounds import lower_bound, upper_bound
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import StringType
+
+
+@dataclass(slots=True)
+class _Field:
+    """What is known so far of one field: [least, greatest], or that it has no bounds."""
+
+    extremes: pa.Array | None = None
+    has_bounds: bool = True
+
+
+@dataclass(slots=True)
+class ShreddedBounds:
+    """Folds shredded tables into the bounds of one file's variant columns."""
+
+    columns: ShreddedColumns
+    stored: Schema
+    modes: Mapping[int, MetricsMode]
+    _fields: dict[tuple[int, str], _Field] = field(default_factory=dict)
+
+    def add(self, table: pa.Table) -> None:
+        """Fold the rows of a table that `columns` shredded."""
+        for place in self.columns.plans:
+            if not self._mode(place).has_bounds:
+                continue
+            for chunk in table.column(place).chunks:
+                _, _, typed = struct_children(chunk)
+                for one, pair in zip(typed.type, typed.flatten(), strict=True):
+                    _fold(self._fields.setdefault((place, one.name), _Field()), pair)
+
+    def finish(self) -> tuple[dict[int, bytes], dict[int, bytes]]:
+        """Return the lower and the upper bounds by the ids of columns."""
+        lower: dict[int, bytes] = {}
+        upper: dict[int, bytes] = {}
+        for place in self.columns.plans:
+            bounds = self._bounds(place)
+            if bounds is not None:
+                field_id = self.stored.fields[place].field_id
+                lower[field_id], upper[field_id] = bounds
+        return lower, upper
+
+    def _mode(self, place: int) -> MetricsMode:
+        return self.modes[self.stored.fields[place].field_id]
+
+    def _bounds(self, place: int) -> tuple[bytes, bytes] | None:
+        lower: dict[Keys, bytes] = {}
+        upper: dict[Keys, bytes] = {}
+        for (own, key), one in self._fields.items():
+            if own != place or one.extremes is None or not one.has_bounds:
+                continue
+            least, most = _cut(one.extremes, self._mode(place).width)
+            lower[(key,)] = least
+            if most is not None:
+                upper[(key,)] = most
+        return encoded_bounds(lower, upper)
+
+
+def _fold(one: _Field, pair: pa.StructArray) -> None:
+    if not one.has_bounds:
+        return
+    rest, values = pair.flatten()
+    others = pc.not_equal(rest, pa.scalar(NULL, rest.type))
+    if pc.any(others).as_py() or (pt.is_floating(values.type) and _has_nan(values)):
+        one.has_bounds = False
+        return
+    if values.null_count == len(values):
+        return
+    ends = _least_and_most(values)
+    if one.extremes is not None:
+        ends = _least_and_most(pa.concat_arrays([one.extremes, ends]))
+    one.extremes = ends
+
+
+def _has_nan(values: pa.Array) -> bool:
+    return bool(pc.any(pc.is_nan(values)).as_py())
+
+
+def _least_and_most(values: pa.Array) -> pa.Array:
+    if pt.is_floating(values.type):
+        return pa.array(extremes(values), values.type)
+    found = pc.min_max(values)
+    return pa.array([found["min"], found["max"]], values.type)
+
+
+def _cut(ends: pa.Array, width: int | None) -> tuple[bytes, bytes | None]:
+    """Return extremes as encoded values, texts cut to a width; None where none is above all."""
+    if pt.is_string(ends.type):
+        least, most = ends.to_pylist()
+        high = upper_bound(StringType(), most, width)
+        cut = [lower_bound(StringType(), least, width).decode(), high and high.decode()]
+        ends = pa.array(cut, ends.type)
+    made: list[Any] = encoded(ends).to_pylist()
+    return made[0], made[1]

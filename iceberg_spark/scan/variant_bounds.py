@@ -1,0 +1,213 @@
+"""Which files may match a filter on fields of variants, by the bounds in their manifest entries.
+
+A bound is used only where it says something of what Spark compares: the value after the cast. So
+casts keep the order, and a bound is widened where they round. What is not sure prunes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.arrow.values import to_array
+from iceberg_spark.arrow.variant.bounds import BoundsReader, FieldBound, ValueKind
+from iceberg_spark.errors import CorruptFileError
+from iceberg_spark.expr.logic import conjunction, disjunction
+from iceberg_spark.expr.may_match import may_match
+from iceberg_spark.expr.nodes import And, Bound, BoundReference, Constant, Or
+from iceberg_spark.expr.stats import Kind, Statistic, column, evaluate, needed
+from iceberg_spark.expr.variant_filter import VariantField, VariantFilter
+from iceberg_spark.scan.column_stats import MAP_OF, map_columns, map_values, stats_table
+from iceberg_spark.scan.delete_pairs import Mask
+from iceberg_spark.spec import types as t
+
+Range: TypeAlias = tuple[Any, Any]
+"""The least and the largest value of a field in a file, canonical; None where not known."""
+
+_UNKNOWN: Range = (None, None)
+_TEXT_OF_ARRAYS: Range = ("[", "\\")
+"""Around all texts that begin with a bracket: an array is cast to JSON, and the bounds of a field
+may be those of the items of its arrays."""
+_EXACT = {ValueKind.WHOLE, ValueKind.DECIMAL}
+_DIGITS = Context(prec=100)
+_WHOLE_LIMITS = {t.IntegerType: 2**31, t.LongType: 2**63}
+
+
+def variant_columns(wanted: VariantFilter) -> tuple[str, ...]:
+    """Return the map columns of a manifest that a filter needs."""
+    bounds = (MAP_OF[Kind.LOWER], MAP_OF[Kind.UPPER])
+    return tuple(dict.fromkeys((*map_columns(_of_columns(wanted)), *bounds)))
+
+
+def variant_mask(wanted: VariantFilter, entries: pa.Table) -> Mask:
+    """Return which files may have rows that match; bounds that are broken are unknown.
+
+    `entries` needs the columns that `variant_columns` names.
+    """
+    if entries.num_rows == 0:
+        return np.full(0, True)
+    columns = stats_table(entries, _of_columns(wanted))
+    ranges = _Ranges.of(entries, {one.column_id for one in wanted.fields.values()})
+    used = {item.field_id for item in needed(wanted.bound)} & wanted.fields.keys()
+    for place in used:
+        for name, values in _statistics(place, wanted.fields[place], ranges, entries.num_rows):
+            columns = columns.append_column(name, values)
+    mask: Mask = evaluate(may_match(_with_texts_of_arrays(wanted.bound)), columns).to_numpy()
+    return mask
+
+
+def _of_columns(wanted: VariantFilter) -> list[Statistic]:
+    return [item for item in needed(wanted.bound) if item.field_id not in wanted.fields]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """The bounds of variant columns in some files, as the manifest has them."""
+
+    lower: Mapping[int, Sequence[bytes | None]]
+    upper: Mapping[int, Sequence[bytes | None]]
+    reader: BoundsReader
+
+    @staticmethod
+    def of(entries: pa.Table, column_ids: set[int]) -> _Ranges:
+        lower, upper = (
+            {
+                column_id: values.to_pylist()
+                for column_id, values in map_values(entries[MAP_OF[kind]], column_ids).items()
+            }
+            for kind in (Kind.LOWER, Kind.UPPER)
+        )
+        return _Ranges(lower, upper, BoundsReader())
+
+    def bounds(self, one: VariantField, row: int) -> tuple[FieldBound | None, FieldBound | None]:
+        """Return a field's bounds in one file, None for those that are unknown."""
+        raw = self.lower[one.column_id][row], self.upper[one.column_id][row]
+        try:
+            lower, upper = (None if b is None else self.reader.bound(b, one.keys) for b in raw)
+        except CorruptFileError:
+            return None, None
+        return (None, None) if _is_broken(lower, upper) else (lower, upper)
+
+
+def _is_broken(lower: FieldBound | None, upper: FieldBound | None) -> bool:
+    if lower is None or upper is None:
+        return False
+    return lower.kind is not upper.kind or bool(upper.value < lower.value)
+
+
+def _statistics(
+    place: int, one: VariantField, ranges: _Ranges, rows: int
+) -> list[tuple[str, pa.Array]]:
+    """Return the statistics columns of a field: bounds after the cast, and no counts.
+
+    Exact numbers are no NaN, whatever they are cast to; floats may be, and so may texts.
+    """
+    lower, upper, nans = [], [], []
+    for row in range(rows):
+        found = ranges.bounds(one, row)
+        least, most = _cast(found, one.kind)
+        lower.append(least)
+        upper.append(most)
+        known = {bound.kind for bound in found if bound is not None}
+        nans.append(0 if known and known <= _EXACT else None)
+    made = [
+        (column(Kind.LOWER, place), to_array(one.kind, lower)),
+        (column(Kind.UPPER, place), to_array(one.kind, upper)),
+        (column(Kind.NAN_COUNT, place), pa.array(nans, pa.int64())),
+        (column(Kind.NULL_COUNT, place), pa.nulls(rows, pa.int64())),
+        (column(Kind.VALUE_COUNT, place), pa.nulls(rows, pa.int64())),
+    ]
+    if isinstance(one.kind, t.StringType):
+        kind = to_arrow_type(one.kind)
+        least, most = (pa.repeat(pa.scalar(end, kind), rows) for end in _TEXT_OF_ARRAYS)
+        other = _of_arrays(place)
+        made += [
+            (column(Kind.LOWER, other), least),
+            (column(Kind.UPPER, other), most),
+            (column(Kind.NULL_COUNT, other), pa.nulls(rows, pa.int64())),
+            (column(Kind.VALUE_COUNT, other), pa.nulls(rows, pa.int64())),
+        ]
+    return made
+
+
+def _with_texts_of_arrays(bound: Bound) -> Bound:
+    """Return a filter in which a field that is a text may be that of an array too."""
+    match bound:
+        case Constant():
+            return bound
+        case And(children=children):
+            return conjunction(_with_texts_of_arrays(child) for child in children)
+        case Or(children=children):
+            return disjunction(_with_texts_of_arrays(child) for child in children)
+        case _:
+            term = bound.term
+            if not isinstance(term, BoundReference) or term.field_id >= 0:
+                return bound
+            if not isinstance(term.field_type, t.StringType):
+                return bound
+            other = replace(term, field_id=_of_arrays(term.field_id))
+            return disjunction([bound, replace(bound, term=other)])
+
+
+def _of_arrays(place: int) -> int:
+    """Return the id of what stands for a field's arrays, below those of all fields."""
+    return place - (1 << 32)
+
+
+def _cast(found: tuple[FieldBound | None, FieldBound | None], kind: t.IcebergType) -> Range:
+    """Return bounds of what values are after the cast of `variant_get`."""
+    known = next((one.kind for one in found if one is not None), None)
+    least, most = (None if one is None else one.value for one in found)
+    match kind, known:
+        case (
+            (t.BooleanType(), ValueKind.FLAG)
+            | (t.DateType(), ValueKind.DATE)
+            | (t.TimestamptzType(), ValueKind.INSTANT)
+            | (t.TimestampType(), ValueKind.WALL_CLOCK)
+            | (t.StringType(), ValueKind.TEXT)
+            | (t.FloatType(), ValueKind.FLOAT)
+            | (t.DoubleType(), ValueKind.FLOAT | ValueKind.DOUBLE)
+        ):
+            return least, most
+        case _, (ValueKind.WHOLE | ValueKind.DECIMAL) if least is not None and most is not None:
+            made = _numbers(Decimal(least), Decimal(most), kind)
+            return _UNKNOWN if made is None else made
+        case _:
+            return _UNKNOWN
+
+
+def _numbers(least: Decimal, most: Decimal, kind: t.IcebergType) -> Range | None:
+    """Return bounds of exact numbers as another type; None where some value may not fit it."""
+    match kind:
+        case t.IntegerType() | t.LongType():
+            limit = _WHOLE_LIMITS[type(kind)]
+            low, high = math.floor(least), math.ceil(most)
+            return (low, high) if -limit <= low and high < limit else None
+        case t.DecimalType(precision=precision, scale=scale):
+            step = Decimal((0, (1,), -scale))
+            ends = (
+                least.quantize(step, ROUND_FLOOR, _DIGITS),
+                most.quantize(step, ROUND_CEILING, _DIGITS),
+            )
+            limit = 10**precision
+            return ends if all(abs(end.scaleb(scale, _DIGITS)) < limit for end in ends) else None
+        case t.DoubleType():
+            return _around(least, most, np.float64)
+        case t.FloatType():
+            return _around(least, most, np.float32)
+        case _:
+            return None
+
+
+def _around(least: Decimal, most: Decimal, of: Callable[[float], Any]) -> Range:
+    """Return floats outside of two numbers, however these are rounded."""
+    low, high = of(float(least)), of(float(most))
+    below, above = np.nextafter(low, of(-math.inf)), np.nextafter(high, of(math.inf))
+    return float(below), float(above)

@@ -1,0 +1,72 @@
+"""Fields of variants in the filters that Spark's optimizer pushed down to a relation.
+
+They are calls of `variant_get`, casts of these (which `v:a::int` is), and, where Spark reads such
+fields in place of the variants, fields of a struct whose metadata tells the path.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from iceberg_spark.expr.variant_filter import keys_of_extraction, type_of_extraction
+from iceberg_spark.spark.session.classic_plans import Expression
+from iceberg_spark.spec.types import IcebergType
+
+_VARIANT = "variant"
+_PATH_OF = "__VARIANT_METADATA_KEY"
+
+
+class PushedVariant(NamedTuple):
+    """A field of a variant: the column's expression, the keys, and the type it is cast to."""
+
+    column: Expression
+    keys: tuple[str, ...]
+    kind: IcebergType
+
+
+def pushed_variant(of: Expression) -> PushedVariant | None:
+    """Return the field of a variant that an expression is, None for any other."""
+    if of.kind == "Cast":
+        (inner,) = of.parts
+        found = _extraction(inner) or (inner, "$", _VARIANT)
+        column, path, was = found
+        name = of.said["dataType"] if was == _VARIANT else None
+    else:
+        extracted = _extraction(of)
+        if extracted is None:
+            return None
+        column, path, name = extracted
+    keys = keys_of_extraction(path)
+    kind = type_of_extraction(name) if isinstance(name, str) else None
+    return None if keys is None or kind is None else PushedVariant(column, keys, kind)
+
+
+def _extraction(of: Expression) -> tuple[Expression, str, Any] | None:
+    """Return the column, the path and the type's name of what takes a field out of a variant."""
+    match of.kind, of.parts:
+        case "VariantGet", (column, path):
+            is_text = path.kind == "Literal" and path.said["dataType"] == "string"
+            text = path.said["value"] if is_text else None
+            return None if text is None else (column, str(text), of.said["targetType"])
+        case "GetStructField", (column,):
+            field = _fields(column)[int(of.said["ordinal"])]
+            path = field.get("metadata", {}).get(_PATH_OF, {}).get("path")
+            return None if path is None else (column, str(path), field["type"])
+        case _:
+            return None
+
+
+def _fields(of: Expression) -> list[dict[str, Any]]:
+    """Return the fields of a struct as the plan has them."""
+    kind = _type(of)
+    return kind["fields"] if isinstance(kind, dict) and kind.get("type") == "struct" else []
+
+
+def _type(of: Expression) -> Any:
+    match of.kind, of.parts:
+        case "AttributeReference", ():
+            return of.said["dataType"]
+        case "GetStructField", (outer,):
+            return _fields(outer)[int(of.said["ordinal"])]["type"]
+        case _:
+            return None
