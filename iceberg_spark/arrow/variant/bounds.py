@@ -15,7 +15,7 @@ from enum import Enum, auto
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from iceberg_spark.arrow.variant.decode import fields_of, keys_of, length_of_metadata
+from iceberg_spark.arrow.variant.decode import field_at, keys_of, length_of_metadata
 from iceberg_spark.arrow.variant.encode import object_of
 from iceberg_spark.spec.floats import is_nan
 
@@ -68,10 +68,11 @@ _ESCAPED = re.compile(r"[\x00-\x1f'\\]")
 _SORTED_VERSION_1 = 0x11
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BoundsReader:
-    """Reads bounds of many files, which mostly name the same fields."""
+    """Reads bounds of many files, which mostly name the same fields: by the same metadata."""
 
+    _last: bytes = b""
     _known: dict[bytes, Mapping[Keys, int]] = field(default_factory=dict)
 
     def bound(self, data: bytes, keys: Keys) -> FieldBound | None:
@@ -79,14 +80,14 @@ class BoundsReader:
 
         Raises CorruptFileError for bytes that are no metadata with an object behind it.
         """
-        end = length_of_metadata(data)
-        metadata = data[:end]
-        places = self._known.get(metadata)
+        if not self._last or not data.startswith(self._last):
+            self._last = data[: length_of_metadata(data)]
+        places = self._known.get(self._last)
         if places is None:
-            places = self._known[metadata] = _places(keys_of(metadata))
+            places = self._known[self._last] = _places(keys_of(self._last))
         place = places.get(keys)
-        found = [value for one, value in fields_of(data[end:]) if one == place]
-        return _read(found[0]) if len(found) == 1 else None
+        value = None if place is None else field_at(data[len(self._last) :], place)
+        return None if value is None else _read(value)
 
 
 def _places(paths: Sequence[str]) -> Mapping[Keys, int]:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from iceberg_spark.errors import CorruptFileError
 
@@ -76,6 +79,35 @@ def fields_of(value: bytes) -> list[tuple[int, bytes]]:
         (key, value[start + first : start + ends.get(first, offsets[-1])])
         for key, first in zip(ids, offsets, strict=False)
     ]
+
+
+def field_at(value: bytes, place: int) -> bytes | None:
+    """Return the encoded field of an object whose key has a place, None where not just one has it.
+
+    As `fields_of`, but for one field of an object of many. Raises CorruptFileError.
+    """
+    if not is_object(value):
+        raise CorruptFileError("A variant's bytes are no object")
+    head = value[0] >> 2
+    offset_width, id_width, size = (head & 3) + 1, (head >> 2 & 3) + 1, 4 if head >> 4 & 1 else 1
+    count = _number(value, 1, size)
+    first = 1 + size + count * id_width
+    start = first + (count + 1) * offset_width
+    _check(value, start)
+    ids = _numbers(value, 1 + size, count, id_width)
+    (found,) = np.nonzero(ids == place)
+    offsets = _numbers(value, first, count + 1, offset_width)
+    if len(found) != 1 or offsets.max() > len(value) - start:
+        return None
+    begin = offsets[found[0]]
+    later = offsets[offsets > begin]
+    return value[start + begin : start + later.min()] if len(later) else b""
+
+
+def _numbers(data: bytes, at: int, count: int, width: int) -> Any:
+    """Return numbers of some bytes each, which are there."""
+    parts = np.frombuffer(data, np.uint8, count * width, at).reshape(count, width)
+    return parts.astype(np.int64) @ (1 << 8 * np.arange(width))
 
 
 def _offsets(
