@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from iceberg_spark.errors import NoSuchFileError
+from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.cache import MANIFEST_CACHE, ManifestCache
 from iceberg_spark.scan import kept_plans, planner
@@ -15,7 +16,7 @@ from iceberg_spark.scan.kept_plans import KEPT_PLANS, KeptPlans
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spec.metadata import TableMetadata
 from tests.builders import scan_of
-from tests.unit.scan.entries import data, position
+from tests.unit.scan.entries import bounds, data, position
 from tests.unit.scan.tables import IO, commit, new_table, paths, planned
 
 
@@ -65,6 +66,15 @@ def test_scans_with_a_filter_are_not_kept(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path), [data("a")])
     planned(base, "id > 0")
     assert len(KEPT_PLANS) == 0
+
+
+def test_files_that_fields_of_variants_leave_out_are_planned_for_each(tmp_path: Path) -> None:
+    """They are no part of what the scan says it filters by."""
+    base = commit(new_table(tmp_path), [data("a", **bounds(id=(1, 5))), data("b")])
+    wanted = VariantFilter(scan_of(base, row_filter="id > 5").row_filter, {})
+    assert paths(plan(base, IO, scan_of(base), pruned_by=wanted)) == ["b"]
+    assert paths(planned(base)) == ["a", "b"]
+    assert paths(plan(base, IO, scan_of(base), pruned_by=wanted)) == ["b"]
 
 
 def test_the_next_snapshot_is_planned_with_its_deletes(tmp_path: Path) -> None:
