@@ -163,6 +163,7 @@ VERBS: dict[str, Verb] = {
             "rewrite-all": True,
             "partial-progress.enabled": True,
             "partial-progress.max-commits": 1,
+            "partial-progress.max-failed-commits": 0,  # else a commit that failed is only counted
         }
     ),
     "compact_sorted": lambda where: load(where).maintenance.rewrite_data_files(
