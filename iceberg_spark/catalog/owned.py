@@ -74,8 +74,11 @@ class OwnedFolders:
 
     def metadata_mask(self, paths: Column) -> Column:
         """Return which of a column of locations lie where the table's manifests go."""
-        there = [sure_folder(location.parent(p)) in self._manifests for p in paths.to_pylist()]
-        return pc.and_(pa.array(there, pa.bool_()), self.mask(paths))
+        parents = [location.parent(path) for path in paths.to_pylist()]
+        there = {
+            folder: sure_folder(folder, self._real) in self._manifests for folder in set(parents)
+        }
+        return pc.and_(pa.array([there[each] for each in parents], pa.bool_()), self.mask(paths))
 
     def in_metadata(self, path: str) -> bool:
         """Return whether a file lies in a folder of metadata files of the table's own."""

@@ -165,12 +165,15 @@ def both(
 
 
 def given(frame: Any, statement: str) -> tuple[Any, ...]:
-    """Return columns and rows; ids and times are made anew by each side."""
+    """Return columns and rows; ids and times are made anew by each side.
+
+    Java lists tables as the file system does, in no order.
+    """
     kinds = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
     rows = [tuple(row) for row in frame.collect()]
     if statement.startswith("CALL"):
         return kinds, len(rows), [[value is None for value in row] for row in rows]
-    return kinds, rows
+    return kinds, sorted(rows) if statement.startswith("SHOW TABLES") else rows
 
 
 def definition(place: str) -> dict[str, Any]:

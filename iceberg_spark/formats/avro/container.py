@@ -9,6 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
@@ -62,13 +63,19 @@ def parse_container(data: bytes, location: str, limits: Limits = DEFAULT_LIMITS)
         raise CorruptFileError(f"{location} has a broken Avro header: {broken}") from broken
     metadata = {key: value.decode("utf-8", "replace") for key, value in pairs.items()}
     try:
-        schema = json.loads(metadata[SCHEMA_KEY])
+        schema = _parsed_schema(metadata[SCHEMA_KEY])
     except (KeyError, ValueError, RecursionError) as broken:
         raise CorruptFileError(f"{location} has no readable Avro schema: {broken}") from broken
     sync = data[position : position + _SYNC_BYTES]
     blocks = tuple(_blocks(data, position + _SYNC_BYTES, sync, location))
     codec = metadata.get(CODEC_KEY, "null")
     return AvroContainer(location, data, schema, metadata, codec, blocks, limits)
+
+
+@lru_cache(maxsize=64)
+def _parsed_schema(text: str) -> Any:
+    """Return a schema, which nobody changes: the files of one table have few."""
+    return json.loads(text)
 
 
 def decompressed(container: AvroContainer) -> Iterator[tuple[int, bytes | memoryview]]:
