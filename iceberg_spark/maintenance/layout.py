@@ -107,7 +107,8 @@ def _z_columns(
 def _column(schema: Schema, name: str, *, case_sensitive: bool) -> int:
     field_id = schema.find_id(name.strip().strip("`"), case_sensitive=case_sensitive)
     if field_id is None:
-        raise InvalidSchemaError(f"Can't find column '{name}' of zorder in {schema}")
+        known = ", ".join(schema.column_names)
+        raise InvalidSchemaError(f"zorder has no column '{name}'; the table has: {known}")
     return field_id
 
 

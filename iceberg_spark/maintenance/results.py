@@ -24,6 +24,12 @@ class ManifestRewrite:
         """How many manifests were written."""
         return len(self.added_manifests)
 
+    def __repr__(self) -> str:
+        replaced, added = self.rewritten_manifests_count, self.added_manifests_count
+        return (
+            f"ManifestRewrite(rewritten_manifests_count={replaced}, added_manifests_count={added})"
+        )
+
     def __str__(self) -> str:
         return (
             f"{self.rewritten_manifests_count:,} manifests replaced by "

@@ -174,3 +174,10 @@ def test_wrong_arguments_are_refused(given: dict[str, Any], error: type[Exceptio
     table = many(["k"])
     with pytest.raises(error):
         table.maintenance.rewrite_manifests(**given)
+
+
+def test_what_was_done_is_shown_by_counts() -> None:
+    table = many(["k"])
+    assert repr(table.maintenance.rewrite_manifests()).startswith(
+        "ManifestRewrite(rewritten_manifests_count="
+    )
