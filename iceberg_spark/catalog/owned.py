@@ -22,6 +22,7 @@ from iceberg_spark.errors import CorruptFileError, StorageError, UnsupportedErro
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.real_paths import RealPaths
+from iceberg_spark.io.split_paths import split_paths
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import WRITE_METADATA_PATH
 
@@ -29,6 +30,8 @@ Column: TypeAlias = Any  # pyarrow ships no types
 
 POINTERS = r"(?:\.metadata\.json(?:\.gz)?|(?:^|/)version-hint\.text)$"
 """Metadata files and hints: no snapshot has one, so what names one is wrong."""
+
+_NOT_NAMES = ("", ".", "..")
 
 _LAID_OUT = re.compile(r"^(?:data|metadata|[01]{4}|[01]{8}|.*=.*)$", re.DOTALL)
 """Folders that writers make inside a table: not looked into for other tables on remote stores."""
@@ -62,10 +65,10 @@ class OwnedFolders:
 
     def mask(self, paths: Column) -> Column:
         """Return which of a column of locations are files of the table's own."""
-        folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "")
+        folders, names = split_paths(paths)
         encoded = folders.dictionary_encode()
         owned = pa.array([self._owns(each) for each in encoded.dictionary.to_pylist()], pa.bool_())
-        named = pc.invert(pc.match_substring_regex(paths, r"(?:^|/)\.{0,2}$"))
+        named = pc.invert(pc.is_in(names, value_set=pa.array(_NOT_NAMES)))
         return pc.and_(owned.take(encoded.indices), named)
 
     def has(self, path: str) -> bool:

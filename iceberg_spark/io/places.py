@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.io import location
 from iceberg_spark.io.real_paths import RealPaths
+from iceberg_spark.io.split_paths import split_paths
 
 Column: TypeAlias = Any  # pyarrow ships no types
 
@@ -40,8 +41,7 @@ class Places:
 
     def keys(self, paths: Column) -> Column:
         """Return the keys of a column of locations: by folder, since files are many."""
-        folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "")
-        names = pc.replace_substring_regex(paths, "(?s)^.*/", "")
+        folders, names = split_paths(paths)
         encoded = folders.dictionary_encode()
         known = pa.array(
             [self.folder(each) for each in encoded.dictionary.to_pylist()], pa.string()
