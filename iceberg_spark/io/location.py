@@ -35,6 +35,8 @@ def scheme(location: str) -> str:
 
 def store_of(location: str) -> str:
     """Return the scheme by which a location's store is known: `s3` for `s3a`, and so on."""
+    if location.startswith("/"):  # asked for each of very many files
+        return LOCAL
     kind = scheme(location)
     return _SAME_STORE.get(kind, kind)
 

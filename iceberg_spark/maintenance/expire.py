@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.commit import commit, removed_unless_committed
@@ -149,7 +150,10 @@ class _Deletion:
                 for batch in self.taken(each).to_batches(max_chunksize=EXPIRING.deleted_at_once):
                     paths = batch.column(0).to_pylist()
                     self.kinds.update(batch.column(1).to_pylist())
-                    shares = [paths[at :: self.threads] for at in range(self.threads)]
+                    # Deleting a local file waits for nothing: threads would wait for each other.
+                    is_local = pc.all(pc.starts_with(batch.column(0), "/")).as_py()
+                    threads = 1 if is_local else self.threads
+                    shares = [paths[at::threads] for at in range(threads)]
                     self.refused += chain.from_iterable(pool.map(self._refused, shares))
 
     def taken(self, found: Found) -> Table:
