@@ -17,11 +17,13 @@ from iceberg_spark.api.update_sort_order import UpdateSortOrder
 from iceberg_spark.api.update_spec import UpdateSpec
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
+from iceberg_spark.commits.commit import Handover
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.commits.set_sort_order import SetSortOrder
 from iceberg_spark.commits.set_spec import SetSpec
 from iceberg_spark.commits.update_properties import UpdateProperties
+from iceberg_spark.errors import CommitStateUnknownException
 from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.row_level.row_level_change import ChangedRows
 from iceberg_spark.spec.data_file import DataFile
@@ -95,8 +97,13 @@ class TableTransaction(RowVerbs):
         CommitStateUnknownException (nothing is removed).
         """
         before = self._staged.base
-        self._staged.land(self._take)
-        compact_after(self._staged.catalog, before, self._staged.base)
+        try:
+            self._staged.land(self._take)
+            compact_after(self._staged.catalog, before, self._staged.base)
+        except BaseException as error:  # an interrupt between them says that all has landed
+            if self._staged.base is before or isinstance(error, CommitStateUnknownException):
+                raise
+            raise Handover(may_have_landed=True, landed=True).unknown(error) from error
 
     def run_merge(self, request: MergeRequest) -> ChangedRows:
         """Add the change that a merge makes."""

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.errors import CommitFailedException
+from iceberg_spark.commits.commit import Handover
+from iceberg_spark.errors import CommitFailedException, CommitStateUnknownException
 from iceberg_spark.maintenance.auto_compact import compact_after
 
 
@@ -48,6 +49,11 @@ def verb(
         changes.discard()
         raise
     before = outcome
-    changes.land(note)
-    take(outcome)
-    compact_after(catalog, before, outcome)
+    try:
+        changes.land(note)
+        take(outcome)
+        compact_after(catalog, before, outcome)
+    except BaseException as error:  # an interrupt between these says that the commit has landed
+        if outcome is before or isinstance(error, CommitStateUnknownException):
+            raise
+        raise Handover(may_have_landed=True, landed=True).unknown(error) from error

@@ -39,7 +39,6 @@ LAST = {
     ("api/maintenance.py", "_rewrite_deletes", "with removed_unless_committed(io, [file."),
     ("commits/commit.py", "__exit__", "if error is None or isinstance(error, Commit"),
     ("commits/commit.py", "__exit__", "return"),
-    ("api/verb.py", "verb", "take(outcome)"),
     ("api/table.py", "_take", "self._loaded = loaded"),
     ("contextlib.py", "__exit__", ""),
     ("api/table.py", "_counted", "try:"),
