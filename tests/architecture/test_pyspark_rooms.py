@@ -18,6 +18,7 @@ KNOW_INTERNALS = {
         "classic_queries",
         "classic_session",
         "column_texts",
+        "planned_relations",
     )
 }
 """Each function there says what a Connect session has instead."""

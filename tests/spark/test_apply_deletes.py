@@ -13,13 +13,25 @@ from pyspark.sql import functions as F  # noqa: N812 - what every PySpark progra
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes import apply_deletes as live_rows_module
 from iceberg_spark.spark.deletes import files_with_deletes as dirty_files_module
+from iceberg_spark.spark.deletes import loaded_deletes as loaded_deletes_module
+from iceberg_spark.spark.deletes import per_file_values as per_file_values_module
 from iceberg_spark.spark.deletes import position_bitmaps as position_words_module
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
-from iceberg_spark.spark.deletes.files_with_deletes import find_files_with_deletes
+from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, find_files_with_deletes
+from iceberg_spark.spark.deletes.loaded_deletes import (
+    BITS,
+    FIRST_WORD,
+    LoadedDeletes,
+    load_deletes,
+)
+from iceberg_spark.spark.deletes.per_file_values import with_file_values
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD
+from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
+from iceberg_spark.spark.session.planned_relations import gives_file_values
 from tests.limits import set_limits
 from tests.spark.delete_commits import delete_keys, delete_positions
 
@@ -54,24 +66,24 @@ def rows_of(part: range) -> pa.Table:
 
 
 def native(
-    table: Table, spark: SparkSession, deleted: bool = False
+    table: Table, spark: SparkSession, deleted: bool = False, *, values: bool = False
 ) -> tuple[list, list[DataFrame]]:
-    """The rows by the relations of the dirty files and by plain ones of the clean files."""
+    """The rows by the relations of the dirty files and by plain ones of the clean files.
+
+    With `values` a relation has what differs from file to file as columns, else it is joined.
+    """
     plan = table.scan(metadata_columns=("_deleted",) if deleted else ()).plan_files()
     counts = np.array([len(task.delete_files) for task in plan])
-    dirty = find_files_with_deletes(plan, np.flatnonzero(counts))
+    chosen = np.arange(len(plan)) if values else np.flatnonzero(counts)
+    dirty = find_files_with_deletes(plan, chosen, told_apart=values)
     assert not dirty.refused
     names = table.schema().column_names
     shown = [*names, "_deleted"] if deleted else names
-    frames = []
-    for group in dirty.groups:
-        paths = plan.files.column("file_path").take(pa.array(group.rows)).to_pylist()
-        relation = spark.read.schema(to_spark(table.schema()).add(ROW_INDEX_FIELD)).parquet(*paths)
-        keys = {key_name(leaf.field_id): F.col(leaf.field.name) for leaf in group.keys}
-        frames.append(apply_deletes(relation, keys, group, plan, table.io).select(*shown))
+    given = [live_frame(group, plan, table, spark, values) for group in dirty.groups]
+    frames = [frame.select(*shown) for frame in given]
     rows = [tuple(row) for frame in frames for row in frame.collect()]
     clean = plan.files.column("file_path").filter(pa.array(counts == 0)).to_pylist()
-    if clean:
+    if clean and not values:
         relation = spark.read.schema(to_spark(table.schema())).parquet(*clean).select(*names)
         if deleted:
             relation = relation.withColumn("_deleted", F.lit(False))
@@ -79,15 +91,43 @@ def native(
     return rows, frames
 
 
+def live_frame(
+    group: DirtyFiles, plan: ScanPlan, table: Table, spark: SparkSession, values: bool
+) -> DataFrame:
+    files = plan.files.take(pa.array(group.rows))
+    loaded = load_deletes(group, plan, table.io, padded=not values)
+    kind = to_spark(table.schema()).add(ROW_INDEX_FIELD)
+    paths = [f"file:{path}" for path in files.column("file_path").to_pylist()]
+    if values:
+        sizes = files.column("file_size_in_bytes").to_pylist()
+        given = RelationFiles(paths, sizes, loaded.values)
+        relation = files_relation(spark, kind, given, mark_of(kind, given))
+    else:
+        relation = spark.read.schema(kind).parquet(*paths)
+        if loaded.values:
+            relation = with_values(relation, group, plan, loaded)
+    keys = {key_name(leaf.field_id): F.col(leaf.field.name) for leaf in group.keys}
+    return apply_deletes(relation, keys, loaded, plan, table.io)
+
+
+def with_values(
+    relation: DataFrame, group: DirtyFiles, plan: ScanPlan, loaded: LoadedDeletes
+) -> DataFrame:
+    files = plan.files.take(pa.array(group.rows))
+    return with_file_values(relation, {}, group.file_key, files, pa.table(dict(loaded.values)))
+
+
 def check(table: Table, spark: SparkSession) -> list[DataFrame]:
     """Native rows equal the Arrow scan's, with and without deleted ones."""
-    expected = table.scan().to_df(spark).collect()
-    rows, frames = native(table, spark)
-    assert sorted(rows, key=repr) == sorted((tuple(row) for row in expected), key=repr)
+    expected = sorted(map(tuple, table.scan().to_df(spark).collect()), key=repr)
     marked = table.scan(metadata_columns=("_deleted",)).to_df(spark).collect()
     assert any(row["_deleted"] for row in marked)
-    rows, _ = native(table, spark, deleted=True)
-    assert sorted(rows, key=repr) == sorted((tuple(row) for row in marked), key=repr)
+    with_deleted = sorted(map(tuple, marked), key=repr)
+    for values in {gives_file_values(spark), False}:
+        rows, frames = native(table, spark, values=values)
+        assert sorted(rows, key=repr) == expected
+        rows, _ = native(table, spark, deleted=True, values=values)
+        assert sorted(rows, key=repr) == with_deleted
     return frames
 
 
@@ -106,20 +146,25 @@ def test_positions_are_deleted_in_their_file_only(
     delete_positions(table, [(first, [0, 63, 64, 99]), (second, [1])], "partition")
     delete_positions(table, [(second, [1, 149])])
     check(table, any_spark)
-    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_files=1)
+    set_limits(monkeypatch, per_file_values_module, "POSITIONS", few_files=1)
+    check(table, any_spark)
+    set_limits(monkeypatch, loaded_deletes_module, "POSITIONS", few_bytes=0)
     check(table, any_spark)
 
 
-def test_bits_of_few_files_are_joined_with_nothing(
+def test_bits_of_files_are_joined_with_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = make(tmp_path / "t", [range(100), range(100, 250)], "id bigint")
-    first, second = table.scan().plan_files()
+    table = make(tmp_path / "t", [range(100), range(100, 250), range(250, 260)], "id bigint")
+    first, second, _ = table.scan().plan_files()
     delete_positions(table, [(first, [0]), (second, [1, 149])])
-    (frame,) = check(table, spark)  # the second file's bits are none of the first one's row 65
-    assert "Join" not in plan_of(frame) and "getbit" in plan_of(frame)
-    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_bytes=0)
-    _, (frame,) = native(table, spark)
+    check(table, spark)  # the second file's bits are none of the first one's row 65
+    for values in (True, False):
+        _, (frame,) = native(table, spark, values=values)
+        assert "Join" not in plan_of(frame) and "getbit" in plan_of(frame)
+        assert ("file_size" in plan_of(frame)) is not values
+    set_limits(monkeypatch, loaded_deletes_module, "POSITIONS", few_bytes=0)
+    _, (frame,) = native(table, spark, values=True)
     assert "BroadcastHashJoin" in plan_of(frame)
 
 
@@ -154,7 +199,8 @@ def test_code_that_tells_many_files_apart_is_short_enough_to_be_compiled(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The JVM interprets methods of more than 8,000 bytes for ever; short ones it compiles best."""
-    parts = [range(100 * i, 100 * i + 50 + i) for i in range(live_rows_module.POSITIONS.few_files)]
+    few = per_file_values_module.POSITIONS.few_files
+    parts = [range(100 * i, 100 * i + 50 + i) for i in range(few)]
     table = make(tmp_path / "t", parts)
     delete_positions(
         table, [(task, [1, 3 + i]) for i, task in enumerate(table.scan().plan_files())]
@@ -162,13 +208,14 @@ def test_code_that_tells_many_files_apart_is_short_enough_to_be_compiled(
     check(table, spark)
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        _, (frame,) = native(table, spark)
-        frame.explain("codegen")
+        for values in (True, False):
+            _, (frame,) = native(table, spark, values=values)
+            frame.explain("codegen")
+            assert "Join" not in plan_of(frame)
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
-    (size,) = re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)
-    assert "Join" not in plan_of(frame)
-    assert int(size) < 2500
+    sizes = [int(size) for size in re.findall(r"maxMethodCodeSize:(\d+)", capsys.readouterr().out)]
+    assert len(sizes) == 2 and max(sizes) < 2500
 
 
 @pytest.mark.parametrize("folder", ["with blank", "per%20cent", "über", "a+b&c=d;e,f'g"])
@@ -272,7 +319,7 @@ def test_a_row_of_an_unknown_file_raises(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """A file whose size is not the manifest's can't be told: nothing is guessed."""
-    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_files=few)
+    set_limits(monkeypatch, per_file_values_module, "POSITIONS", few_files=few)
     table = make(tmp_path / "t", [range(10), range(10, 35)], "id bigint")
     first, second = table.scan().plan_files()
     delete_positions(table, [(first, [0]), (second, [1])])
@@ -281,8 +328,10 @@ def test_a_row_of_an_unknown_file_raises(
     assert group.file_key == "file_size"
     other = make(tmp_path / "u", [range(100, 177)], "id bigint").scan().plan_files()[0].file_path
     relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(first.file_path, other)
+    loaded = load_deletes(group, plan, table.io)
+    relation = with_values(relation, group, plan, loaded)
     with pytest.raises(Exception, match="cannot be told"):
-        apply_deletes(relation, {}, group, plan, table.io).collect()
+        apply_deletes(relation, {}, loaded, plan, table.io).collect()
 
 
 def test_too_many_positions_are_left_to_the_arrow_engine(
@@ -308,20 +357,24 @@ def test_filters_on_top_reach_the_files(spark: SparkSession, tmp_path: Path) -> 
     assert "PushedFilters: [IsNotNull(id), EqualTo(id,7)]" in plan_of(frame.where("id = 7"))
 
 
-@pytest.mark.parametrize("few", [16, 0])
+@pytest.mark.parametrize("values", [True, False])
 def test_a_spark_that_gives_no_places_of_rows_raises(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+    spark: SparkSession, tmp_path: Path, values: bool
 ) -> None:
-    set_limits(monkeypatch, live_rows_module, "POSITIONS", few_files=few)
     table = make(tmp_path / "t", [range(10)], "id bigint")
     (only,) = table.scan().plan_files()
     delete_positions(table, [(only, [0])])
     plan = table.scan().plan_files()
     (group,) = find_files_with_deletes(plan, np.arange(1)).groups
+    loaded = load_deletes(group, plan, table.io)
     relation = spark.read.schema(f"id bigint, {ROW_INDEX} bigint").parquet(only.file_path)
+    if values:
+        relation = relation.selectExpr("*", f"64L {BITS}", f"0 {FIRST_WORD}")
+    else:
+        relation = with_values(relation, group, plan, loaded)
     relation = relation.withColumn(ROW_INDEX, F.lit(None).cast("bigint"))
     with pytest.raises(Exception, match="gives no row_index"):
-        apply_deletes(relation, {}, group, plan, table.io).collect()
+        apply_deletes(relation, {}, loaded, plan, table.io).collect()
 
 
 @pytest.mark.parametrize("pruning", ["true", "false"])

@@ -5,7 +5,7 @@ Rules: specification, "Scan Planning"; Java: `DeleteFilter`. Nothing depends on 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from operator import and_
@@ -29,25 +29,22 @@ from iceberg_spark.spark.deletes.equality_keys import (
     mean_key_bytes,
     spark_keys,
 )
-from iceberg_spark.spark.deletes.files_with_deletes import DirtyFiles, KeyDeletes
-from iceberg_spark.spark.deletes.limits import KEYS, POSITIONS
-from iceberg_spark.spark.deletes.per_file_values import (
-    FILE_OF_ROW,
-    UNKNOWN_FILE,
-    file_field,
-    with_file_values,
+from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
+from iceberg_spark.spark.deletes.limits import KEYS
+from iceberg_spark.spark.deletes.loaded_deletes import (
+    BITS,
+    FILE_NUMBER,
+    FILE_SCOPE,
+    FILE_SEQUENCE,
+    FIRST_WORD,
+    WORDS,
+    LoadedDeletes,
 )
-from iceberg_spark.spark.deletes.position_bitmaps import (
-    Words,
-    padded,
-    position_words,
-    word_lists,
-)
-from iceberg_spark.spark.deletes.row_position import ROW_INDEX, no_place, or_raise
+from iceberg_spark.spark.deletes.row_position import ROW_INDEX, no_place
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
 
-_WORDS, _FILE_SEQUENCE, _FILE_SCOPE = "__iceberg_words", "__iceberg_sequence", "__iceberg_scope"
+_OTHER_NUMBER = "__iceberg_other_number"
 
 
 def key_name(field_id: int) -> str:
@@ -58,35 +55,25 @@ def key_name(field_id: int) -> str:
 def apply_deletes(
     frame: DataFrame,
     columns: Mapping[str, Column],
-    dirty: DirtyFiles,
+    loaded: LoadedDeletes,
     plan: ScanPlan,
     io: FileIO,
-    file_values: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """Return the rows that no delete deletes, or all of them with `_deleted`.
 
-    `frame` is one relation over the group's files, as Spark's reader made it; where the group has
-    position deletes it has ROW_INDEX. `columns` are added to it: the group's key columns as
-    `key_name(field id)`, in the table's types (UUIDs as bytes, nested ones NULL where a parent
-    is), and others that the caller wants; `file_values` are joined to the rows, for each file of
-    the group one. More columns than these are left, to be selected away.
-    Where the scan reads `_deleted`, that column is added. The driver reads position deletes and
-    small key sets now; `find_files_with_deletes` and the limits here bound them.
+    `frame` has the rows of the group's files with `loaded.values`, as columns or by
+    `with_file_values`, and ROW_INDEX where the group has position deletes. `columns` are added to
+    it: the group's key columns as `key_name(field id)`, in the table's types (UUIDs as bytes,
+    nested ones NULL where a parent is), and others that the caller wants. More columns than these
+    are left, to be selected away. Where the scan reads `_deleted`, that column is added. The driver
+    reads small key sets now; the limits here bound them.
     """
     keep = any(field.field_id == DELETED.field_id for field in plan.context.read_schema.fields)
-    words = position_words(io, plan.tasks_at(dirty.rows)) if dirty.has_positions else []
-    apart = _can_tell_files_apart(dirty, words)
-    added = dict(columns)
-    more = file_values or {}
-    if more or dirty.keys_need_file or (len(words) > 1 if apart else dirty.has_positions):
-        added[FILE_OF_ROW] = file_field(frame, dirty.file_key)
-    frame = frame.withColumns(added) if added else frame
-    rows = _Rows(_with_files(frame, dirty, plan, [] if apart else words, more), keep)
-    if apart:
-        rows = _without_bits_of_files(rows, dirty, plan, words)
-    elif dirty.has_positions:
-        rows = rows.without(_bit(F.col(_WORDS), F.expr(or_raise(ROW_INDEX, "bigint")), 0))
-    for number, deletes in enumerate(dirty.equality):
+    frame = frame.withColumns(dict(columns)) if columns else frame
+    rows = _Rows(frame, keep)
+    if loaded.dirty.has_positions:
+        rows = _without_positions(rows, loaded)
+    for number, deletes in enumerate(loaded.dirty.equality):
         rows = _without_keys(rows, deletes, number, plan, io)
     if not keep:
         return rows.frame
@@ -118,74 +105,38 @@ class _Rows:
         return _Rows(joined, True, self.deleted).without(F.col(marker))
 
 
-def _can_tell_files_apart(dirty: DirtyFiles, words: Sequence[Words]) -> bool:
-    """Return whether an expression can find a row's bit, so that rows are joined with nothing."""
-    few = (
-        0 < len(words) <= POSITIONS.few_files
-        and len(words) * _longest(words) * 8 <= POSITIONS.few_bytes
-    )
-    return few and dirty.file_key == "file_size"
+def _without_positions(rows: _Rows, loaded: LoadedDeletes) -> _Rows:
+    """Drop, or mark, rows whose position is deleted in their file.
 
-
-def _without_bits_of_files(
-    rows: _Rows, dirty: DirtyFiles, plan: ScanPlan, words: Sequence[Words]
-) -> _Rows:
-    """Drop, or mark, rows whose position is deleted in their file, which its size tells.
-
-    The words of all files are one value, each file's as many as the longest's. The condition is
-    short, for it becomes part of a method that the JVM compiles less well the longer it is. As
-    text: PySpark makes a dozen round trips to Java for each function that it calls.
+    The words of all files are one value, of which a file's first word and number of bits tell its
+    own; or a list that is joined by the file's number. As text: PySpark makes a dozen round trips
+    to Java for each function that it calls.
     """
-    sizes = plan.files.column("file_size_in_bytes").to_numpy()[dirty.rows].tolist()
-    length = _longest(words)
-    place = f"cast(shiftright({ROW_INDEX}, 6) as int) + {_first_word(sizes, length)}"
-    word = f"if({ROW_INDEX} < {64 * length}L, get({_WORDS}, {place}), 0L)"
-    gone = f"coalesce(getbit({word}, cast({ROW_INDEX} & 63L as int)) = 1, {no_place('boolean')})"
-    value = _one_value(rows.frame.sparkSession, padded(words, length).tobytes())
-    frame = rows.frame.withColumn(_WORDS, value.scalar())
+    if loaded.words is not None:
+        value = _one_value(rows.frame.sparkSession, loaded.words.tobytes())
+        frame = rows.frame.withColumn(WORDS, value.scalar())
+        place = f"cast(shiftright({ROW_INDEX}, 6) as int) + {FIRST_WORD}"
+    else:
+        numbers = loaded.values[FILE_NUMBER]
+        lists = pa.table({_OTHER_NUMBER: numbers, WORDS: loaded.lists})
+        other = F.broadcast(rows.frame.sparkSession.createDataFrame(lists))
+        same = F.col(FILE_NUMBER) == F.col(_OTHER_NUMBER)
+        frame = rows.frame.join(other, same, "left_outer")
+        place = f"cast(shiftright({ROW_INDEX}, 6) as int)"
+    bit = f"getbit(get({WORDS}, {place}), cast({ROW_INDEX} & 63L as int)) = 1"
+    no_bit = f"if({ROW_INDEX} is null, {no_place('boolean')}, false)"
+    gone = f"if({ROW_INDEX} < {BITS}, {bit}, {no_bit})"
     if rows.keep_deleted:
         return replace(rows, frame=frame, deleted=F.expr(gone))
     return replace(rows, frame=frame.where(f"not {gone}"))
 
 
-def _longest(words: Sequence[Words]) -> int:
-    return max(map(len, words))
-
-
-def _first_word(sizes: Sequence[int], length: int) -> str:
-    if len(sizes) == 1:
-        return "0"
-    places = " ".join(f"when {size}L then {length * i}" for i, size in enumerate(sizes))
-    unknown = f"cast(raise_error('{UNKNOWN_FILE}') as int)"
-    return f"(case {FILE_OF_ROW} {places} else {unknown} end)"
-
-
 @lru_cache(maxsize=8)
 def _one_value(session: SparkSession, words: bytes) -> DataFrame:
     """Return a row with a list of the words, `few_bytes` at most: to hand it to Java takes 8 ms."""
-    value = pa.array([np.frombuffer(words, np.int64)], pa.list_(pa.int64()))
+    kind = pa.list_(pa.field("element", pa.int64(), nullable=False))
+    value = pa.array([np.frombuffer(words, np.int64)], kind)
     return session.createDataFrame(pa.table({"words": value}))
-
-
-def _with_files(
-    frame: DataFrame,
-    dirty: DirtyFiles,
-    plan: ScanPlan,
-    words: Sequence[Words],
-    more: Mapping[str, Any],
-) -> DataFrame:
-    """Add what differs from file to file, where it counts, and `more`."""
-    values = dict(more)
-    if words:
-        values[_WORDS] = word_lists(words)
-    files = plan.files.take(pa.array(dirty.rows))
-    if any(deletes.by_sequence for deletes in dirty.equality):
-        values[_FILE_SEQUENCE] = files.column("data_sequence_number")
-    if any(deletes.by_scope for deletes in dirty.equality):
-        values[_FILE_SCOPE] = pa.array(dirty.scopes)
-    if not values:
-        return frame
-    return with_file_values(frame, dirty.file_key, files, pa.table(values))
 
 
 def _bit(words: Column, number: Column, first_word: int) -> Column:
@@ -250,7 +201,7 @@ def _without_null_key(rows: _Rows, deletes: KeyDeletes, table: pa.Table) -> tupl
     missing = table.column(0).is_null()
     if deletes.by_sequence:
         newest = table.filter(missing).column(SEQUENCE)[0].as_py()
-        gone &= F.col(_FILE_SEQUENCE) < F.lit(newest)
+        gone &= F.col(FILE_SEQUENCE) < F.lit(newest)
     return rows.without(gone), table.filter(pc.invert(missing))
 
 
@@ -272,9 +223,9 @@ def _without_joined(
         row, key = F.col(key_name(leaf.field_id)), F.col(prefix + name)
         conditions.append(row.eqNullSafe(key) if may_be_null else row == key)
     if deletes.by_scope:
-        conditions.append(F.col(_FILE_SCOPE) == F.col(prefix + SCOPE))
+        conditions.append(F.col(FILE_SCOPE) == F.col(prefix + SCOPE))
     if deletes.by_sequence:
-        conditions.append(F.col(prefix + SEQUENCE) > F.col(_FILE_SEQUENCE))
+        conditions.append(F.col(prefix + SEQUENCE) > F.col(FILE_SEQUENCE))
     hinted = F.broadcast(keys) if size <= KEYS.broadcast_bytes else keys.hint("merge")
     return rows.without_matches(hinted, reduce(and_, conditions), prefix + "marker")
 

@@ -131,12 +131,15 @@ class _Pairs:
         return np.bincount(self.data[pairs], minlength=self.count) > 0
 
 
-def find_files_with_deletes(plan: ScanPlan, rows: Rows) -> Dirty:
+def find_files_with_deletes(plan: ScanPlan, rows: Rows, *, told_apart: bool = False) -> Dirty:
     """Group data files with deletes, given by their places in `plan.files`.
 
     Files with position deletes only, with equality deletes only and with both are groups of
-    their own, so that none pays for the others. Raises CorruptFileError for an equality delete
-    file without key columns or with one that no schema of the table has.
+    their own, so that none pays for the others. Where relations have values of their files
+    (`told_apart`), a file without positions has no bits, which costs less than a union: then there
+    are groups with and without keys, and `rows` may have files without any deletes. Raises
+    CorruptFileError for an equality delete file without key columns or with one that no schema of
+    the table has.
     """
     pairs = _pairs(plan, rows)
     used = plan.deletes.delete_files(distinct(pairs.deletes).tolist())
@@ -146,10 +149,10 @@ def find_files_with_deletes(plan: ScanPlan, rows: Rows) -> Dirty:
     kept = np.ones(len(rows), np.bool_)
     kept[list(refused)] = False
     groups: list[DirtyFiles] = []
-    for positions, keys in ((True, False), (False, True), (True, True)):
-        members = np.flatnonzero(kept & (has_positions == positions) & (has_keys == keys))
-        if len(members):
-            groups += _groups(plan, rows, members, pairs, used)
+    kinds = 2 * has_keys + (0 if told_apart else has_positions)
+    for kind in np.unique(kinds[kept]):
+        members = np.flatnonzero(kept & (kinds == kind))
+        groups += _groups(plan, rows, members, pairs, used, told_apart)
     return Dirty(tuple(groups), {int(rows[at]): why for at, why in refused.items()})
 
 
@@ -222,9 +225,14 @@ def _way(field: t.NestedField, depth: int) -> Iterator[str]:
 
 
 def _groups(
-    plan: ScanPlan, rows: Rows, members: Rows, pairs: _Pairs, used: Mapping[int, DeleteFile]
+    plan: ScanPlan,
+    rows: Rows,
+    members: Rows,
+    pairs: _Pairs,
+    used: Mapping[int, DeleteFile],
+    told_apart: bool,
 ) -> Iterator[DirtyFiles]:
-    """Yield one group, or two where some files have the size of another."""
+    """Yield one group, or two where sizes have to tell files apart and some have the same."""
     inside = np.isin(pairs.data, members)
     by_key = inside & pairs.equality
     scope_of = _delete_scopes(plan, distinct(pairs.deletes[by_key]))
@@ -239,7 +247,7 @@ def _groups(
         bool((inside & ~pairs.equality).any()),
         tuple(_key_deletes(plan, scope_of, used, int(sequences.max()), scopes[members])),
     )
-    if not (group.needs_file or plan.context.reads_lineage):
+    if told_apart or not (group.needs_file or plan.context.reads_lineage):
         yield group
         return
     sizes = plan.files.column("file_size_in_bytes").to_numpy()[group.rows]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
 
@@ -33,16 +34,28 @@ def file_field(frame: DataFrame, name: str) -> Column:
 
 
 def with_file_values(
-    frame: DataFrame, file_key: FileKey, files: pa.Table, values: pa.Table
+    frame: DataFrame,
+    columns: Mapping[str, Column],
+    file_key: FileKey,
+    files: pa.Table,
+    values: pa.Table,
 ) -> DataFrame:
-    """Return the frame with the columns of `values`, one row of them for each row of `files`.
+    """Return the frame with `columns` and those of `values`, which has a row for each of `files`.
 
-    The frame comes from one relation over `files` (columns `file_path`, as metadata spells it,
-    and `file_size_in_bytes`) and has that field of `_metadata` as FILE_OF_ROW. Reading raises
-    where a row comes from a file that isn't among them, rather than to guess. The driver sends
-    the values to every task: some bytes a file. Numbers of few files are part of an expression:
-    sending and joining them took longer than all else of a short query.
+    The frame is one relation over `files` (columns `file_path`, as metadata spells it, and
+    `file_size_in_bytes`). Reading raises where a row comes from a file that isn't among them,
+    rather than to guess. The driver sends the values to every task: some bytes a file. Numbers of
+    few files are part of an expression: sending and joining them took longer than all else of a
+    short query.
     """
+    same = {name: one for name in values.column_names if (one := _same(values.column(name)))}
+    added = {**columns, **{name: F.expr(text) for name, text in same.items()}}
+    values = values.drop_columns(list(same))
+    if values.num_columns:
+        added[FILE_OF_ROW] = file_field(frame, file_key)
+    frame = frame.withColumns(added) if added else frame
+    if not values.num_columns:
+        return frame
     numbers = all(pa.types.is_integer(kind) for kind in values.schema.types)
     if file_key == "file_size" and numbers and len(files) <= POSITIONS.few_files:
         sizes = files.column("file_size_in_bytes").to_pylist()
@@ -63,9 +76,20 @@ def with_file_values(
     return joined.where(checked.otherwise(F.lit(True)))
 
 
+def _same(values: Any) -> str | None:
+    """Return the number that all files have as an expression, None where they differ."""
+    if not pa.types.is_integer(values.type) or values.null_count or len(pc.unique(values)) != 1:
+        return None
+    return f"cast({values[0].as_py()}L as {_kind(values.type)})"
+
+
+def _kind(number: pa.DataType) -> str:
+    return "bigint" if pa.types.is_int64(number) else "int"
+
+
 def _by_size(sizes: Sequence[int], values: Any) -> Column:
     """Return the value of a row's file, told by its size; raises for a size of none of them."""
-    kind = "bigint" if pa.types.is_int64(values.type) else "int"
+    kind = _kind(values.type)
     cases = " ".join(
         f"when {size}L then cast({'null' if value is None else value} as {kind})"
         for size, value in zip(sizes, values.to_pylist(), strict=True)

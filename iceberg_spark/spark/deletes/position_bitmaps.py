@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.servers import stored_at
@@ -52,18 +51,3 @@ def position_words(io: FileIO, tasks: Sequence[FileScanTask]) -> list[Words]:
         return [load(tasks[0])]  # to start a thread takes longer than to read a short file
     with ThreadPoolExecutor(POSITIONS.readers, thread_name_prefix="position-deletes") as pool:
         return list(pool.map(load, tasks))
-
-
-def word_lists(parts: Sequence[Words]) -> Any:
-    """Return a list<int64> array of the words, one list for each file."""
-    starts = np.cumsum([0, *(len(part) for part in parts)])
-    joined = np.concatenate([np.zeros(0, np.int64), *parts])
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(joined))
-
-
-def padded(parts: Sequence[Words], length: int) -> Words:
-    """Return the words of all files one after the other, `length` of each and none less."""
-    words = np.zeros((len(parts), length), np.int64)
-    for row, part in zip(words, parts, strict=True):
-        row[: len(part)] = part
-    return words.ravel()

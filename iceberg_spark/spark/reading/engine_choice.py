@@ -74,6 +74,7 @@ class Reach:
     """What Spark's side of a session can do: the schemes it has file systems for, and so on.
 
     `isolated`: relations keep the settings that they were made with (classic sessions).
+    `gives_file_values`: they have columns of what differs from file to file.
     `unfit_setting`: a setting of the session that Spark's reader must not be used with.
     """
 
@@ -83,6 +84,7 @@ class Reach:
     """Whether it has one for a store, by what stands before its paths: `s3://bucket`."""
     setting: Callable[[str, str], str | None] = lambda _prefix, _name: None
     """A setting of such a store's file system, by its name."""
+    gives_file_values: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,9 @@ def choose_engines(plan: ScanPlan, reach: Reach) -> list[FileGroup]:
     if isinstance(asked, str) or not left.any():
         return arrow
     dirty = left & _dirty(plan)
+    if dirty.any() and reach.gives_file_values:
+        native, beyond = _native_dirty(plan, paths, np.flatnonzero(left), asked, told_apart=True)
+        return [*native, *arrow, *beyond]
     native, beyond = _native(plan, paths, np.flatnonzero(left & ~dirty), asked)
     if dirty.any():
         with_deletes, refused = _native_dirty(plan, paths, np.flatnonzero(dirty), asked)
@@ -132,10 +137,18 @@ def _dirty(plan: ScanPlan) -> Mask:
 
 
 def _native_dirty(
-    plan: ScanPlan, paths: _Paths, rows: Longs, asked: AskedColumns
+    plan: ScanPlan,
+    paths: _Paths,
+    rows: Longs,
+    asked: AskedColumns,
+    *,
+    told_apart: bool = False,
 ) -> tuple[list[FileGroup], list[FileGroup]]:
-    """Return native groups with their deletes, and those that the Arrow engine has to read."""
-    found = find_files_with_deletes(plan, rows)
+    """Return native groups with their deletes, and those that the Arrow engine has to read.
+
+    `told_apart` as in `find_files_with_deletes`: then files without deletes may be among these.
+    """
+    found = find_files_with_deletes(plan, rows, told_apart=told_apart)
     reasons = defaultdict[str, list[int]](list)
     for row, why in found.refused.items():
         reasons[why].append(row)
@@ -148,6 +161,9 @@ def _native_dirty(
             continue
         parts, others = _native(plan, paths, dirty.rows, more)
         beyond += others
+        if not (dirty.has_positions or dirty.equality):
+            native += parts
+            continue
         for part in parts:
             own = dirty.part(np.isin(dirty.rows, part.rows))
             native.append(

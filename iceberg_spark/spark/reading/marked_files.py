@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -15,25 +13,19 @@ from pyspark.sql.types import StructType
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.column_plan import ColumnPlan
 from iceberg_spark.spark.reading.limits import NARROWING
-
-MARK = "__iceberg_files__"
-"""The option of a relation that says which of those that are kept here it is."""
+from iceberg_spark.spark.reading.parquet_files import RelationFiles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkedFiles:
-    """What a relation reads: how it was planned, and its files, paths as Spark has them.
-
-    `paths` and `spelled` are the same files, as the table and as Spark spell them.
-    """
+    """What a relation reads: how it was planned, and its files; `paths` are the table's."""
 
     plan: ScanPlan
     columns: ColumnPlan
     session: SparkSession
     kind: StructType
     paths: pa.ChunkedArray
-    spelled: Sequence[str]
-    sizes: Sequence[int]
+    files: RelationFiles
 
 
 @dataclass(slots=True)
@@ -47,11 +39,11 @@ class _Kept:
     def put(self, mark: str, marked: MarkedFiles) -> None:
         with self.lock:
             before = self.by_mark.pop(mark, None)
-            self.files += len(marked.sizes) - (0 if before is None else len(before.sizes))
+            self.files += len(marked.files) - (0 if before is None else len(before.files))
             self.by_mark[mark] = marked
             while self.files > NARROWING.kept_files and len(self.by_mark) > 1:
                 _, gone = self.by_mark.popitem(last=False)
-                self.files -= len(gone.sizes)
+                self.files -= len(gone.files)
 
     def get(self, mark: str) -> MarkedFiles | None:
         with self.lock:
@@ -64,17 +56,9 @@ class _Kept:
 _kept = _Kept()
 
 
-def mark_of(marked: MarkedFiles) -> str:
-    """Keep what a relation reads, and return the value of its option: of its files and columns.
-
-    So relations of the same files and columns are the same to Spark.
-    """
-    of = hashlib.sha256(marked.kind.json().encode())
-    for path, size in zip(marked.spelled, marked.sizes, strict=True):
-        of.update(f"\0{path}\0{size}".encode())
-    found = of.hexdigest()[:32]
-    _kept.put(found, marked)
-    return found
+def keep_marked(mark: str, marked: MarkedFiles) -> None:
+    """Keep what the relation with a mark reads."""
+    _kept.put(mark, marked)
 
 
 def marked_files(mark: str) -> MarkedFiles | None:

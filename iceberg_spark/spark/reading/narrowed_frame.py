@@ -21,12 +21,11 @@ from iceberg_spark.expr.variant_filter import VariantFilter, of_columns
 from iceberg_spark.scan.planner import narrowed
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import (
-    MARK,
     MarkedFiles,
     has_marked_files,
     marked_files,
 )
-from iceberg_spark.spark.reading.parquet_files import files_relation
+from iceberg_spark.spark.reading.parquet_files import MARK, files_relation, mark_of
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
 from iceberg_spark.spark.session.classic_plans import (
     PLAN_ERRORS,
@@ -59,7 +58,7 @@ def narrowed_frame(frame: DataFrame) -> DataFrame:
 def _fewer_files(relation: Relation) -> DataFrame | None:
     """Return a frame of the files that a relation's filters leave; None where that is all."""
     marked = marked_files(relation.mark)
-    if marked is None or len(marked.sizes) == 1:
+    if marked is None or len(marked.files) == 1:
         return None
     condition, variants = _condition(marked, relation.filters)
     if condition == ALWAYS_TRUE and variants is None:
@@ -71,11 +70,10 @@ def _fewer_files(relation: Relation) -> DataFrame | None:
     if all(stay):
         return None
     if not any(stay):  # a relation needs a file: Spark skips its row groups
-        smallest = min(range(len(stay)), key=lambda place: marked.sizes[place])
-        stay[smallest] = True
-    paths = [path for path, stays in zip(marked.spelled, stay, strict=True) if stays]
-    sizes = [size for size, stays in zip(marked.sizes, stay, strict=True) if stays]
-    return files_relation(marked.session, marked.kind, paths, sizes)
+        sizes = marked.files.sizes
+        stay[min(range(len(stay)), key=lambda place: sizes[place])] = True
+    files = marked.files.part([place for place, stays in enumerate(stay) if stays])
+    return files_relation(marked.session, marked.kind, files, mark_of(marked.kind, files))
 
 
 def _condition(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from iceberg_spark.spark.reading.limits import NATIVE
-from iceberg_spark.spark.reading.marked_files import MARK
 from iceberg_spark.spark.session import classic_frame
 from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.planned_relations import gives_file_values, planned_relation
 
 OPTIONS = {
     "__globPaths__": "false",
@@ -24,30 +30,91 @@ OPTIONS = {
 }
 """What the session says about these is not asked; none of a user's options gets here."""
 
+MARK = "__iceberg_files__"
+"""The option of a relation that says which of those that `marked_files` keeps it is."""
+_HAS_PLACES = ("hdfs:", "viewfs:")
+_TYPES = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.string(): StringType()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelationFiles:
+    """Files that one relation reads, as Spark spells their paths, with their sizes in bytes.
+
+    `values` are columns of the relation beside those of the files, of one value for each file:
+    int32, int64 or string, where a text is never empty nor NULL. Only a session of which
+    `gives_file_values` is true can have some.
+    """
+
+    paths: Sequence[str]
+    sizes: Sequence[int]
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def kind(self) -> StructType:
+        """The type of the values."""
+        return StructType([StructField(name, _TYPES[v.type]) for name, v in self.values.items()])
+
+    @property
+    def cells(self) -> list[str]:
+        """Each file's path, size and values as texts, one after the other; an empty one is NULL."""
+        texts = (pc.cast(column, pa.string()) for column in self.values.values())
+        values = (pc.fill_null(column, "").to_pylist() for column in texts)
+        columns = (self.paths, map(str, self.sizes), *values)
+        return list(chain.from_iterable(zip(*columns, strict=True)))
+
+    def part(self, places: Sequence[int]) -> RelationFiles:
+        """Return some of the files, by their places among these."""
+        values = {name: column.take(pa.array(places)) for name, column in self.values.items()}
+        sizes = [self.sizes[at] for at in places]
+        return RelationFiles([self.paths[at] for at in places], sizes, values)
+
+
+def mark_of(kind: StructType, files: RelationFiles) -> str:
+    """Return what a relation of these columns and files is marked by: the same for the same."""
+    said = (kind.json(), files.kind.json(), *files.cells)
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:32]
+
 
 def files_relation(
-    session: SparkSession,
-    kind: StructType,
-    paths: Sequence[str],
-    sizes: Sequence[int],
-    mark: str | None = None,
+    session: SparkSession, kind: StructType, files: RelationFiles, mark: str | None = None
 ) -> DataFrame:
-    """Return a relation of some files; `mark` is the value of the option that marks it."""
-    if is_connect(session) or len(paths) > NATIVE.kept_paths:
-        return _listed(session, kind, paths, mark)
-    return _known(session, kind, tuple(zip(paths, sizes, strict=True)), mark)
+    """Return a relation of some files; classic ones have `mark`, of `mark_of`, as an option.
+
+    A file never changes; one that was added anew under its name has another size. Frames have
+    columns of their own above a relation, so that they can be joined with each other.
+    """
+    if is_connect(session) or mark is None:
+        return _listed(session, kind, files.paths, mark)
+    if len(files) > NATIVE.kept_paths:
+        return _classic(session, kind, files, mark)
+    return _known(session, mark, _Given(kind, files))
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a relation is made of, which its mark tells."""
+
+    kind: StructType = field(compare=False)
+    files: RelationFiles = field(compare=False)
 
 
 @lru_cache(maxsize=NATIVE.kept_relations)
-def _known(
-    session: SparkSession, kind: StructType, files: tuple[tuple[str, int], ...], mark: str | None
-) -> DataFrame:
-    """Return a relation of a classic session, the same one again for the same files.
+def _known(session: SparkSession, mark: str, given: _Given) -> DataFrame:
+    """Return a relation of a classic session, the same one again for the same files."""
+    return _classic(session, given.kind, given.files, mark)
 
-    A file never changes; one that was added anew under its name has another size. Frames have
-    columns of their own above it, so that they can be joined with each other.
-    """
-    return _listed(session, kind, [path for path, _ in files], mark)
+
+def _classic(session: SparkSession, kind: StructType, files: RelationFiles, mark: str) -> DataFrame:
+    if not gives_file_values(session):
+        return _listed(session, kind, files.paths, mark)
+    options = {**OPTIONS, MARK: mark}
+    listed = None
+    if any(path.startswith(_HAS_PLACES) for path in files.paths):
+        listed = _listed(session, kind, files.paths, mark)
+    return planned_relation(session, kind, options, files.kind, files.cells, listed)
 
 
 def _listed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.many_columns import selected
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
+from iceberg_spark.spark.deletes.loaded_deletes import load_deletes
 from iceberg_spark.spark.deletes.per_file_values import (
-    FILE_OF_ROW,
     file_field,
     with_file_values,
 )
@@ -32,11 +32,12 @@ from iceberg_spark.spark.reading.lineage_columns import (
     file_key_of,
     lineage_of,
 )
-from iceberg_spark.spark.reading.marked_files import MarkedFiles, mark_of
-from iceberg_spark.spark.reading.parquet_files import files_relation
+from iceberg_spark.spark.reading.marked_files import MarkedFiles, keep_marked
+from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
 from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.planned_relations import gives_file_values
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -62,30 +63,20 @@ def relation(
     which Spark pushes below them; without `filters` all rows of the files are given.
     """
     context, files = plan.context, plan.files.take(pa.array(group.rows))
-    paths = [_for_spark(path) for path in files.column("file_path").to_pylist()]
-    kind = relation_type(columns)
-    by_position = group.deletes is not None and group.deletes.has_positions
-    asks = by_position or asks_places(columns)
-    lineage = lineage_of(columns, files)
-    with_metadata = asks and _may_leave_metadata_out(columns, session)
-    kind = kind.add(ROW_INDEX_FIELD) if asks and not with_metadata else kind
-    sizes = files.column("file_size_in_bytes").to_pylist()
-    mark = None
-    if not is_connect(session):
-        named = files.column("file_path")
-        mark = mark_of(MarkedFiles(plan, columns, session, kind, named, paths, sizes))
-    frame = files_relation(session, kind, paths, sizes, mark)
-    added = _keys(columns, group.deletes.keys if group.deletes else ())
-    if with_metadata:
-        added[ROW_INDEX] = file_field(frame, "row_index")
-    if columns.has(Origin.PATH):
-        added[_PATH] = file_field(frame, "file_path")
+    has_values = gives_file_values(session)
+    loaded = None
     if group.deletes is not None:
-        frame = apply_deletes(frame, added, group.deletes, plan, context.io, lineage.by_file)
-    elif lineage.by_file:
-        file_key = file_key_of(files)
-        frame = frame.withColumns({**added, FILE_OF_ROW: file_field(frame, file_key)})
-        frame = with_file_values(frame, file_key, files, pa.table(dict(lineage.by_file)))
+        loaded = load_deletes(group.deletes, plan, context.io, padded=not has_values)
+    lineage = lineage_of(columns, files)
+    values = {**lineage.by_file, **(loaded.values if loaded else {})}
+    asks = (loaded is not None and loaded.dirty.has_positions) or asks_places(columns)
+    added = _keys(columns, group.deletes.keys if group.deletes else ())
+    if has_values:
+        frame = _marked(plan, columns, files, values, session, places=asks)
+    else:
+        frame, added = _joined(columns, files, values, group, session, added, places=asks)
+    if loaded is not None:
+        frame = apply_deletes(frame, added, loaded, plan, context.io)
     elif added:
         frame = frame.withColumns(added)
     residuals = {plan.residuals[i] for i in pc.unique(files.column("residual_index")).to_pylist()}
@@ -93,10 +84,68 @@ def relation(
         frame = frame.where(filter_column(context.row_filter, _leaf_of(columns)))
     if columns.is_as_read:
         return frame if group.deletes is None else _shown(frame, columns)
-    plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
-    encoded = not pc.all(plain).as_py()
     has_deletes = group.deletes is not None
-    return _with_values(frame, _Values(columns, group.is_local, has_deletes, encoded, lineage))
+    spelling = None if has_values else _spelling(group, files)
+    return _with_values(frame, _Values(columns, has_deletes, lineage, spelling))
+
+
+def _spelling(group: FileGroup, files: pa.Table) -> _Spelling:
+    plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
+    return _Spelling(group.is_local, not pc.all(plain).as_py())
+
+
+def _marked(
+    plan: ScanPlan,
+    columns: ColumnPlan,
+    files: pa.Table,
+    values: Mapping[str, Any],
+    session: SparkSession,
+    *,
+    places: bool,
+) -> DataFrame:
+    """Return a classic relation that has values of its files, and that may be planned again."""
+    kind = relation_type(columns)
+    kind = kind.add(ROW_INDEX_FIELD) if places else kind
+    named = files.column("file_path")
+    if columns.has(Origin.PATH):
+        values = {**values, _PATH: named.combine_chunks()}
+    spelled = [_for_spark(path) for path in named.to_pylist()]
+    given = RelationFiles(spelled, files.column("file_size_in_bytes").to_pylist(), values)
+    mark = mark_of(kind, given)
+    keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))
+    return files_relation(session, kind, given, mark)
+
+
+def _joined(
+    columns: ColumnPlan,
+    files: pa.Table,
+    values: Mapping[str, Any],
+    group: FileGroup,
+    session: SparkSession,
+    keys: dict[str, Column],
+    *,
+    places: bool,
+) -> tuple[DataFrame, dict[str, Column]]:
+    """Return a relation with what differs from file to file joined to its rows.
+
+    And the columns that are still to be added to it: what is asked of `_metadata` has to be added
+    right above the relation, so all are, where one is.
+    """
+    kind = relation_type(columns)
+    with_metadata = places and _may_leave_metadata_out(columns, session)
+    kind = kind.add(ROW_INDEX_FIELD) if places and not with_metadata else kind
+    spelled = [_for_spark(path) for path in files.column("file_path").to_pylist()]
+    sizes = files.column("file_size_in_bytes").to_pylist()
+    frame = files_relation(session, kind, RelationFiles(spelled, sizes))
+    added = dict(keys)
+    if with_metadata:
+        added[ROW_INDEX] = file_field(frame, "row_index")
+    if columns.has(Origin.PATH):
+        added[_PATH] = file_field(frame, "file_path")
+    if not values:
+        return frame, added
+    file_key = group.deletes.file_key if group.deletes else file_key_of(files)
+    return with_file_values(frame, added, file_key, files, pa.table(dict(values))), {}
 
 
 def _shown(frame: DataFrame, columns: ColumnPlan) -> DataFrame:
@@ -169,10 +218,9 @@ class _Values:
     """The columns of the read schema over a group's relation."""
 
     columns: ColumnPlan
-    is_local: bool
     has_deletes: bool
-    encoded: bool
     lineage: Lineage
+    spelling: _Spelling | None
 
     def of(self, column: PlannedColumn) -> Column:
         """Return a column, with its name and comment."""
@@ -183,7 +231,8 @@ class _Values:
     def _value(self, column: PlannedColumn) -> Column:
         match column.origin:
             case Origin.PATH:
-                return self._path(column.value)
+                path = F.col(_PATH)
+                return path if self.spelling is None else self.spelling.of(path, column.value)
             case Origin.LINEAGE:
                 return self.lineage.of(column)
             case Origin.POSITION:
@@ -198,9 +247,16 @@ class _Values:
                     _uuid_text(value) if isinstance(column.field.field_type, t.UUIDType) else value
                 )
 
-    def _path(self, prefix: str) -> Column:
-        """Spark says `file:/a%20b`; the table's spelling has its own prefix and no escapes."""
-        path = F.col(_PATH)
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """How Spark spells paths: `file:/a%20b`; the table has its own prefix and no escapes."""
+
+    is_local: bool
+    encoded: bool
+
+    def of(self, path: Column, prefix: str) -> Column:
+        """Return Spark's path as the table spells it."""
         rest = F.regexp_replace(path, _SCHEME, "")
         if self.is_local:  # quicker, and what Spark says of local files
             usual = path.startswith("file:/") & ~path.startswith("file://")

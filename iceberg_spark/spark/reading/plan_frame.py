@@ -32,6 +32,7 @@ from iceberg_spark.spark.session.classic_queries import union_as
 from iceberg_spark.spark.session.classic_session import active_session_kept, is_connect
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spark.session.hadoop import hadoop_of
+from iceberg_spark.spark.session.planned_relations import gives_file_values
 
 BUILT_IN_SCHEMES = frozenset({"", "file", "hdfs", "viewfs"})
 
@@ -111,4 +112,10 @@ def reach_of(spark: SparkSession) -> Reach:
     def has_file_system(prefix: str) -> bool:
         return prefix.partition(":")[0] in BUILT_IN_SCHEMES or hadoop.has_file_system(prefix)
 
-    return Reach(not is_connect(spark), unfit_setting(spark), has_file_system, hadoop.setting)
+    return Reach(
+        not is_connect(spark),
+        unfit_setting(spark),
+        has_file_system,
+        hadoop.setting,
+        gives_file_values(spark),
+    )

@@ -1,0 +1,172 @@
+"""Relations that are given their files, each with values of its own, in place of listing them."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import iceberg_spark as ice
+from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
+from iceberg_spark.spark.session import planned_relations
+from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.planned_relations import gives_file_values
+
+
+def relation(spark: SparkSession, folder: Path, **values: list[Any]) -> DataFrame:
+    """Three files of two rows each, the first with ids 0 and 1, and values of the files."""
+    paths, sizes = [], []
+    for number in range(3):
+        path = folder / f"{number}.parquet"
+        pq.write_table(pa.table({"id": [2 * number, 2 * number + 1]}), path)
+        paths.append(f"file:{path}")
+        sizes.append(path.stat().st_size)
+    kinds = {"text": pa.string(), "number": pa.int32(), "long": pa.int64()}
+    given = {name: pa.array(column, kinds[name]) for name, column in values.items()}
+    files = RelationFiles(paths, sizes, given)
+    kind = spark.range(0).schema
+    return files_relation(spark, kind, files, mark_of(kind, files))
+
+
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def scanned(frame: DataFrame) -> int:
+    """How many files a frame's scan reads."""
+    frame.collect()
+    plan = frame._jdf.queryExecution().executedPlan()
+    (leaf,) = [plan.collectLeaves().apply(0)]
+    return int(leaf.metrics().apply("numFiles").value())
+
+
+def test_each_file_has_its_values(spark: SparkSession, tmp_path: Path) -> None:
+    frame = relation(
+        spark, tmp_path, text=["a'b", "ü c", "x\ty"], number=[7, None, -1], long=[2**40, 0, None]
+    )
+    assert rows(frame) == [
+        (0, "a'b", 7, 2**40), (1, "a'b", 7, 2**40), (2, "ü c", None, 0), (3, "ü c", None, 0),
+        (4, "x\ty", -1, None), (5, "x\ty", -1, None),
+    ]  # fmt: skip
+
+
+def test_filters_by_values_of_files_leave_files_out(spark: SparkSession, tmp_path: Path) -> None:
+    frame = relation(spark, tmp_path, number=[7, None, 9])
+    for condition, ids in (
+        ("number = 9", [4, 5]),
+        ("number is null", [2, 3]),
+        ("number > 5 and number < 9", [0, 1]),
+        ("number = 1", []),
+    ):
+        found = frame.where(condition).select("id")
+        assert [row.id for row in found.collect()] == ids
+        assert scanned(frame.where(condition).select("id")) == len(ids) / 2
+
+
+def test_values_are_read_by_rows_as_in_batches(spark: SparkSession, tmp_path: Path) -> None:
+    frame = relation(spark, tmp_path, text=["a", "b", "c"])
+    expected = rows(frame)
+    session = frame.sparkSession
+    session.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+    try:
+        assert rows(relation(session, tmp_path, text=["a", "b", "c"])) == expected
+    finally:
+        session.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def test_refreshing_a_view_or_a_path_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's own index would list its files again, and forget their values."""
+    frame = relation(spark, tmp_path, number=[7, 8, 9])
+    expected = rows(frame)
+    frame.createOrReplaceTempView("refreshed")
+    cached = frame.where("id >= 0").cache()
+    try:
+        assert rows(cached) == expected
+        spark.catalog.refreshTable("refreshed")
+        spark.catalog.refreshByPath(str(tmp_path))
+        assert rows(cached) == expected
+        assert rows(spark.table("refreshed")) == expected
+    finally:
+        cached.unpersist()
+        spark.catalog.dropTempView("refreshed")
+
+
+def test_relations_of_other_values_are_not_the_same_to_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Or Spark would take what it has of one, cached or exchanged, for the other."""
+    one = relation(spark, tmp_path, number=[7, 8, 9])
+    same = relation(spark, tmp_path, number=[7, 8, 9])
+    other = relation(spark, tmp_path, number=[1, 2, 3])
+    assert one.sameSemantics(same) and not one.sameSemantics(other)
+    one.cache()
+    try:
+        assert sorted(row.number for row in other.collect()) == [1, 1, 2, 2, 3, 3]
+    finally:
+        one.unpersist()
+
+
+def test_a_value_is_joined_with_as_any_other_column(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark prunes files by what such a join's other side has while the query runs."""
+    frame = relation(spark, tmp_path, number=[7, 8, 9])
+    small = spark.createDataFrame([(8, "y"), (5, "n")], "number int, s string").where("s = 'y'")
+    joined = frame.join(small, "number")
+    assert rows(joined.select("id")) == [(2,), (3,)]
+
+
+def test_a_class_that_is_compiled_again_is_another(spark: SparkSession, tmp_path: Path) -> None:
+    """As where a notebook loads changed modules anew."""
+    before = rows(relation(spark, tmp_path, number=[7, 8, 9]))
+    planned_relations._maker.cache_clear()
+    assert rows(relation(spark, tmp_path, number=[7, 8, 9], long=[1, 2, 3])) == [
+        (*row, 1 + number // 2) for number, row in enumerate(before)
+    ]
+
+
+def make_table(path: Path) -> ice.Table:
+    properties = {"format-version": "3", "write.delete.mode": "merge-on-read"}
+    table = ice.create_table(str(path), "id bigint, s string", properties=properties)
+    for start in (0, 10, 20):
+        table.append(pa.table({"id": range(start, start + 10), "s": [f"s{start}"] * 10}))
+    table.delete("id in (3, 14, 15)")
+    table.upsert(pa.table({"id": [7, 28], "s": ["new", "new"]}), keys=["id"])
+    return table.refresh()
+
+
+def test_a_spark_on_which_this_does_not_fit_joins_the_values(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make_table(tmp_path / "t")
+    names = ("_file", "_pos", "_row_id", "_last_updated_sequence_number", "_deleted")
+    expected = rows(table.scan(metadata_columns=names).to_df(spark))
+    maker = planned_relations._maker.__wrapped__
+    monkeypatch.setattr(planned_relations, "_SOURCE", "planned_relations.py")
+    monkeypatch.setattr(planned_relations, "_maker", maker)
+    assert not gives_file_values(spark)
+    frame = table.scan(metadata_columns=names, engine="native").to_df(spark)
+    assert rows(frame) == expected
+    assert "file_size" in frame._jdf.queryExecution().toString()
+
+
+def test_both_kinds_of_sessions_agree(any_spark: Any, tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    names = ["_file", "_pos", "_deleted", "_partition"]
+    if not is_connect(any_spark):  # where the Arrow engine gives them
+        names += ["_row_id", "_last_updated_sequence_number"]
+    scan = table.scan(metadata_columns=names)
+    native = scan.to_df(any_spark, engine="native")
+    assert rows(native) == rows(scan.to_df(any_spark, engine="arrow"))
+    assert native.where("_file like '%nothing%'").count() == 0
+    first = min(row["_file"] for row in native.collect())
+    assert {row["_file"] for row in native.where(f"_file = '{first}'").collect()} == {first}
+
+
+def test_a_file_whose_name_is_in_the_way_of_no_uri(any_spark: Any, tmp_path: Path) -> None:
+    for name in ("with blank", "per%20cent", "über", "a+b&c=d;e,f'g"):
+        table = make_table(tmp_path / name)
+        frame = table.scan(metadata_columns=("_file",)).to_df(any_spark, engine="native")
+        assert {row["_file"] for row in frame.collect()} == {
+            task.file_path for task in table.scan().plan_files()
+        }
