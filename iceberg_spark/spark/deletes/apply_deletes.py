@@ -5,31 +5,37 @@ Rules: specification, "Scan Planning"; Java: `DeleteFilter`. Nothing depends on 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import and_
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
 
-from iceberg_spark.arrow.position_set import PositionSet
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.deletes.equality_keys import (
     SCOPE,
     SEQUENCE,
+    key_column_name,
     key_columns,
-    local_keys,
     mean_key_bytes,
     spark_keys,
 )
 from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
+from iceberg_spark.spark.deletes.kept_lists import list_column
+from iceberg_spark.spark.deletes.key_tables import (
+    MAYBE,
+    SLOTS,
+    KeyTable,
+    RangeBits,
+    key_table,
+    range_bits,
+    read_keys,
+)
 from iceberg_spark.spark.deletes.limits import KEYS
 from iceberg_spark.spark.deletes.loaded_deletes import (
     BITS,
@@ -113,8 +119,9 @@ def _without_positions(rows: _Rows, loaded: LoadedDeletes) -> _Rows:
     to Java for each function that it calls.
     """
     if loaded.words is not None:
-        value = _one_value(rows.frame.sparkSession, loaded.words.tobytes())
-        frame = rows.frame.withColumn(WORDS, value.scalar())
+        name = hashlib.sha256(loaded.words.data).digest()
+        words = list_column(rows.frame.sparkSession, name, pa.array(loaded.words))
+        frame = rows.frame.withColumn(WORDS, words)
         place = f"cast(shiftright({ROW_INDEX}, 6) as int) + {FIRST_WORD}"
     else:
         numbers = loaded.values[FILE_NUMBER]
@@ -131,14 +138,6 @@ def _without_positions(rows: _Rows, loaded: LoadedDeletes) -> _Rows:
     return replace(rows, frame=frame.where(f"not {gone}"))
 
 
-@lru_cache(maxsize=8)
-def _one_value(session: SparkSession, words: bytes) -> DataFrame:
-    """Return a row with a list of the words, `few_bytes` at most: to hand it to Java takes 8 ms."""
-    kind = pa.list_(pa.field("element", pa.int64(), nullable=False))
-    value = pa.array([np.frombuffer(words, np.int64)], kind)
-    return session.createDataFrame(pa.table({"words": value}))
-
-
 def _bit(words: Column, number: Column, first_word: int) -> Column:
     """Return whether a bit is set; NULL or false for one outside of the words."""
     place = (F.shiftright(number, 6) - F.lit(first_word)).try_cast("int")
@@ -148,25 +147,18 @@ def _bit(words: Column, number: Column, first_word: int) -> Column:
 def _without_keys(
     rows: _Rows, deletes: KeyDeletes, number: int, plan: ScanPlan, io: FileIO
 ) -> _Rows:
-    spark = rows.frame.sparkSession
-    if deletes.record_count > (KEYS.bitmap_keys if _is_countable(deletes) else KEYS.local_keys):
-        mean = mean_key_bytes(plan.context, io, deletes)
-        keys = spark_keys(plan.context, deletes, spark, mean)
-        return _without_joined(rows, deletes, number, keys, _size(deletes, mean))
-    table = local_keys(plan.context, io, deletes)
-    rows, table = _without_null_key(rows, deletes, table)
-    found = _bits(table.column(0)) if _is_countable(deletes) and table.num_rows else None
-    if found is not None:
-        first_word, words = found
-        bits = spark.createDataFrame(pa.table({"words": words})).scalar()
-        return rows.without(_bit(bits, _countable(deletes), first_word))
-    nulls = tuple(table.column(place).null_count > 0 for place in range(len(deletes.keys)))
-    known = replace(deletes, may_be_null=nulls)
-    if table.num_rows > KEYS.local_keys or table.nbytes > KEYS.local_bytes:
-        mean = table.nbytes / len(table)
-        keys = spark_keys(plan.context, known, spark, mean)
-        return _without_joined(rows, known, number, keys, _size(known, mean))
-    return _without_joined(rows, known, number, frame_of(spark, table), table.nbytes)
+    countable = _is_countable(deletes)
+    most = KEYS.bitmap_keys if countable else KEYS.local_keys
+    keys = read_keys(plan.context, io, deletes, most)
+    if keys is None:
+        return _without_joined(rows, deletes, number, plan, io)
+    bits = range_bits(keys.column(0).combine_chunks()) if countable else None
+    if bits is not None:
+        return _without_countable(rows, deletes, bits)
+    table = key_table(io, deletes, keys) if len(keys) <= KEYS.local_keys else None
+    if table is None:
+        return _without_joined(rows, deletes, number, plan, io)
+    return _without_table(rows, deletes, number, table)
 
 
 def _is_countable(deletes: KeyDeletes) -> bool:
@@ -181,34 +173,44 @@ def _countable(deletes: KeyDeletes) -> Column:
     return (F.unix_date(key) if isinstance(leaf.kind, t.DateType) else key).cast("bigint")
 
 
-def _bits(keys: Any) -> tuple[int, Any] | None:
-    """Return the number of the first word and one list of words, None where too few are set."""
-    column = keys.combine_chunks()
-    column = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
-    numbers = column.to_numpy().astype(np.int64)
-    first_word, last_word = int(numbers.min()) >> 6, int(numbers.max()) >> 6
-    if 8 * (last_word - first_word) > KEYS.bitmap_bytes_per_key * len(numbers) + 4096:
-        return None
-    words = PositionSet.from_positions(numbers - (first_word << 6)).range_words()
-    return first_word, pa.array([words], pa.list_(pa.int64()))
+def _without_countable(rows: _Rows, deletes: KeyDeletes, bits: RangeBits) -> _Rows:
+    if bits.has_null:
+        rows = rows.without(F.col(key_name(deletes.keys[0].field_id)).isNull())
+    name = hashlib.sha256(bits.words.data).digest()
+    value = list_column(rows.frame.sparkSession, name, pa.array(bits.words))
+    return rows.without(_bit(value, _countable(deletes), bits.first_word))
 
 
-def _without_null_key(rows: _Rows, deletes: KeyDeletes, table: pa.Table) -> tuple[_Rows, pa.Table]:
-    """Delete by a NULL key of one column without a join: `=` joins quicker than `<=>`."""
-    if len(deletes.keys) > 1 or deletes.by_scope or table.column(0).null_count == 0:
-        return rows, table
-    gone = F.col(key_name(deletes.keys[0].field_id)).isNull()
-    missing = table.column(0).is_null()
+def _without_table(rows: _Rows, deletes: KeyDeletes, number: int, table: KeyTable) -> _Rows:
+    """Delete the rows whose key is in a table; NULL is equal to NULL.
+
+    As text, as `_without_positions`. Most rows meet an empty slot, and are not compared further.
+    """
+    session, prefix = rows.frame.sparkSession, f"__iceberg_keys_{number}_"
+    own = {key_column_name(at): key_name(one.field_id) for at, one in enumerate(deletes.keys)}
+    own |= {SCOPE: FILE_SCOPE, SEQUENCE: FILE_SEQUENCE}
+    keys = [(name, f"get({prefix}{name}, {{0}})") for name in key_columns(deletes)]
+    compared = ["{0} >= 0", *(table.is_equal(key, name, own[name]) for name, key in keys)]
     if deletes.by_sequence:
-        newest = table.filter(missing).column(SEQUENCE)[0].as_py()
-        gone &= F.col(FILE_SEQUENCE) < F.lit(newest)
-    return rows.without(gone), table.filter(pc.invert(missing))
+        compared.append(f"get({prefix}{SEQUENCE}, {{0}}) > {own[SEQUENCE]}")
+    is_there = " and ".join(compared)
+    one, other = (is_there.format(place) for place in table.numbers(prefix + SLOTS, own))
+    gone = f"{table.may_be(prefix + MAYBE, own)} and (({one}) or ({other}))"
+    lists = {
+        f"{prefix}{name}": list_column(session, (table, name), values)
+        for name, values in table.lists.items()
+    }
+    frame = rows.frame.withColumns(lists)
+    return replace(rows, frame=frame).without(F.expr(gone))
 
 
 def _without_joined(
-    rows: _Rows, deletes: KeyDeletes, number: int, keys: DataFrame, size: float
+    rows: _Rows, deletes: KeyDeletes, number: int, plan: ScanPlan, io: FileIO
 ) -> _Rows:
-    """Delete by a join with the keys, which take some `size` bytes; NULL is equal to NULL."""
+    """Delete by a join with keys that tasks read; NULL is equal to NULL."""
+    mean = mean_key_bytes(plan.context, io, deletes)
+    keys = spark_keys(plan.context, deletes, rows.frame.sparkSession, mean)
+    size = (KEYS.hashed_row_bytes + mean) * deletes.record_count
     names = key_columns(deletes)
     sequences = {file.data_sequence_number for file in deletes.files}
     if deletes.by_sequence and (len(sequences) > 1 or rows.keep_deleted):
@@ -228,8 +230,3 @@ def _without_joined(
         conditions.append(F.col(prefix + SEQUENCE) > F.col(FILE_SEQUENCE))
     hinted = F.broadcast(keys) if size <= KEYS.broadcast_bytes else keys.hint("merge")
     return rows.without_matches(hinted, reduce(and_, conditions), prefix + "marker")
-
-
-def _size(deletes: KeyDeletes, mean_bytes: float) -> float:
-    """Estimate the bytes of a hash table: rows have their overhead."""
-    return (KEYS.hashed_row_bytes + mean_bytes) * deletes.record_count

@@ -7,6 +7,7 @@ make them read NULLs; few columns are read, so moving the rows costs little.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -45,16 +46,34 @@ def key_columns(deletes: KeyDeletes) -> list[str]:
     return [*names, SCOPE] if deletes.by_scope else names
 
 
-def local_keys(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> pa.Table:
+def local_keys(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> pa.Table | None:
     """Return the distinct keys with, where they count, their scope and greatest sequence number.
 
-    The caller bounds the number of keys. Raises CorruptFileError, NoSuchFileError or
+    None where they take more than `local_bytes`: some files are read at once, and so much of each
+    at most. The caller bounds their number. Raises CorruptFileError, NoSuchFileError or
     StorageError naming a delete file.
     """
-    places = zip(deletes.files, deletes.scopes, strict=True)
-    batches = [
-        batch for file, scope in places for batch in _rows(context, io, deletes.keys, file, scope)
-    ]
+    keys = len(deletes.keys)
+
+    def rows(place: tuple[DeleteFile, int]) -> tuple[list[pa.RecordBatch], int]:
+        found, size = [], 0
+        for batch in _rows(context, io, deletes.keys, *place):
+            found.append(batch)
+            size += sum(column.nbytes for column in batch.columns[:keys])
+            if size > KEYS.local_bytes:
+                break
+        return found, size
+
+    places = list(zip(deletes.files, deletes.scopes, strict=True))
+    batches: list[pa.RecordBatch] = []
+    held = 0
+    with ThreadPoolExecutor(KEYS.readers, thread_name_prefix="equality-deletes") as pool:
+        for start in range(0, len(places), KEYS.readers):
+            for found, size in pool.map(rows, places[start : start + KEYS.readers]):
+                batches += found
+                held += size
+            if held > KEYS.local_bytes:
+                return None
     table = pa.Table.from_batches(batches, _arrow_type(deletes.keys))
     newest = [(SEQUENCE, "max")] if deletes.by_sequence else []
     distinct = table.group_by(key_columns(deletes)).aggregate(newest)
