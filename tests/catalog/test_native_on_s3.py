@@ -18,8 +18,7 @@ ROWS = sorted(
     if (part, number) != ("a", 1)
 )
 NATIVE = [
-    "2 files: native by field id",
-    "1 file: native by field id, with position deletes",
+    "3 files: native by field id, with position deletes",
     "1 file: native by field id, with equality deletes by 1 set of keys",
 ]
 NO_FILE_SYSTEM = ["4 files: arrow: Spark has no file system for s3://bucket"]
