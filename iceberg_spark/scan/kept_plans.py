@@ -1,16 +1,15 @@
-"""Plans of whole snapshots that were made lately: planning one again costs nothing.
+"""Plans of snapshots that were made lately: planning one again costs nothing.
 
-Only scans without a filter are kept, which take longest and are asked again most, by every frame
-that is made of a table. Filters that mean different things may look equal (0.0 and -0.0).
+Dashboards ask the same of a table again and again, and so does every frame that is made of it.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 from dataclasses import dataclass
 
-from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.servers import Server, stored_at
 from iceberg_spark.manifest.cache import MANIFEST_CACHE
 from iceberg_spark.scan.context import ScanContext
@@ -20,30 +19,42 @@ from iceberg_spark.spec.metadata import TableMetadata
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WholeScan:
-    """A scan of all rows of a snapshot: of this very metadata, in files of this server.
+class PlannedScan:
+    """A scan of rows of a snapshot: of this very metadata, in files of this server.
 
+    `row_filter` tells filters apart that look equal and mean different things (0.0 and -0.0).
     `times_cleared` is the manifest cache's: who clears it wants the files to be read again.
     """
 
     metadata: TableMetadata
     context: ScanContext
+    row_filter: bytes
+    whole_files: bool
+    residuals: bool
     server: Server
     times_cleared: int
 
     @classmethod
-    def of(cls, metadata: TableMetadata, context: ScanContext) -> WholeScan | None:
-        """Return what a scan asks for; None for a part of the rows, or if nothing is to be kept."""
-        is_part = context.row_filter is not ALWAYS_TRUE or context.start_snapshot_id is not None
-        if is_part or not MANIFEST_CACHE.max_bytes:
+    def of(
+        cls, metadata: TableMetadata, context: ScanContext, *, whole_files: bool, residuals: bool
+    ) -> PlannedScan | None:
+        """Return what a scan asks for; None for an incremental one, or if nothing is to be kept."""
+        if context.start_snapshot_id is not None or not MANIFEST_CACHE.max_bytes:
+            return None
+        said = pickle.dumps(context.row_filter)
+        if len(said) > PLANNING.kept_filter_bytes:
             return None
         server = stored_at(context.io, metadata.location)
-        return cls(metadata, context, server, MANIFEST_CACHE.times_cleared)
+        cleared = MANIFEST_CACHE.times_cleared
+        return cls(metadata, context, said, whole_files, residuals, server, cleared)
 
-    def asks_for(self, other: WholeScan) -> bool:
+    def asks_for(self, other: PlannedScan) -> bool:
         """Whether both have the same plan; their storage objects may differ."""
         return (
             self.metadata is other.metadata
+            and self.row_filter == other.row_filter
+            and self.whole_files == other.whole_files
+            and self.residuals == other.residuals
             and self.times_cleared == other.times_cleared
             and self.server == other.server
             and self.context == other.context
@@ -70,14 +81,14 @@ class KeptPlans:
     def clear(self) -> None:
         """Forget everything; in a forked process, whose lock another thread may have held."""
         self._lock = threading.Lock()
-        self._kept: list[tuple[WholeScan, ScanPlan, int]] = []
+        self._kept: list[tuple[PlannedScan, ScanPlan, int]] = []
 
-    def get(self, asked: WholeScan) -> ScanPlan | None:
+    def get(self, asked: PlannedScan) -> ScanPlan | None:
         """Return the plan that was kept of a scan, or None."""
         with self._lock:
             return next((plan for scan, plan, _ in self._kept if scan.asks_for(asked)), None)
 
-    def put(self, asked: WholeScan, plan: ScanPlan) -> None:
+    def put(self, asked: PlannedScan, plan: ScanPlan) -> None:
         """Keep a plan, unless it is too large for all."""
         size = plan.files.nbytes + plan.deletes.files.nbytes
         if size > self._most_bytes:

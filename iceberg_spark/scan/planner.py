@@ -33,7 +33,7 @@ from iceberg_spark.scan.delete_entries import matching_deletes
 from iceberg_spark.scan.delete_index import DELETE_COLUMNS, DeleteIndex, delete_index
 from iceberg_spark.scan.entry_tables import entry_tables
 from iceberg_spark.scan.incremental import Appended, added_manifests, appended_manifests
-from iceberg_spark.scan.kept_plans import KEPT_PLANS, WholeScan
+from iceberg_spark.scan.kept_plans import KEPT_PLANS, PlannedScan
 from iceberg_spark.scan.limits import PLANNING
 from iceberg_spark.scan.metrics import ScanMetrics
 from iceberg_spark.scan.plan import FILES_SCHEMA, ScanPlan
@@ -72,7 +72,9 @@ def plan(
     """
     started = time.perf_counter()
     of_snapshot = added_by is None and pruned_by is None
-    asked = WholeScan.of(metadata, context) if of_snapshot else None
+    asked = None
+    if of_snapshot:
+        asked = PlannedScan.of(metadata, context, whole_files=whole_files, residuals=residuals)
     known = KEPT_PLANS.get(asked) if asked else None
     if known is None:
         planned = _planned(

@@ -16,6 +16,7 @@ from iceberg_spark.spark.sql import joined_filters
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.limits import JoinLimits
 from iceberg_spark.spark.sql.query import plan_query
+from tests.spark.settings import settings
 
 DAYS = [date(1994, 1, 1) + timedelta(days=30 * n) for n in range(12)]
 
@@ -164,6 +165,20 @@ def test_constant_parts_of_conditions_are_spark_s_values(any_spark: Any) -> None
     for text, value in values.items():
         (found,) = worked_out([parse_one(f"a = {text}", dialect="spark")], any_spark)
         assert found.sql("spark") == f"a = {value}", text
+
+
+def test_constants_are_worked_out_anew_where_a_setting_says_otherwise(spark: Any) -> None:
+    condition = parse_one(
+        "a = timestamp '2024-01-01 00:00:00' + interval '1' hour", dialect="spark"
+    )
+    found = []
+    for zone in ("UTC", "Asia/Tokyo", "UTC"):
+        with settings(spark, {"spark.sql.session.timeZone": zone}):
+            (one,) = worked_out([condition], spark)
+            found.append(one.sql("spark"))
+    assert "2024-01-01T01:00:00" in found[0]
+    assert "2023-12-31T16:00:00" in found[1]
+    assert found[2] == found[0]
 
 
 def test_a_query_asks_its_conditions_once(spark: Any, warehouse: Path) -> None:

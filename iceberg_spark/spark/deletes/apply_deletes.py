@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what every PySpark program calls it
 
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.deletes.equality_keys import (
     SCOPE,
@@ -28,8 +29,6 @@ from iceberg_spark.spark.deletes.equality_keys import (
 from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
 from iceberg_spark.spark.deletes.kept_lists import list_column
 from iceberg_spark.spark.deletes.key_tables import (
-    MAYBE,
-    SLOTS,
     KeyTable,
     RangeBits,
     key_table,
@@ -182,26 +181,21 @@ def _without_countable(rows: _Rows, deletes: KeyDeletes, bits: RangeBits) -> _Ro
 
 
 def _without_table(rows: _Rows, deletes: KeyDeletes, number: int, table: KeyTable) -> _Rows:
-    """Delete the rows whose key is in a table; NULL is equal to NULL.
-
-    As text, as `_without_positions`. Most rows meet an empty slot, and are not compared further.
-    """
+    """Delete the rows whose key is in a table; NULL is equal to NULL. As text, as positions are."""
     session, prefix = rows.frame.sparkSession, f"__iceberg_keys_{number}_"
-    own = {key_column_name(at): key_name(one.field_id) for at, one in enumerate(deletes.keys)}
+    own = {key_column_name(at): _number_or_own(one) for at, one in enumerate(deletes.keys)}
     own |= {SCOPE: FILE_SCOPE, SEQUENCE: FILE_SEQUENCE}
-    keys = [(name, f"get({prefix}{name}, {{0}})") for name in key_columns(deletes)]
-    compared = ["{0} >= 0", *(table.is_equal(key, name, own[name]) for name, key in keys)]
-    if deletes.by_sequence:
-        compared.append(f"get({prefix}{SEQUENCE}, {{0}}) > {own[SEQUENCE]}")
-    is_there = " and ".join(compared)
-    one, other = (is_there.format(place) for place in table.numbers(prefix + SLOTS, own))
-    gone = f"{table.may_be(prefix + MAYBE, own)} and (({one}) or ({other}))"
     lists = {
         f"{prefix}{name}": list_column(session, (table, name), values)
         for name, values in table.lists.items()
     }
     frame = rows.frame.withColumns(lists)
-    return replace(rows, frame=frame).without(F.expr(gone))
+    return replace(rows, frame=frame).without(F.expr(table.has_key(prefix, own)))
+
+
+def _number_or_own(leaf: LeafColumn) -> str:
+    own = key_name(leaf.field_id)
+    return f"unix_date({own})" if isinstance(leaf.kind, t.DateType) else own
 
 
 def _without_joined(

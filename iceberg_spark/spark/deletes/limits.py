@@ -36,8 +36,10 @@ class KeyLimits:
     """Bytes of keys that the driver holds and sends with the plan, however few they are."""
     readers: int = 4
     """Delete files that the driver reads at once."""
-    slots_a_key: float = 2.5
-    """Slots of a table for each key, at least: with two places for each, all find one."""
+    slots_a_key: float = 1.25
+    """Slots of a table for each key, ..."""
+    keys_a_bucket: float = 4
+    """... and keys of a bucket, at most on average: so nearly all tables can be made."""
     bits_a_key: int = 16
     """Bits for each key, at least, where one tells by its hash whether a row is looked up."""
     bitmap_keys: int = 2_000_000

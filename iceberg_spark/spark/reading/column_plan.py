@@ -41,7 +41,9 @@ class Origin(Enum):
     DELETED = auto()
     """What applied deletes say of the row."""
     LINEAGE = auto()
-    """The file; where it has none, what the row inherits by its file and its place."""
+    """The file; where it has none, what the row inherits by its file and its place.
+
+    No file of the group has any where nothing is `asked`."""
     PARTITION = auto()
     """A struct of the partition's values: `value`, canonical by field id."""
 
@@ -172,8 +174,10 @@ def _planned(
 
 
 def _shown(read: PlannedColumn) -> PlannedColumn:
-    is_lineage = read.field.field_id in reserved.LINEAGE_IDS
-    return replace(read, origin=Origin.LINEAGE) if is_lineage else read
+    if read.field.field_id not in reserved.LINEAGE_IDS:
+        return read
+    own = None if read.origin is Origin.CONSTANT else read.asked
+    return replace(read, origin=Origin.LINEAGE, asked=own)
 
 
 def _metadata(plan: ScanPlan, row: int, shown: t.NestedField, prefixes: pa.Array) -> PlannedColumn:

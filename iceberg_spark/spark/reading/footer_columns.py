@@ -28,6 +28,7 @@ from iceberg_spark.spark.reading.footers import footer_limit, footers
 from iceberg_spark.spec import name_mapping
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.partition import PartitionSpec, partition_key
+from iceberg_spark.spec.reserved import LINEAGE_IDS
 from iceberg_spark.spec.transforms import IdentityTransform
 
 _CONSTANTS = (
@@ -42,8 +43,9 @@ class FileColumns:
     """Where a file's columns are.
 
     `names` has the physical names of columns and nested fields by field id, in the order of the
-    ids; None: the file is read by field id. `constants` are canonical values by field id, and
-    `same_constants` is what they are compared by: NaN is NaN, and 0.0 is not -0.0.
+    ids; None: the file is read by field id. `constants` are canonical values by field id, None for
+    a column of lineage that the file lacks, and `same_constants` is what they are compared by: NaN
+    is NaN, and 0.0 is not -0.0.
     `unproven` are the ids of top-level columns that no filter may be pushed down on.
     """
 
@@ -231,6 +233,8 @@ class _Search:
             if not isinstance(wanted.field_type, _CONSTANTS):
                 raise _UnfitError(f"partition value of '{wanted.name}', a {wanted.field_type}")
             self.used[wanted.field_id] = self.constants[wanted.field_id]
+        elif wanted.field_id in LINEAGE_IDS:
+            self.used[wanted.field_id] = None
         elif wanted.required and wanted.initial_default is None:
             raise _UnfitError(f"required column that a file lacks ('{wanted.name}')")
 

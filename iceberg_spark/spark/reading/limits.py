@@ -65,7 +65,22 @@ class NarrowingLimits:
     """Files of all relations that are kept for it, 200 bytes each, about."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptLimits:
+    """What of frames is kept for who makes them again; bytes in the driver's JVM, about."""
+
+    frame_bytes: int = 64 * 1024 * 1024
+    """Bytes of all of them; larger frames are not kept."""
+    plan_bytes: int = 64 * 1024
+    """Bytes that the plan of one takes, ..."""
+    file_bytes: int = 512
+    """... each of its files, ..."""
+    key_bytes: int = 32
+    """... and each key of its equality deletes."""
+
+
 NATIVE = NativeLimits()
 FOOTERS = FooterLimits()
 CHANGES = ChangeLimits()
 NARROWING = NarrowingLimits()
+KEPT = KeptLimits()

@@ -34,11 +34,20 @@ class Lineage:
     def of(self, column: PlannedColumn) -> Column:
         """Return a lineage column; null in files without a first row id, whatever they hold."""
         first = self._text(_FIRST)
-        place = or_raise(ROW_INDEX, "bigint")
         is_id = column.field.field_id == reserved.ROW_ID_ID
-        inherited = F.expr(f"{first} + {place}" if is_id else self._text(_SEQUENCE))
-        own = F.coalesce(read_column(column), inherited)
-        return F.when(F.expr(f"{first} is not null"), own)
+        inherited = f"{first} + {or_raise(ROW_INDEX, 'bigint')}" if is_id else self._text(_SEQUENCE)
+        if column.asked is None:
+            return F.expr(
+                inherited if self._has_first() else f"if({first} is null, null, {inherited})"
+            )
+        own = F.coalesce(read_column(column), F.expr(inherited))
+        return own if self._has_first() else F.when(F.expr(f"{first} is not null"), own)
+
+    def _has_first(self) -> bool:
+        """Return whether every file has a first row id."""
+        if _FIRST in self.same:
+            return self.same[_FIRST] is not None
+        return not self.by_file[_FIRST].null_count
 
     def _text(self, name: str) -> str:
         if name in self.by_file:

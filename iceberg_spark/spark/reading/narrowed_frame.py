@@ -47,7 +47,8 @@ def narrowed_frame(frame: DataFrame) -> DataFrame:
     if not has_marked_files():
         return frame
     try:
-        relations = filtered_relations(frame, MARK, most=NARROWING.leaves)
+        most = NARROWING.leaves
+        relations = filtered_relations(frame, MARK, most=most, wanted=_has_several_files)
         found = [(one, made) for one in relations if (made := _fewer_files(one)) is not None]
         return with_relations(frame, found) if found else frame
     except (*PLAN_ERRORS, IcebergError, OSError):
@@ -55,10 +56,15 @@ def narrowed_frame(frame: DataFrame) -> DataFrame:
         return frame  # what is wrong, an action says
 
 
+def _has_several_files(mark: str) -> bool:
+    marked = marked_files(mark)
+    return marked is not None and len(marked.files) > 1
+
+
 def _fewer_files(relation: Relation) -> DataFrame | None:
     """Return a frame of the files that a relation's filters leave; None where that is all."""
     marked = marked_files(relation.mark)
-    if marked is None or len(marked.files) == 1:
+    if marked is None:
         return None
     condition, variants = _condition(marked, relation.filters)
     if condition == ALWAYS_TRUE and variants is None:

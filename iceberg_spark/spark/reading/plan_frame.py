@@ -22,6 +22,7 @@ from iceberg_spark.spark.reading.engine_choice import (
     rows_of,
 )
 from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.reading.kept_frames import kept_frames
 from iceberg_spark.spark.reading.parquet_relation import relation
 from iceberg_spark.spark.reading.reading_session import (
     reading_session,
@@ -54,33 +55,54 @@ def plan_frame(
     sessions. Raises UnsupportedError naming what the forced engine can't do.
     """
     check_geo_types(plan.context.read_schema, spark)
-    groups = [] if engine == "arrow" else choose_engines(plan, reach_of(spark))
+    groups: list[FileGroup] = []
+
+    def natively() -> list[DataFrame] | None:
+        groups.extend(choose_engines(plan, reach_of(spark)))
+        is_native = groups and all(group.engine == "native" for group in groups)
+        return _relations(plan, groups, spark, filters=filters) if is_native else None
+
+    frames = None if engine == "arrow" else kept_frames(plan, spark, natively, filters=filters)
+    if frames is None:
+        frame = _mixed(plan, groups, spark, engine, split, filters=filters)
+    else:  # so no field id of a relation is seen
+        frame = union_as(spark, nullable(to_spark(plan.context.read_schema)), frames)
+    known = plan.record_count
+    return frame if known is None or engine == "arrow" else with_count(frame, known)
+
+
+def _relations(
+    plan: ScanPlan, native: list[FileGroup], spark: SparkSession, *, filters: bool
+) -> list[DataFrame]:
+    session = reading_session(spark, local=all(group.is_local for group in native))
+    with active_session_kept():
+        return [
+            relation(plan, group, group.columns, session, filters=filters)
+            for group in native
+            if group.columns
+        ]
+
+
+def _mixed(
+    plan: ScanPlan,
+    groups: list[FileGroup],
+    spark: SparkSession,
+    engine: Engine | None,
+    split: SplitOptions | None,
+    *,
+    filters: bool,
+) -> DataFrame:
+    """Return a frame of which the Arrow engine reads some files or all, or none are to be read."""
     native = [group for group in groups if group.engine == "native"]
     others = [group for group in groups if group.engine == "arrow"]
     if engine == "native" and others:
         why = "; ".join(f"{len(group.rows):,} files: {group.reason}" for group in others)
         raise UnsupportedError(f"The native engine can't read {why}. Leave `engine` out")
-    frames = []
-    if others or not native:
-        rest = plan.subset(rows_of(others)) if native else plan
-        tasks = rest.group_values(_for_arrow(others, split_options({}) if split is None else split))
-        frames.append(arrow_frame(plan.context, tasks, spark))
-    session = (
-        reading_session(spark, local=all(group.is_local for group in native)) if native else spark
-    )
-    with active_session_kept():
-        frames.extend(
-            relation(plan, group, group.columns, session, filters=filters)
-            for group in native
-            if group.columns
-        )
-    if others or not native:
-        frame = reduce(lambda one, other: one.union(other), frames)
-    else:
-        # So no field id of a relation is seen.
-        frame = union_as(spark, nullable(to_spark(plan.context.read_schema)), frames)
-    known = plan.record_count
-    return frame if known is None or engine == "arrow" else with_count(frame, known)
+    rest = plan.subset(rows_of(others)) if native else plan
+    tasks = rest.group_values(_for_arrow(others, split_options({}) if split is None else split))
+    frame = arrow_frame(plan.context, tasks, spark)
+    more = _relations(plan, native, spark, filters=filters) if native else []
+    return reduce(lambda one, other: one.union(other), more, frame)
 
 
 def _for_arrow(groups: list[FileGroup], split: SplitOptions) -> SplitOptions:

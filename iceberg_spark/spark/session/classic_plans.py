@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from iceberg_spark.spark.session.classic_session import java_packages
+from iceberg_spark.spark.session.classic_session import java_class, java_static
 
 PLAN_ERRORS = (Py4JError, PySparkException, LookupError, ValueError)
 """What asking Java for plans raises where they are not what is expected here."""
@@ -25,6 +26,9 @@ _RELATION, _SCAN = "LogicalRelation", "FileSourceScanExec"
 _CACHED = "InMemoryTableScanExec"
 _FILES = "HadoopFsRelation"
 _BETWEEN = "\x01"
+_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
+_CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
+_ATTRIBUTE = re.compile(r"#(\d+)L?$")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,11 +77,14 @@ class _Scan:
     filters: tuple[Expression, ...]
 
 
-def filtered_relations(frame: DataFrame, option: str, *, most: int) -> list[Relation]:
-    """Return the relations with a mark all whose scans have filters; the option's value is it.
+def filtered_relations(
+    frame: DataFrame, option: str, *, most: int, wanted: Callable[[str], bool]
+) -> list[Relation]:
+    """Return the relations with a `wanted` mark all whose scans have filters.
 
-    None where part of the plan is cached, or has another value at another time (`current_date`),
-    where it has more than `most` leaves, and over Connect. Raises one of PLAN_ERRORS.
+    The option's value is the mark. None where part of the plan is cached, or has another value at
+    another time (`current_date`), where it has more than `most` leaves, and over Connect. Raises
+    one of PLAN_ERRORS.
     """
     inside = getattr(frame, "_jdf", None)
     if inside is None:
@@ -85,18 +92,22 @@ def filtered_relations(frame: DataFrame, option: str, *, most: int) -> list[Rela
     asked = inside.queryExecution()
     analyzed = asked.analyzed()
     leaves = _leaves(analyzed, most)
-    marked = [(leaf, mark) for leaf in leaves if (mark := _mark(leaf, _RELATION, option))]
+    found_marks = ((leaf, _mark(leaf, _RELATION, option)) for leaf in leaves)
+    marked = [(leaf, mark) for leaf, mark in found_marks if mark and wanted(mark)]
     if not marked or analyzed.isStreaming():
         return []
-    patterns = java_packages(frame.sparkSession).org.apache.spark.sql.catalyst.trees.TreePattern
-    if analyzed.containsPattern(patterns.CURRENT_LIKE()):
+    session = frame.sparkSession
+    if analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
         return []
-    scans = _scans(asked.sparkPlan(), option, most, patterns.PLAN_EXPRESSION())
+    times = Counter(mark for _, mark in marked)
+    subquery = java_static(session, _PATTERNS, "PLAN_EXPRESSION")()
+    scans = _scans(asked.sparkPlan(), option, most, times.keys(), subquery)
     if scans is None:
         return []
     own: dict[tuple[str, frozenset[int]], list[Any]] = {}
     for leaf, mark in marked:
-        own.setdefault((mark, _outputs(leaf)), []).append(leaf)
+        attributes = _outputs(leaf) if times[mark] > 1 else frozenset[int]()
+        own.setdefault((mark, attributes), []).append(leaf)
     found = []
     for (mark, attributes), occurrences in own.items():
         others = [each for name, each in own if name == mark]
@@ -111,19 +122,18 @@ def with_relations(frame: DataFrame, made: Iterable[tuple[Relation, DataFrame]])
 
     `made` has relations with frames, which are relations of the same columns. Raises as above.
     """
-    packages = java_packages(frame.sparkSession)
-    places = packages.java.util.HashMap()
+    session: Any = frame.sparkSession
+    places = java_class(session, "java.util.HashMap")()
     for old, other in made:
         for leaf in old.java:
-            places.put(leaf, _moved(leaf, other, packages))
+            places.put(leaf, _moved(leaf, other))
     # A map of Scala's is a partial function too: what it has is replaced, all else stays.
-    replacing = packages.scala.jdk.javaapi.CollectionConverters.asScala(places)
+    replacing = java_static(session, _CONVERTERS, "asScala")(places)
     inside: Any = frame
     plan = inside._jdf.queryExecution().analyzed().transformDown(replacing)
     plan.setAnalyzed()  # nothing in it is new to Spark's analyser
-    session: Any = frame.sparkSession
-    dataset = packages.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
-    return DataFrame(dataset, frame.sparkSession)
+    of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
+    return DataFrame(of_rows(session._jsparkSession, plan), session)
 
 
 def micros_of(literal: Expression) -> int:
@@ -138,7 +148,7 @@ def texts_in_set(of: Expression) -> list[str]:
     return found if len(found) == values.size() else []
 
 
-def _moved(old: Any, other: DataFrame, packages: Any) -> Any:
+def _moved(old: Any, other: DataFrame) -> Any:
     """Return a relation like `old`, over the files of another."""
     inside: Any = other
     (new,) = _leaves(inside._jdf.queryExecution().analyzed(), 1)
@@ -153,7 +163,7 @@ def _moved(old: Any, other: DataFrame, packages: Any) -> Any:
         files.sparkSession(),
     )
     values = [moved, *(old.productElement(at) for at in range(1, old.productArity()))]
-    array = packages.java.util.ArrayList()
+    array = java_class(other.sparkSession, "java.util.ArrayList")()
     for value in values:
         array.add(value)
     return old.makeCopy(array.toArray())
@@ -165,8 +175,10 @@ def _leaves(plan: Any, most: int) -> list[Any]:
     return [found.apply(place) for place in range(count)] if count <= most else []
 
 
-def _scans(plan: Any, option: str, most: int, subquery: Any) -> list[_Scan] | None:
-    """Return the scans of marked relations; None where something is cached, or there are many.
+def _scans(
+    plan: Any, option: str, most: int, wanted: Container[str], subquery: Any
+) -> list[_Scan] | None:
+    """Return the scans of relations with marks; None where something is cached, or there are many.
 
     Filters with subqueries are left out: the rows of these may be the words of a bitmap.
     """
@@ -179,7 +191,7 @@ def _scans(plan: Any, option: str, most: int, subquery: Any) -> list[_Scan] | No
         if name == _CACHED:
             return None
         mark = _mark(leaf, _SCAN, option, name)
-        if mark is None:
+        if mark is None or mark not in wanted:
             continue
         given = leaf.dataFilters()
         every = [given.apply(at) for at in range(given.size())]
@@ -221,8 +233,12 @@ def _mark(leaf: Any, kind: str, option: str, name: str | None = None) -> str | N
 
 
 def _outputs(leaf: Any) -> frozenset[int]:
-    said = json.loads(leaf.toJSON())[0]["output"]
-    return frozenset(int(one["exprId"]["id"]) for (one,) in said)
+    """Return the ids of a relation's columns, which Java writes as `name#12` and `name#12L`."""
+    said = str(leaf.output().mkString(_BETWEEN)).split(_BETWEEN)
+    found = [_ATTRIBUTE.search(one) for one in said]
+    if not all(found):
+        raise ValueError("a column without an id")
+    return frozenset(int(one.group(1)) for one in found if one)
 
 
 def _class_name(of: Any) -> str:

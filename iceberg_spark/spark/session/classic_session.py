@@ -164,8 +164,8 @@ def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:
     separator = _free_separator(texts)
     if separator is None:
         return None
-    pattern = java(session).util.regex.Pattern.compile(separator)
-    return pattern.split(separator.join(texts), -1)
+    compiled = java_static(session, "java.util.regex.Pattern", "compile")(separator)
+    return compiled.split(separator.join(texts), -1)
 
 
 @contextmanager

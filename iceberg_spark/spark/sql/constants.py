@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -16,6 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from iceberg_spark.expr.parse_literal import KNOWN, is_literal
+from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.classic_session import settings_text
+from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 
 _MARKS = frozenset("\\'\"$")
@@ -29,6 +34,20 @@ _CONSTANT = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Constants, and all that a classic session's settings say about how they are worked out."""
+
+    columns: str
+    settings: str
+    time_zone: str | None
+
+
+_kept: dict[_Asked, Sequence[Node | None]] = {}
+"""The values of the last few lists of constants; in Spark each takes some milliseconds."""
+_lock = threading.Lock()
+
+
 def worked_out(conditions: Sequence[Node], spark: SparkSession) -> list[Node]:
     """Return the conditions with constant parts replaced by literals; one small query for all.
 
@@ -39,15 +58,35 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession) -> list[Node]:
     if not parts:
         return copies
     columns = ", ".join(f"{part.sql('spark')} AS c{at}" for at, part in enumerate(parts))
+    for part, literal in zip(parts, _asked(spark, columns), strict=False):
+        if literal is not None:
+            part.replace(literal.copy())
+    return copies
+
+
+def _asked(spark: SparkSession, columns: str) -> Sequence[Node | None]:
+    """Return the values of columns as literals, none where Spark can't work one of them out."""
+    settings = settings_text(spark)
+    if settings is None:
+        return _evaluated(spark, columns)
+    asked = _Asked(columns, settings, session_time_zone(spark))
+    with _lock:
+        known = _kept.get(asked)
+    if known is None:
+        known = _evaluated(spark, columns)
+        with _lock:
+            _kept[asked] = known
+            while len(_kept) > PARSING.constants:
+                _kept.pop(next(iter(_kept)))
+    return known
+
+
+def _evaluated(spark: SparkSession, columns: str) -> Sequence[Node | None]:
     try:
         # Of rows in memory the optimizer makes such a row itself, where `SELECT` alone is a job.
-        literals = _literals(spark.sql(f"SELECT {columns} FROM VALUES (0)"))  # noqa: S608
+        return _literals(spark.sql(f"SELECT {columns} FROM VALUES (0)"))  # noqa: S608
     except (PySparkException, pa.ArrowException):
-        return copies
-    for part, literal in zip(parts, literals, strict=True):
-        if literal is not None:
-            part.replace(literal)
-    return copies
+        return ()
 
 
 def _literals(frame: DataFrame) -> list[Node | None]:

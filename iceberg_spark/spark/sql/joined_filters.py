@@ -46,7 +46,7 @@ def with_joined_filters(asked: AskedQuery, tables: Sequence[QueriedTable]) -> li
     A small table has conditions of its own and is read, its keys alone: JOINS says how much.
     """
     small = [one for one in tables if _is_small(one)]
-    if not small or asked.dialect.changed or asked.is_rewritten:
+    if not small or asked.parsed.dialect.changed or asked.parsed.is_rewritten:
         return list(tables)
     return [_pruned(asked, one, small) if _is_large(one) else one for one in tables]
 
@@ -92,7 +92,7 @@ def _pairs(
         for number in part.source_ids
     }
     names = equal_columns(
-        asked.tree,
+        asked.parsed.tree,
         (large.reference, [one.name for one in own.fields]),
         (other.reference, [one.name for one in theirs.fields]),
         case_sensitive=asked.case_sensitive,

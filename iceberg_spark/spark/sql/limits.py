@@ -23,4 +23,17 @@ class JoinLimits:
     """Ranges of keys, at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class ParsingLimits:
+    """How much of what queries said is kept for when they are asked again."""
+
+    kept: int = 16
+    """Queries whose trees are kept."""
+    longest_kept: int = 100_000
+    """Characters: the trees of longer texts are not kept."""
+    constants: int = 64
+    """Lists of constant parts whose values are kept."""
+
+
 JOINS = JoinLimits()
+PARSING = ParsingLimits()

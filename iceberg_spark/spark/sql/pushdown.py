@@ -36,9 +36,9 @@ class Conditions:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class QueryTree:
-    """A query's tree, and what is asked of it for each of its tables: looked for once.
+    """A query's tree, which nobody changes, and what is asked of it for each of its tables.
 
     `identifiers` are all names in it, folded; `relations` the names of tables, parts of these, and
     aliases; `names_at_run_time`: a column may be named by a text (Spark's IDENTIFIER clause).

@@ -28,14 +28,10 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
 from iceberg_spark.spark.sql.joined_filters import with_joined_filters
+from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.pushdown import select_of
 from iceberg_spark.spark.sql.qualifiers import prefixes
-from iceberg_spark.spark.sql.references import (
-    TableReference,
-    parse_query,
-    selecting,
-    table_references,
-)
+from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.table_planner import (
     AskedQuery,
     QueriedTable,
@@ -165,14 +161,12 @@ def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -
     that no table has may be a view's. `names` are those of a view whose text this is.
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
-    dialect = session_dialect(spark)
-    text = selecting(text, dialect)
-    tree = parse_query(text, dialect)
+    parsed = parsed_query(text, session_dialect(spark))
+    text, dialect, found = parsed.text, parsed.dialect, parsed.references
     if names is not None:
-        names.check_text(tree, text, dialect)
+        names.check_text(parsed.tree.root, text, dialect)
     parts: list[Part] = []
-    found = table_references(tree, text, dialect)
-    asked = AskedQuery.of(spark, text, tree, dialect)
+    asked = AskedQuery.of(spark, parsed)
     catalogs = _Catalogs(spark)
     for written in found:
         reference = written if names is None else names.qualified(written, spark)
@@ -204,7 +198,7 @@ def _columns_beside(
     columns: set[str] = set()
     for one in found:
         if one is not table and select_of(one) is select:
-            text = f"TABLE {asked.text[one.start : one.end]}"
+            text = f"TABLE {asked.parsed.text[one.start : one.end]}"
             columns.update(plan_query(asked.spark, text, names).frame(asked.spark).columns)
     return frozenset(name.lower() for name in columns)
 

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import IcebergError, InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
-from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
 from iceberg_spark.expr.parse_variant import variant_predicate
@@ -28,8 +27,9 @@ from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
-from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, needed_columns
-from iceberg_spark.spark.sql.references import TableReference, is_rewritten
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
+from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
+from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.wap_branch import wap_branch
 from iceberg_spark.spec.schema import Schema
 
@@ -90,31 +90,24 @@ class _Understood:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A query's text and tree, and what the session says about how it is read: asked for once.
+    """A query, and what the session says about how it is read: asked for once.
 
-    `is_rewritten`: the query is not what its tree says. `names_are_patterns`: a quoted column
-    may be several.
+    `names_are_patterns`: a quoted column may be several.
     """
 
     spark: SparkSession
-    text: str
-    tree: QueryTree
-    dialect: Dialect
-    is_rewritten: bool
+    parsed: ParsedQuery
     names_are_patterns: bool
     case_sensitive: bool
     time_zone: str | None
 
     @classmethod
-    def of(cls, spark: SparkSession, text: str, tree: Any, dialect: Dialect) -> Self:
+    def of(cls, spark: SparkSession, parsed: ParsedQuery) -> Self:
         """Return a query with what its session says now."""
         patterns = spark.conf.get("spark.sql.parser.quotedRegexColumnNames", "false")
         return cls(
             spark,
-            text,
-            QueryTree.of(tree),
-            dialect,
-            is_rewritten(text, dialect),
+            parsed,
             str(patterns).lower() == "true",
             is_case_sensitive(spark),
             session_time_zone(spark),
@@ -170,10 +163,10 @@ class TablePlanner:
         return QueriedTable(self.reference, loaded, planned, asked.texts, asked.left_out, hidden)
 
     def _hidden(self, names: list[str], loaded: LoadedTable) -> tuple[str, ...]:
-        if self.asked.names_are_patterns or self.asked.is_rewritten:
+        if self.asked.names_are_patterns or self.asked.parsed.is_rewritten:
             return ()
         return hidden_columns(
-            self.asked.tree,
+            self.asked.parsed.tree,
             self.reference,
             [*names, *loaded.metadata.schema.column_names],
             has_lineage=loaded.metadata.rules.has_row_lineage,
@@ -182,31 +175,33 @@ class TablePlanner:
         )
 
     def _columns(self, names: list[str]) -> tuple[str, ...] | None:
-        if self.asked.names_are_patterns or self.asked.is_rewritten:
+        if self.asked.names_are_patterns or self.asked.parsed.is_rewritten:
             return None
-        found = needed_columns(self.asked.tree, self.reference, names)
+        found = needed_columns(self.asked.parsed.tree, self.reference, names)
         if found is None:
             return None
         return found or tuple(names[:1])
 
     def _conditions(self, schema: Any, names: list[str], request: ScanRequest) -> _Understood:
-        asked = self.asked
-        found = conditions(asked.tree, self.reference, names, case_sensitive=asked.case_sensitive)
+        asked, parsed = self.asked, self.asked.parsed
+        found = conditions(
+            asked.parsed.tree, self.reference, names, case_sensitive=asked.case_sensitive
+        )
         taken, variants, texts, left_out = [], [], [], list(found.left_out)
-        if asked.dialect.changed or asked.is_rewritten:
+        if parsed.dialect.changed or parsed.is_rewritten:
             return _Understood(left_out=(*left_out, *(one.text for one in found.taken)))
         nodes = [one.node for one in found.taken]
         options: _Names = {
             "case_sensitive": request.case_sensitive,
             "time_zone": request.time_zone,
         }
-        if "\\" not in asked.text:  # parts go to Spark as they were read here
+        if "\\" not in parsed.text:  # parts go to Spark as they were read here
             nodes = worked_out(nodes, asked.spark)
         for condition, node in zip(found.taken, nodes, strict=True):
             try:
-                of_variants = variant_predicate(node, asked.text, asked.dialect)
+                of_variants = variant_predicate(node, parsed.text, parsed.dialect)
                 if of_variants is None:
-                    unbound = predicate(node, asked.text, asked.dialect)
+                    unbound = predicate(node, parsed.text, parsed.dialect)
                     bind(schema, unbound, **options)
                     taken.append(unbound)
                 elif variant_filter(schema, [of_variants], **options) is not None:

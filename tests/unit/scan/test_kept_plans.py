@@ -1,4 +1,4 @@
-"""Plans of whole snapshots are kept, for those alone who would plan the same."""
+"""Plans of snapshots are kept, for those alone who would plan the same."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from iceberg_spark.errors import NoSuchFileError
+from iceberg_spark.expr.nodes import Comparison, Op, Reference
 from iceberg_spark.expr.variant_filter import VariantFilter
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.manifest.cache import MANIFEST_CACHE, ManifestCache
@@ -18,6 +19,8 @@ from iceberg_spark.spec.metadata import TableMetadata
 from tests.builders import scan_of
 from tests.unit.scan.entries import bounds, data, position
 from tests.unit.scan.tables import IO, commit, new_table, paths, planned
+
+X = Reference("x")
 
 
 @pytest.fixture(autouse=True)
@@ -62,9 +65,35 @@ def test_a_scan_of_other_rows_or_columns_is_planned(
         plan(unlisted(base), IO, scan_of(base, **asked))
 
 
-def test_scans_with_a_filter_are_not_kept(tmp_path: Path) -> None:
+def test_a_scan_with_the_same_filter_is_not_planned_again(tmp_path: Path) -> None:
+    base = commit(new_table(tmp_path), [data("a", **bounds(id=(1, 5))), data("b")])
+    assert paths(planned(base, "id > 5")) == ["b"]
+    assert paths(planned(unlisted(base), "id > 5")) == ["b"]
+
+
+def test_filters_that_are_equal_to_python_alone_are_told_apart(tmp_path: Path) -> None:
+    base = commit(new_table(tmp_path), [data("a")])
+    plus, minus = (scan_of(base, row_filter=Comparison(Op.LT, X, one)) for one in (0.0, -0.0))
+    planned_plus = plan(base, IO, plus)
+    assert plus == minus
+    assert planned_plus.context == minus
+    with pytest.raises(NoSuchFileError):
+        plan(unlisted(base), IO, minus)
+
+
+@pytest.mark.parametrize("asked", [{"whole_files": True}, {"residuals": False}])
+def test_a_scan_of_whole_files_or_without_residuals_is_planned(
+    tmp_path: Path, asked: dict[str, bool]
+) -> None:
     base = commit(new_table(tmp_path), [data("a")])
     planned(base, "id > 0")
+    with pytest.raises(NoSuchFileError):
+        plan(unlisted(base), IO, scan_of(base, row_filter="id > 0"), **asked)
+
+
+def test_a_plan_by_a_filter_of_many_bytes_is_not_kept(tmp_path: Path) -> None:
+    base = commit(new_table(tmp_path), [data("a")])
+    planned(base, f"id IN ({', '.join(map(str, range(10_000)))})")
     assert len(KEPT_PLANS) == 0
 
 

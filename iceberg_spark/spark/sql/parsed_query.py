@@ -1,0 +1,55 @@
+"""A query's text as a tree with the tables that it names; the last few are kept.
+
+The same texts are run again and again, and reading one takes Python milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.sql.limits import PARSING
+from iceberg_spark.spark.sql.pushdown import QueryTree
+from iceberg_spark.spark.sql.references import (
+    TableReference,
+    is_rewritten,
+    parse_query,
+    selecting,
+    table_references,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParsedQuery:
+    """A query and its tree, which nobody changes.
+
+    `text` is as it is read: `TABLE t` is a SELECT. `references` are its tables in the order of the
+    text. `is_rewritten`: the query is not what its tree says.
+    """
+
+    text: str
+    dialect: Dialect
+    tree: QueryTree
+    references: tuple[TableReference, ...]
+    is_rewritten: bool
+
+    @classmethod
+    def of(cls, text: str, dialect: Dialect) -> Self:
+        """Return a text parsed. Raises InvalidInputError for what is no query."""
+        read = selecting(text, dialect)
+        root = parse_query(read, dialect)
+        references = tuple(table_references(root, read, dialect))
+        return cls(read, dialect, QueryTree.of(root), references, is_rewritten(read, dialect))
+
+
+def parsed_query(text: str, dialect: Dialect) -> ParsedQuery:
+    """Return a text parsed, or what was parsed of it before."""
+    is_short = len(text) <= PARSING.longest_kept
+    return _kept(text, dialect) if is_short else ParsedQuery.of(text, dialect)
+
+
+@lru_cache(maxsize=PARSING.kept)
+def _kept(text: str, dialect: Dialect) -> ParsedQuery:
+    return ParsedQuery.of(text, dialect)
