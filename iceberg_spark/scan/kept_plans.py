@@ -6,7 +6,6 @@ Dashboards ask the same of a table again and again, and so does every frame that
 from __future__ import annotations
 
 import os
-import pickle
 import threading
 from dataclasses import dataclass
 
@@ -22,13 +21,14 @@ from iceberg_spark.spec.metadata import TableMetadata
 class PlannedScan:
     """A scan of rows of a snapshot: of this very metadata, in files of this server.
 
-    `row_filter` tells filters apart that look equal and mean different things (0.0 and -0.0).
+    `row_filter` is the filter written out, which tells filters apart that look equal and mean
+    different things (0.0 and -0.0).
     `times_cleared` is the manifest cache's: who clears it wants the files to be read again.
     """
 
     metadata: TableMetadata
     context: ScanContext
-    row_filter: bytes
+    row_filter: str
     whole_files: bool
     residuals: bool
     server: Server
@@ -41,8 +41,8 @@ class PlannedScan:
         """Return what a scan asks for; None for an incremental one, or if nothing is to be kept."""
         if context.start_snapshot_id is not None or not MANIFEST_CACHE.max_bytes:
             return None
-        said = pickle.dumps(context.row_filter)
-        if len(said) > PLANNING.kept_filter_bytes:
+        said = repr(context.row_filter)
+        if len(said) > PLANNING.kept_filter_characters:
             return None
         server = stored_at(context.io, metadata.location)
         cleared = MANIFEST_CACHE.times_cleared

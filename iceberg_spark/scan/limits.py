@@ -24,10 +24,10 @@ class PlanningLimits:
     """Scan tasks whose values are Python objects at a time."""
     changed_tasks_at_once: int = 4_096
     """Scan tasks of changed files that are made at a time."""
-    kept_plans: int = 32
-    """Plans that are kept for who plans the same again."""
-    kept_filter_bytes: int = 16 * 1024
-    """Bytes of a filter; plans by larger ones are not kept."""
+    kept_plans: int = 16
+    """Plans that are kept for who plans the same again, each with the metadata of its table."""
+    kept_filter_characters: int = 16 * 1024
+    """Characters of a filter as it is written out; plans by longer ones are not kept."""
     kept_plan_bytes: int = 128 * 1024 * 1024
     """Bytes of Arrow memory that kept plans may hold together, columns they share with the cache of
     manifests included."""

@@ -107,8 +107,7 @@ def planned(table: Any) -> ScanPlan:
 
 def test_a_table_with_other_keys_to_its_store_is_asked_anew(spark: Any, table: Any) -> None:
     found, other = planned(table), planned(table)
-    storage: dict[str, str] = {}
-    asked = [AskedFrames(one, spark, "", True, storage) for one in (found, other)]
+    asked = [AskedFrames.of(one, spark, "", filters=True) for one in (found, other)]
     assert asked[0] == asked[1]
     assert asked[0] != replace(asked[1], storage={"s3.access-key-id": "other"})
     assert "storage" not in repr(asked[0])

@@ -9,6 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.spark.reading import kept_frames
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.session import planned_relations
 from iceberg_spark.spark.session.classic_session import is_connect
@@ -144,6 +146,7 @@ def test_a_spark_on_which_this_does_not_fit_joins_the_values(
     maker = planned_relations._maker.__wrapped__
     monkeypatch.setattr(planned_relations, "_SOURCE", "planned_relations.py")
     monkeypatch.setattr(planned_relations, "_maker", maker)
+    monkeypatch.setattr(kept_frames, "_frames", DeleteCache())
     assert not gives_file_values(spark)
     frame = table.scan(metadata_columns=names, engine="native").to_df(spark)
     assert rows(frame) == expected

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.delete_index import DeleteIndex
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.limits import KEPT
 from iceberg_spark.spark.session.classic_session import settings_text
@@ -23,31 +26,39 @@ _frames = DeleteCache(KEPT.frame_bytes)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedFrames:
-    """A plan, and all that its frames depend on beside it.
+    """What of a plan its frames depend on, and all that they depend on beside it.
 
     Plans are the same whose tables of files are: these are kept as long as this is, and no plan has
     those of a plan by another filter. `storage` may hold secrets.
     """
 
-    plan: ScanPlan
+    files: pa.Table
+    deletes: DeleteIndex
+    context: ScanContext
     session: SparkSession
     settings: str
     filters: bool
     storage: Mapping[str, str] = field(repr=False)
 
+    @classmethod
+    def of(cls, plan: ScanPlan, session: SparkSession, settings: str, *, filters: bool) -> Self:
+        """Return what the frames of a plan depend on, but for the table's metadata."""
+        storage = dict(plan.context.io.properties)
+        return cls(plan.files, plan.deletes, plan.context, session, settings, filters, storage)
+
     def __hash__(self) -> int:
-        return hash((id(self.plan.files), self.settings, self.filters))
+        return hash((id(self.files), self.settings, self.filters))
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, AskedFrames)
-            and self.plan.files is other.plan.files
-            and self.plan.deletes is other.plan.deletes
+            and self.files is other.files
+            and self.deletes is other.deletes
             and self.session is other.session
             and self.settings == other.settings
             and self.filters == other.filters
             and self.storage == other.storage
-            and self.plan.context == other.plan.context
+            and self.context == other.context
         )
 
 
@@ -65,8 +76,7 @@ def kept_frames(
     settings = settings_text(session)
     if settings is None:
         return made()
-    storage = dict(plan.context.io.properties)
-    asked = AskedFrames(plan, session, settings, filters, storage)
+    asked = AskedFrames.of(plan, session, settings, filters=filters)
 
     def sized() -> tuple[Any, int]:
         frames = made()

@@ -62,7 +62,9 @@ class NarrowingLimits:
     leaves: int = 64
     """Relations of all kinds that a frame's plan has, at most: each is asked for by itself."""
     kept_files: int = 200_000
-    """Files of all relations that are kept for it, 200 bytes each, about."""
+    """Files of all relations that are kept for it, 200 bytes each, about, ..."""
+    kept_relations: int = 256
+    """... and relations, each with the metadata of its table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,12 @@ class KeptLimits:
 
     frame_bytes: int = 64 * 1024 * 1024
     """Bytes of all of them; larger frames are not kept."""
-    plan_bytes: int = 64 * 1024
-    """Bytes that the plan of one takes, ..."""
+    plan_bytes: int = 1024 * 1024
+    """Bytes that one counts for at least, so that they are 64 at most; ..."""
     file_bytes: int = 512
-    """... each of its files, ..."""
+    """... for each of its files, ..."""
     key_bytes: int = 32
-    """... and each key of its equality deletes."""
+    """... and for each key of its equality deletes."""
 
 
 NATIVE = NativeLimits()

@@ -30,7 +30,7 @@ class MarkedFiles:
 
 @dataclass(slots=True)
 class _Kept:
-    """The last marked relations, so many that they have a bounded number of files in all."""
+    """The last marked relations, a bounded number, with a bounded number of files in all."""
 
     files: int = 0
     by_mark: OrderedDict[str, MarkedFiles] = field(default_factory=OrderedDict)
@@ -41,9 +41,13 @@ class _Kept:
             before = self.by_mark.pop(mark, None)
             self.files += len(marked.files) - (0 if before is None else len(before.files))
             self.by_mark[mark] = marked
-            while self.files > NARROWING.kept_files and len(self.by_mark) > 1:
+            while self._is_full() and len(self.by_mark) > 1:
                 _, gone = self.by_mark.popitem(last=False)
                 self.files -= len(gone.files)
+
+    def _is_full(self) -> bool:
+        most = NARROWING.kept_relations
+        return self.files > NARROWING.kept_files or len(self.by_mark) > most
 
     def get(self, mark: str) -> MarkedFiles | None:
         with self.lock:

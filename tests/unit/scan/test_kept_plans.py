@@ -88,7 +88,7 @@ def test_a_scan_of_whole_files_or_without_residuals_is_planned(
         plan(unlisted(base), IO, scan_of(base, row_filter="id > 0"), **asked)
 
 
-def test_a_plan_by_a_filter_of_many_bytes_is_not_kept(tmp_path: Path) -> None:
+def test_a_plan_by_a_long_filter_is_not_kept(tmp_path: Path) -> None:
     base = commit(new_table(tmp_path), [data("a")])
     planned(base, f"id IN ({', '.join(map(str, range(10_000)))})")
     assert len(KEPT_PLANS) == 0
