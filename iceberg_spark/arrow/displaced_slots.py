@@ -17,6 +17,7 @@ import numpy.typing as npt
 Places: TypeAlias = npt.NDArray[np.int64]
 EMPTY = -1
 _TRIES = 2_000
+_MOST = 64  # rows of a bucket: of so many, some have the same hash
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +38,8 @@ def displaced_slots(
     rare, unless rows of one bucket have the same slots by every number.
     """
     members = np.bincount(buckets, minlength=count)
+    if members.max(initial=0) > _MOST:
+        return None
     order = np.argsort(buckets, kind="stable")
     starts = np.cumsum(members) - members
     work = _Placing(np.zeros(count, np.int16), np.full(size, EMPTY, np.int32), slots_of)

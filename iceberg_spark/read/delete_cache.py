@@ -1,4 +1,4 @@
-"""Decoded deletes and footers of a process, kept up to a number of bytes."""
+"""Decoded deletes, footers and other finds of a process, kept up to a number of bytes."""
 
 from __future__ import annotations
 

@@ -110,7 +110,12 @@ def test_a_table_with_other_keys_to_its_store_is_asked_anew(spark: Any, table: A
     asked = [AskedFrames.of(one, spark, "", filters=True) for one in (found, other)]
     assert asked[0] == asked[1]
     assert asked[0] != replace(asked[1], storage={"s3.access-key-id": "other"})
-    assert "storage" not in repr(asked[0])
+
+
+def test_neither_settings_nor_storage_are_shown(spark: Any, table: Any) -> None:
+    asked = AskedFrames.of(planned(table), spark, "{fs.s3a.secret.key=abc}", filters=True)
+    assert "abc" not in repr(asked)
+    assert "storage" not in repr(asked)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.spark.deletes import apply_deletes as apply_deletes_module
 from iceberg_spark.spark.deletes import equality_keys as equality_keys_module
 from iceberg_spark.spark.deletes import key_tables as module
+from iceberg_spark.spark.deletes.limits import KEYS as KEYS_OF_DELETES
 from iceberg_spark.spark.session.classic_frame import physical_plan
 from tests.builders import field
 from tests.limits import set_limits
@@ -140,6 +141,55 @@ def test_a_table_of_keys_is_made_once(
     delete_keys(table, keys_of(rows, drawn, ["c3", "c7"], 10))
     assert_looked_up(table, spark)
     assert len(made) == 2
+
+
+def test_a_key_column_that_was_widened_since_is_looked_up_by_its_new_type(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    kind = "a int, d decimal(9,2), s string"
+    table = ice.create_table(str(tmp_path / "t"), kind)
+    rows = pa.table(
+        {
+            "a": pa.array(range(10), pa.int32()),
+            "d": pa.array([Decimal(at) for at in range(10)], pa.decimal128(9, 2)),
+            "s": [f"s{at}" for at in range(10)],
+        }
+    )
+    table.append(rows)
+    delete_keys(table, [{"a": 3, "s": "s3"}])
+    delete_keys(table, [{"d": Decimal(5), "s": "s5"}])
+    assert_looked_up(table, spark)
+    with table.refresh().update_schema() as update:
+        update.update_column("a", "bigint")
+        update.update_column("d", "decimal(18,2)")
+    assert_looked_up(table.refresh(), spark)
+    left = table.scan().to_df(spark, engine="native").collect()
+    assert sorted(row.a for row in left) == [0, 1, 2, 4, 6, 7, 8, 9]
+
+
+def test_long_texts_are_told_by_another_column_or_joined(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    long = "x" * (KEYS_OF_DELETES.hashed_value_bytes + 1)
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, s string")
+    table.append(pa.table({"id": range(6), "s": [long, long, "a", None, f"{long}y", "b"]}))
+    delete_keys(table, [{"id": 1, "s": long}, {"id": 4, "s": "a"}, {"id": 3, "s": None}])
+    assert_looked_up(table, spark)
+    delete_keys(table, [{"s": f"{long}y"}])
+    assert "MapInArrow" in assert_right(table, spark)
+    left = table.scan().to_df(spark, engine="native").collect()
+    assert sorted(row.id for row in left) == [0, 2, 5]
+
+
+def test_keys_that_no_hash_tells_apart_are_joined(spark: SparkSession, tmp_path: Path) -> None:
+    """At once: a table would be tried for long."""
+    count = 20_000
+    table = ice.create_table(str(tmp_path / "t"), "d decimal(30,0), k int")
+    numbers = pa.array([Decimal(at) for at in range(count)], pa.decimal128(30, 0))
+    rows = pa.table({"d": numbers, "k": pa.array([at // 2 for at in range(count)], pa.int32())})
+    table.append(rows)
+    delete_keys(table, rows.slice(0, count // 2).to_pylist())
+    assert "MapInArrow" in assert_right(table, spark)
 
 
 @pytest.mark.parametrize("limit", ["local_keys", "local_files", "local_bytes"])

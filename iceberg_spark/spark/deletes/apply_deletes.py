@@ -154,7 +154,8 @@ def _without_keys(
     bits = range_bits(keys.column(0).combine_chunks()) if countable else None
     if bits is not None:
         return _without_countable(rows, deletes, bits)
-    table = key_table(io, deletes, keys) if len(keys) <= KEYS.local_keys else None
+    few = len(keys) <= KEYS.local_keys
+    table = key_table(plan.context, io, deletes, keys) if few else None
     if table is None:
         return _without_joined(rows, deletes, number, plan, io)
     return _without_table(rows, deletes, number, table)

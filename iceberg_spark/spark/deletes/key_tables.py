@@ -112,37 +112,47 @@ def read_keys(context: ScanContext, io: FileIO, deletes: KeyDeletes, most: int) 
         keys = local_keys(context, io, deletes)
         return (None, 0) if keys is None else (keys.combine_chunks(), keys.nbytes)
 
-    found: pa.Table | None = process_cache().get_or_load(("keys", *_names(io, deletes)), made)
+    name = ("keys", *_names(context, io, deletes))
+    found: pa.Table | None = process_cache().get_or_load(name, made)
     return found
 
 
-def key_table(io: FileIO, deletes: KeyDeletes, keys: pa.Table) -> KeyTable | None:
+def key_table(
+    context: ScanContext, io: FileIO, deletes: KeyDeletes, keys: pa.Table
+) -> KeyTable | None:
     """Return a table of keys that `read_keys` gave, which is kept too.
 
-    None where the hash of none of their columns is known, or too many keys have the same ones.
+    None where the columns whose hashes are known don't tell the keys apart.
     """
 
     def made() -> tuple[KeyTable | None, int]:
         table = _made(keys, deletes)
         return table, 0 if table is None else table.nbytes
 
-    found: KeyTable | None = process_cache().get_or_load(("slots", *_names(io, deletes)), made)
+    name = ("slots", *_names(context, io, deletes))
+    found: KeyTable | None = process_cache().get_or_load(name, made)
     return found
 
 
-def _names(io: FileIO, deletes: KeyDeletes) -> tuple[Hashable, ...]:
+def _names(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> tuple[Hashable, ...]:
+    """Return all that keys depend on: files, and the columns with the types that they have now."""
     files = tuple(
-        (file.key, file.file_size_in_bytes, stored_at(io, file.file_path), scope)
+        (
+            file.key,
+            file.file_size_in_bytes,
+            stored_at(io, file.file_path),
+            scope,
+            file.data_sequence_number,
+        )
         for file, scope in zip(deletes.files, deletes.scopes, strict=True)
     )
-    columns = tuple(leaf.field_id for leaf in deletes.keys)
-    return columns, deletes.by_sequence, deletes.by_scope, files
+    return deletes.keys, context.name_mapping, deletes.by_sequence, deletes.by_scope, files
 
 
 def _made(keys: pa.Table, deletes: KeyDeletes) -> KeyTable | None:
     columns = {name: _days_as_numbers(keys.column(name)) for name in key_columns(deletes)}
-    hashed = tuple(name for name, values in columns.items() if can_hash(values.type))
-    if not hashed:
+    hashed = tuple(name for name, values in columns.items() if _is_hashed(values))
+    if not hashed or not _tell_apart(columns, hashed):
         return None
     packed = packed_keys(columns)
     asked = [columns[name] for name in hashed] if packed is None else [pa.array(packed[1])]
@@ -167,6 +177,24 @@ def _made(keys: pa.Table, deletes: KeyDeletes) -> KeyTable | None:
         first_word = bits.first_word
         lists[_MAYBE] = pa.array(bits.words)
     return KeyTable(lists, hashed, size, packed and packed[0], told, first_word)
+
+
+def _is_hashed(values: Any) -> bool:
+    """Return whether a column is hashed: long texts and bytes take as many steps as words."""
+    if not can_hash(values.type):
+        return False
+    if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+        return True
+    longest = pc.max(pc.binary_length(values)).as_py()
+    return longest is None or longest <= KEYS.hashed_value_bytes
+
+
+def _tell_apart(columns: Mapping[str, Any], hashed: Sequence[str]) -> bool:
+    """Return whether no two keys are equal in the columns that are hashed."""
+    if len(hashed) == len(columns):
+        return True
+    told = pa.table({name: columns[name] for name in hashed}).group_by(list(hashed)).aggregate([])
+    return len(told) == len(columns[hashed[0]])
 
 
 def _days_as_numbers(column: Any) -> Any:

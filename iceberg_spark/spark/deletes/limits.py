@@ -40,6 +40,8 @@ class KeyLimits:
     """Slots of a table for each key, ..."""
     keys_a_bucket: float = 4
     """... and keys of a bucket, at most on average: so nearly all tables can be made."""
+    hashed_value_bytes: int = 512
+    """Bytes of a text, at most, that a key's hash is made of; else another column tells it."""
     bits_a_key: int = 16
     """Bits for each key, at least, where one tells by its hash whether a row is looked up."""
     bitmap_keys: int = 2_000_000

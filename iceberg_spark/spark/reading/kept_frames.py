@@ -29,14 +29,14 @@ class AskedFrames:
     """What of a plan its frames depend on, and all that they depend on beside it.
 
     Plans are the same whose tables of files are: these are kept as long as this is, and no plan has
-    those of a plan by another filter. `storage` may hold secrets.
+    those of a plan by another filter. `settings` and `storage` may hold secrets.
     """
 
     files: pa.Table
     deletes: DeleteIndex
     context: ScanContext
     session: SparkSession
-    settings: str
+    settings: str = field(repr=False)
     filters: bool
     storage: Mapping[str, str] = field(repr=False)
 

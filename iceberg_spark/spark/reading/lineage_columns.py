@@ -36,12 +36,10 @@ class Lineage:
         first = self._text(_FIRST)
         is_id = column.field.field_id == reserved.ROW_ID_ID
         inherited = f"{first} + {or_raise(ROW_INDEX, 'bigint')}" if is_id else self._text(_SEQUENCE)
-        if column.asked is None:
-            return F.expr(
-                inherited if self._has_first() else f"if({first} is null, null, {inherited})"
-            )
-        own = F.coalesce(read_column(column), F.expr(inherited))
-        return own if self._has_first() else F.when(F.expr(f"{first} is not null"), own)
+        found = F.expr(inherited)
+        if column.asked is not None:
+            found = F.coalesce(read_column(column), found)
+        return found if self._has_first() else F.when(F.expr(f"{first} is not null"), found)
 
     def _has_first(self) -> bool:
         """Return whether every file has a first row id."""

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from iceberg_spark.expr.parse_literal import KNOWN, is_literal
+from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.classic_session import settings_text
 from iceberg_spark.spark.sql.limits import PARSING
@@ -32,20 +32,24 @@ _CONSTANT = (
     exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.AddMonths, exp.DataType, exp.Var, exp.Boolean,
     exp.DataTypeParam, exp.Identifier,
 )  # fmt: skip
+_BY_NAME = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.AddMonths)
+"""Functions: a session may put its own in their place, at any time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Constants, and all that a classic session's settings say about how they are worked out."""
+    """Constants, and all that a classic session's settings say about how they are worked out.
+
+    The settings may hold secrets.
+    """
 
     columns: str
-    settings: str
+    settings: str = field(repr=False)
     time_zone: str | None
 
 
-_kept: dict[_Asked, Sequence[Node | None]] = {}
+_kept = DeleteCache(PARSING.constants)
 """The values of the last few lists of constants; in Spark each takes some milliseconds."""
-_lock = threading.Lock()
 
 
 def worked_out(conditions: Sequence[Node], spark: SparkSession) -> list[Node]:
@@ -58,7 +62,9 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession) -> list[Node]:
     if not parts:
         return copies
     columns = ", ".join(f"{part.sql('spark')} AS c{at}" for at, part in enumerate(parts))
-    for part, literal in zip(parts, _asked(spark, columns), strict=False):
+    by_name = any(isinstance(one, _BY_NAME) for part in parts for one in part.walk())
+    literals = _evaluated(spark, columns) if by_name else _asked(spark, columns)
+    for part, literal in zip(parts, literals, strict=False):
         if literal is not None:
             part.replace(literal.copy())
     return copies
@@ -70,15 +76,13 @@ def _asked(spark: SparkSession, columns: str) -> Sequence[Node | None]:
     if settings is None:
         return _evaluated(spark, columns)
     asked = _Asked(columns, settings, session_time_zone(spark))
-    with _lock:
-        known = _kept.get(asked)
-    if known is None:
-        known = _evaluated(spark, columns)
-        with _lock:
-            _kept[asked] = known
-            while len(_kept) > PARSING.constants:
-                _kept.pop(next(iter(_kept)))
-    return known
+
+    def counted() -> tuple[Sequence[Node | None], int]:
+        found = _evaluated(spark, columns)
+        return found, 1 if found else PARSING.constants + 1  # what failed may not fail again
+
+    found: Sequence[Node | None] = _kept.get_or_load(asked, counted)
+    return found
 
 
 def _evaluated(spark: SparkSession, columns: str) -> Sequence[Node | None]:

@@ -29,8 +29,8 @@ class ParsingLimits:
 
     kept: int = 16
     """Queries whose trees are kept."""
-    longest_kept: int = 100_000
-    """Characters: the trees of longer texts are not kept."""
+    longest_kept: int = 20_000
+    """Characters, which make a tree of 4 MB; those of longer texts are not kept."""
     constants: int = 64
     """Lists of constant parts whose values are kept."""
 

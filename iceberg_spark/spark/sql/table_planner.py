@@ -184,9 +184,8 @@ class TablePlanner:
 
     def _conditions(self, schema: Any, names: list[str], request: ScanRequest) -> _Understood:
         asked, parsed = self.asked, self.asked.parsed
-        found = conditions(
-            asked.parsed.tree, self.reference, names, case_sensitive=asked.case_sensitive
-        )
+        case = asked.case_sensitive
+        found = conditions(parsed.tree, self.reference, names, case_sensitive=case)
         taken, variants, texts, left_out = [], [], [], list(found.left_out)
         if parsed.dialect.changed or parsed.is_rewritten:
             return _Understood(left_out=(*left_out, *(one.text for one in found.taken)))

@@ -32,6 +32,11 @@ def test_rows_of_a_bucket_that_no_number_tells_apart_find_no_places() -> None:
     assert displaced_slots(same, 1, 8, lambda rows, number: np.full(len(rows), number % 8)) is None
 
 
+def test_a_bucket_of_many_rows_is_not_even_tried() -> None:
+    same = np.zeros(65, np.int64)
+    assert displaced_slots(same, 1, 100, lambda *_: 1 // 0) is None
+
+
 def test_rows_beyond_the_slots_find_no_places() -> None:
     def slots_of(rows: Any, number: int) -> Any:
         return (rows + number) % 4
