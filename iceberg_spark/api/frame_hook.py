@@ -1,4 +1,4 @@
-"""`filter`, `writeTo` and `mergeInto` of an enabled session's frames, where they are about ours."""
+"""`filter`, `join`, `writeTo`, `mergeInto` of an enabled session's frames, where they are ours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.frame_merge import FrameMerge
 from iceberg_spark.api.frame_writer import FrameWriter
 from iceberg_spark.api.statements.target import names_ours
-from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
+from iceberg_spark.spark.reading.narrowed_frame import joined_frame, narrowed_frame
 from iceberg_spark.spark.sql.table_names import table_parts
 
 Method: TypeAlias = Callable[..., Any]
@@ -19,7 +19,7 @@ Method: TypeAlias = Callable[..., Any]
 
 def hooked_frames() -> Mapping[str, Callable[[Method], Method]]:
     """Return, by the name of a method of PySpark's `DataFrame`, what makes ours of it."""
-    return {"filter": _filter, "writeTo": _write_to, "mergeInto": _merge_into}
+    return {"filter": _filter, "join": _join, "writeTo": _write_to, "mergeInto": _merge_into}
 
 
 def _filter(own: Method) -> Method:
@@ -30,6 +30,16 @@ def _filter(own: Method) -> Method:
         return made if asked_by_us() else narrowed_frame(made)
 
     return filter
+
+
+def _join(own: Method) -> Method:
+    """Return `join` that reads fewer files of a large table of ours for the keys of a small one."""
+
+    def join(self: DataFrame, other: DataFrame, on: Any = None, how: str | None = None) -> Any:
+        made = own(self, other, on, how)
+        return made if asked_by_us() else joined_frame(made)
+
+    return join
 
 
 def _write_to(own: Method) -> Method:

@@ -12,9 +12,10 @@ from sqlglot import parse_one
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
-from iceberg_spark.spark.sql import constants, joined_filters
+from iceberg_spark.read import joined_keys
+from iceberg_spark.read.limits import JoinLimits
+from iceberg_spark.spark.sql import constants
 from iceberg_spark.spark.sql.constants import worked_out
-from iceberg_spark.spark.sql.limits import JoinLimits
 from iceberg_spark.spark.sql.query import plan_query
 from tests.spark.settings import settings
 
@@ -336,9 +337,8 @@ JOINED = {
 """Joins, and how many of the 15 files of sales (one of no day) they need."""
 
 
-@pytest.mark.parametrize("values", [200, 8], ids=["keys", "ranges of keys"])
 def test_a_small_tables_keys_prune_the_partitions_that_it_is_joined_with(
-    spark: Any, calendar: None, monkeypatch: pytest.MonkeyPatch, values: int
+    spark: Any, calendar: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = " union all ".join(
         f"select {place}, sum(amount), count(*), max(sold) from {join}"
@@ -349,11 +349,10 @@ def test_a_small_tables_keys_prune_the_partitions_that_it_is_joined_with(
         tables = plan_query(spark, query).tables
         return [len(one.scan) for one in tables if one.reference.parts[-1] == "sales"]
 
-    monkeypatch.setattr(joined_filters, "JOINS", JoinLimits(read_bytes=0))
+    monkeypatch.setattr(joined_keys, "JOINS", JoinLimits(read_bytes=0))
     assert sales_files() == [15] * len(JOINED)
     wanted = rows(ice.sql(spark, query))
-    limits = JoinLimits(pruned_bytes=0, values=values, ranges=8)
-    monkeypatch.setattr(joined_filters, "JOINS", limits)
+    monkeypatch.setattr(joined_keys, "JOINS", JoinLimits(pruned_bytes=0))
     assert sales_files() == list(JOINED.values())
     assert rows(ice.sql(spark, query)) == wanted
     said = ice.explain(spark, f"select * from {next(iter(JOINED))}")

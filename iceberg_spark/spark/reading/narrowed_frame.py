@@ -3,14 +3,16 @@
 Spark lists the files of a relation when that is made, and afterwards skips row groups only. So each
 relation of ours has an option that marks it, and where a frame's plan has filters above such ones,
 the table is planned again with them, and the same plan made over fewer files. What Spark's own
-optimizer pushed down to a scan is true for all of its rows, whatever stands between.
+optimizer pushed down to a scan is true for all of its rows, whatever stands between. So is that a
+row has a key of the rows it is joined with, where its join is one that drops all others.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
@@ -18,7 +20,10 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.expr.logic import disjunction
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.variant_filter import VariantFilter, of_columns
+from iceberg_spark.read.joined_keys import is_large
+from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import narrowed
+from iceberg_spark.spark.reading.joined_relations import FilteredPlan, joined_plans
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import (
     MarkedFiles,
@@ -44,34 +49,82 @@ def narrowed_frame(frame: DataFrame) -> DataFrame:
     Its columns stay the same, so that those of frames below it can be named. Where something
     is not understood, and over Connect, the frame itself.
     """
+    return _narrowed(frame, _wanted)
+
+
+def joined_frame(frame: DataFrame) -> DataFrame:
+    """Return the frame, over fewer files where its joins prove that the others have no rows.
+
+    Filters below a join have chosen files when they were added. As `narrowed_frame` it stays the
+    same otherwise.
+    """
+    return _narrowed(frame, _wanted_by_joins)
+
+
+def _narrowed(frame: DataFrame, wanted: Callable[[Sequence[str]], set[str]]) -> DataFrame:
     if not has_marked_files():
         return frame
     try:
         most = NARROWING.leaves
-        relations = filtered_relations(frame, MARK, most=most, wanted=_has_several_files)
-        found = [(one, made) for one in relations if (made := _fewer_files(one)) is not None]
+        relations = filtered_relations(frame, MARK, most=most, wanted=wanted)
+        plans = [(one, made) for one in relations if (made := _filtered(one)) is not None]
+        once = {one.mark: made for one, made in plans if _is_scanned_once(one)}
+        joined = _joined(frame, once)
+        found = []
+        for one, filtered in plans:
+            if not one.java:
+                continue
+            fewer = _fewer_files(filtered.marked, joined.get(one.mark, filtered.plan))
+            if fewer is not None:
+                found.append((one, fewer))
         return with_relations(frame, found) if found else frame
     except (*PLAN_ERRORS, IcebergError, OSError):
         _log.debug("A frame is read with all of its files", exc_info=True)
         return frame  # what is wrong, an action says
 
 
-def _has_several_files(mark: str) -> bool:
-    marked = marked_files(mark)
-    return marked is not None and len(marked.files) > 1
+def _wanted(marks: Sequence[str]) -> set[str]:
+    """Return the marks of relations whose filters may leave out files, theirs or another's."""
+    several = {
+        mark for mark in marks if (one := marked_files(mark)) is not None and len(one.files) > 1
+    }
+    return several | _wanted_by_joins(marks)
 
 
-def _fewer_files(relation: Relation) -> DataFrame | None:
-    """Return a frame of the files that a relation's filters leave; None where that is all."""
+def _wanted_by_joins(marks: Sequence[str]) -> set[str]:
+    """Return the marks of all relations where one is large enough to need fewer files."""
+    known = {mark: one for mark in marks if (one := marked_files(mark)) is not None}
+    is_worth_it = len(known) > 1 and any(is_large(one.plan) for one in known.values())
+    return set(known) if is_worth_it else set()
+
+
+def _is_scanned_once(relation: Relation) -> bool:
+    return len(relation.java) < 2 and len(relation.filters) == 1
+
+
+def _filtered(relation: Relation) -> FilteredPlan | None:
+    """Return the plan of the files that a relation's filters leave, None where nothing tells."""
     marked = marked_files(relation.mark)
     if marked is None:
         return None
     condition, variants = _condition(marked, relation.filters)
     if condition == ALWAYS_TRUE and variants is None:
-        return None
+        return FilteredPlan(marked, marked.plan)
     plan = narrowed(marked.plan, condition, variants)
-    if plan is None:
-        return None
+    return None if plan is None else FilteredPlan(marked, plan)
+
+
+def _joined(frame: DataFrame, plans: Mapping[str, FilteredPlan]) -> Mapping[str, ScanPlan]:
+    """Return the plans that joins make smaller; none where their keys can't be read."""
+    try:
+        return joined_plans(frame, plans)
+    except (*PLAN_ERRORS, IcebergError, OSError, pa.ArrowException):
+        _log.debug("A frame's joins leave out no files", exc_info=True)
+        return {}  # what is wrong with a table, an action says
+
+
+def _fewer_files(marked: MarkedFiles, plan: ScanPlan) -> DataFrame | None:
+    """Return a frame of those of a relation's files that a plan has; None where that is all."""
     stay = pc.is_in(marked.paths, plan.files.column("file_path").combine_chunks()).to_pylist()
     if all(stay):
         return None

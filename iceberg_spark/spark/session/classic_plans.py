@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,7 @@ class Expression:
 class Relation:
     """A relation that a frame's plan has, maybe several times, by the option that marks it.
 
+    None of the plan's own where it is in subqueries that the optimizer makes joins of.
     `filters` are those of each of its scans, as the optimizer pushed them down: a row that some
     filter of a scan is not true for is in nothing that comes of that scan.
     """
@@ -78,9 +79,13 @@ class _Scan:
 
 
 def filtered_relations(
-    frame: DataFrame, option: str, *, most: int, wanted: Callable[[str], bool]
+    frame: DataFrame,
+    option: str,
+    *,
+    most: int,
+    wanted: Callable[[Sequence[str]], Container[str]],
 ) -> list[Relation]:
-    """Return the relations with a `wanted` mark all whose scans have filters.
+    """Return relations with the filters of their scans, those of marks that are `wanted` of all.
 
     The option's value is the mark. None where part of the plan is cached, or has another value at
     another time (`current_date`), where it has more than `most` leaves, and over Connect. Raises
@@ -91,19 +96,26 @@ def filtered_relations(
         return []
     asked = inside.queryExecution()
     analyzed = asked.analyzed()
-    leaves = _leaves(analyzed, most)
-    found_marks = ((leaf, _mark(leaf, _RELATION, option)) for leaf in leaves)
-    marked = [(leaf, mark) for leaf, mark in found_marks if mark and wanted(mark)]
-    if not marked or analyzed.isStreaming():
+    every = [
+        (leaf, mark) for leaf in _leaves(analyzed, most) if (mark := _mark(leaf, _RELATION, option))
+    ]
+    if not every or analyzed.isStreaming():
         return []
     session = frame.sparkSession
-    if analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
-        return []
-    times = Counter(mark for _, mark in marked)
     subquery = java_static(session, _PATTERNS, "PLAN_EXPRESSION")()
-    scans = _scans(asked.sparkPlan(), option, most, times.keys(), subquery)
-    if scans is None:
+    marks = [mark for _, mark in every]
+    if analyzed.containsPattern(subquery):  # which the optimizer makes joins of, maybe
+        marks += filter(None, _marks(asked.optimizedPlan(), option, most))
+    chosen = wanted(marks)
+    marked = [(leaf, mark) for leaf, mark in every if mark in chosen]
+    if not marked or analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
         return []
+    return _relations(marked, _scans(asked.sparkPlan(), option, most, chosen, subquery))
+
+
+def _relations(marked: Sequence[tuple[Any, str]], scans: Sequence[_Scan]) -> list[Relation]:
+    """Return the relations of leaves with their marks, and those that are in scans alone."""
+    times = Counter(mark for _, mark in marked)
     own: dict[tuple[str, frozenset[int]], list[Any]] = {}
     for leaf, mark in marked:
         attributes = _outputs(leaf) if times[mark] > 1 else frozenset[int]()
@@ -114,7 +126,24 @@ def filtered_relations(
         filters = _filters(attributes, others, [one for one in scans if one.mark == mark])
         if filters is not None and len(filters) >= len(occurrences):
             found.append(Relation(mark, tuple(occurrences), filters))
+    for mark in {one.mark for one in scans} - times.keys():
+        filters = tuple(one.filters for one in scans if one.mark == mark)
+        found.append(Relation(mark, (), filters))
     return found
+
+
+def optimized_plan(
+    frame: DataFrame, option: str, *, most: int
+) -> tuple[list[str | None], list[dict[str, Any]]]:
+    """Return the marks of the optimized plan's leaves, and what Spark says of its nodes.
+
+    Each node stands before its children. Nothing of a plan without marks, or with more than `most`
+    leaves.
+    """
+    inside: Any = frame
+    plan = inside._jdf.queryExecution().optimizedPlan()
+    marks = _marks(plan, option, most)
+    return (marks, json.loads(plan.toJSON())) if any(marks) else ([], [])
 
 
 def with_relations(frame: DataFrame, made: Iterable[tuple[Relation, DataFrame]]) -> DataFrame:
@@ -175,21 +204,16 @@ def _leaves(plan: Any, most: int) -> list[Any]:
     return [found.apply(place) for place in range(count)] if count <= most else []
 
 
-def _scans(
-    plan: Any, option: str, most: int, wanted: Container[str], subquery: Any
-) -> list[_Scan] | None:
-    """Return the scans of relations with marks; None where something is cached, or there are many.
+def _scans(plan: Any, option: str, most: int, wanted: Container[str], subquery: Any) -> list[_Scan]:
+    """Return the scans of relations with marks; none where something is cached, or there are many.
 
     Filters with subqueries are left out: the rows of these may be the words of a bitmap.
     """
-    leaves = _leaves(plan, most)
-    if not leaves:
-        return None
     found = []
-    for leaf in leaves:
+    for leaf in _leaves(plan, most):
         name = _class_name(leaf)
         if name == _CACHED:
-            return None
+            return []
         mark = _mark(leaf, _SCAN, option, name)
         if mark is None or mark not in wanted:
             continue
@@ -207,18 +231,21 @@ def _scans(
 def _filters(
     attributes: frozenset[int], others: list[frozenset[int]], scans: list[_Scan]
 ) -> tuple[tuple[Expression, ...], ...] | None:
-    """Return the filters of a relation's scans; None where one has none, or may be another's.
+    """Return the filters of a relation's scans; None where one may be another's.
 
     `others` are the attributes of all relations with the mark of these scans: each has its own.
     Where all are the same, so are the scans, though Spark gives columns of variants new ids where
     it reads only fields of them.
     """
     if len(others) == 1:
-        return tuple(one.filters for one in scans) if all(one.filters for one in scans) else None
+        return tuple(one.filters for one in scans)
     if any(not any(one.attributes & known for known in others) for one in scans):
         return None
-    own = [one for one in scans if one.attributes & attributes]
-    return tuple(one.filters for one in own) if all(one.filters for one in own) else None
+    return tuple(one.filters for one in scans if one.attributes & attributes)
+
+
+def _marks(plan: Any, option: str, most: int) -> list[str | None]:
+    return [_mark(leaf, _RELATION, option) for leaf in _leaves(plan, most)]
 
 
 def _mark(leaf: Any, kind: str, option: str, name: str | None = None) -> str | None:

@@ -1,0 +1,149 @@
+"""Files that a join leaves out: the keys of a small table's rows prune a large one by partition.
+
+`sales JOIN days ON sold = day WHERE month = 11` has no condition on `sales`, and yet needs few of
+its files. Java learns that from Spark while the query runs (dynamic partition pruning, of columns
+that a partition is made from); Spark has no such filter for files of ours. Both tables are pinned
+when the query is planned, so here the small one's keys are read then, and a file stays if its
+partition may hold one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.arrow.transforms import apply_transform
+from iceberg_spark.expr.logic import leaves
+from iceberg_spark.expr.nodes import IsNull
+from iceberg_spark.read.limits import JOINS
+from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.partition import PartitionField, PartitionSpec
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.transform_result import can_transform
+from iceberg_spark.spec.transforms import TimeTransform, UnknownTransform, VoidTransform
+
+_COMPARABLE = (
+    t.IntegerType, t.LongType, t.DateType, t.StringType, t.DecimalType, t.TimestampType,
+    t.TimestamptzType,
+)  # fmt: skip
+"""Types whose equal values are equal to Spark and have one form: no floats."""
+
+
+def is_small(plan: ScanPlan) -> bool:
+    """Return whether a plan has a condition, and so few rows that their keys are read for it."""
+    if all(isinstance(one, IsNull) for one in leaves(plan.context.row_filter)):
+        return False  # Spark asks for rows that are joined not to be null: that leaves all keys
+    of = plan.metrics
+    return of.total_file_size_in_bytes <= JOINS.read_bytes and of.total_record_count <= JOINS.rows
+
+
+def is_large(plan: ScanPlan) -> bool:
+    """Return whether reading fewer of a plan's files pays for reading keys."""
+    is_long = len(plan) >= JOINS.files
+    return is_long and plan.metrics.total_file_size_in_bytes >= JOINS.pruned_bytes
+
+
+def can_prune(plan: ScanPlan, column: t.NestedField, key: t.NestedField) -> bool:
+    """Return whether keys of another table tell a plan's files: by partitions of the column."""
+    return (
+        column.field_type == key.field_type
+        and isinstance(column.field_type, _COMPARABLE)
+        and any(_parts(spec, column) for spec in plan.context.specs.values())
+    )
+
+
+def keys_of(plan: ScanPlan, key: t.NestedField) -> pa.Array:
+    """Return the distinct values of a plan's rows, without null.
+
+    Raises what reading files raises.
+    """
+    context = replace(plan.context, read_schema=Schema(key))
+    batches = [batch for task in plan for batch in read_task(context, context.io, task)]
+    found = [pc.unique(batch.column(0)) for batch in batches]
+    if not found:
+        return pa.array([], to_arrow_type(key.field_type))
+    return pc.unique(pa.chunked_array(found)).drop_null()
+
+
+def with_keys(plan: ScanPlan, column: t.NestedField, keys: pa.Array) -> ScanPlan | None:
+    """Return a plan of the files whose partitions may hold one of the keys; None if all may.
+
+    Its metrics count them.
+    """
+    rows = np.flatnonzero(_may_hold(plan, column, keys))
+    return None if len(rows) == len(plan) else _with_files(plan, rows)
+
+
+def _may_hold(plan: ScanPlan, column: t.NestedField, keys: pa.Array) -> npt.NDArray[np.bool_]:
+    if not len(keys):
+        return np.zeros(len(plan), np.bool_)
+    places = plan.files.column("partition_index").to_numpy()
+    specs = plan.files.column("spec_id").to_numpy()
+    stay = np.ones(len(plan), np.bool_)
+    first = 0
+    for part in plan.partitions:
+        own = (places >= first) & (places < first + len(part.tuples))
+        if own.any():
+            spec = plan.context.specs[int(specs[own][0])]
+            for each in _parts(spec, column):
+                numbers = [one.field_id for one in part.kind.fields]
+                values = part.tuples.field(numbers.index(each.field_id))
+                holds = _holds(values, each, column.field_type, keys)
+                stay[own] &= holds[places[own] - first]
+        first += len(part.tuples)
+    return stay
+
+
+def _parts(spec: PartitionSpec, column: t.NestedField) -> list[PartitionField]:
+    """Return the fields of a spec that are made from a column alone."""
+    return [
+        each
+        for each in spec.fields
+        if each.source_ids == (column.field_id,)
+        and not isinstance(each.transform, VoidTransform | UnknownTransform)
+        and can_transform(each.transform, column.field_type)
+    ]
+
+
+def _holds(
+    values: Any, part: PartitionField, kind: t.IcebergType, keys: pa.Array
+) -> npt.NDArray[np.bool_]:
+    """Return which partition values some key has. A null is no key's: null equals nothing."""
+    wanted = pc.unique(apply_transform(part.transform, kind, keys))
+    if isinstance(part.transform, TimeTransform):
+        # Java up to 0.10 rounded moments before 1970 up (ProjectionUtil.fixInclusiveTimeProjection)
+        numbers = wanted.cast(pa.int32())
+        later = pc.add(numbers.filter(pc.less(numbers, 0)), pa.scalar(1, pa.int32()))
+        wanted = pa.concat_arrays([numbers, later])
+        values = values.cast(pa.int32())
+    holds = pc.is_in(values.cast(wanted.type), wanted)
+    return np.asarray(holds.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _with_files(plan: ScanPlan, rows: npt.NDArray[np.int64]) -> ScanPlan:
+    some, of = plan.subset(rows), plan.metrics
+    size = _sum(some.files.column("file_size_in_bytes"))
+    metrics = replace(
+        of,
+        result_data_files=len(some),
+        skipped_files_by_partition=of.skipped_files_by_partition + len(plan) - len(some),
+        total_file_size_in_bytes=size,
+        skipped_file_size_in_bytes=of.skipped_file_size_in_bytes
+        + of.total_file_size_in_bytes
+        - size,
+        total_record_count=_sum(some.files.column("record_count")),
+    )
+    return replace(some, metrics=metrics)
+
+
+def _sum(numbers: Iterable[Any]) -> int:
+    return int(pc.sum(numbers).as_py() or 0)
