@@ -12,6 +12,8 @@ from pyspark.sql import functions as sf
 import iceberg_spark as ice
 from iceberg_spark.read import joined_keys
 from iceberg_spark.read.limits import JoinLimits
+from iceberg_spark.spark.reading import narrowed_frame
+from iceberg_spark.spark.reading.kept_narrowing import forget_relations
 
 DAYS = 400
 
@@ -43,6 +45,7 @@ def enabled(
 ) -> Iterator[SparkSession]:
     """A session with views of both tables, where no table is too small to be pruned."""
     monkeypatch.setattr(joined_keys, "JOINS", JoinLimits(pruned_bytes=0))
+    forget_relations()
     ice.enable(spark)
     for name in ("sales", "days"):
         load(spark, warehouse, name).createOrReplaceTempView(name)
@@ -119,6 +122,7 @@ def test_a_joins_keys_leave_out_files_of_a_frame(
     found = enabled.sql(query)
     assert sales_files(found) == QUERIES[query]
     monkeypatch.setattr(joined_keys, "JOINS", JoinLimits(read_bytes=0))
+    forget_relations()
     whole = enabled.sql(query)
     assert sales_files(whole) >= max(QUERIES[query], 1 if "day < 5" in query else 14)
     assert sorted(map(str, found.collect())) == sorted(map(str, whole.collect()))
@@ -161,6 +165,49 @@ def test_keys_of_deleted_rows_are_none_but_where_they_are_shown(
     )
     every = sales.join(shown, sales.sold == shown.day)
     assert sorted(row.sold for row in every.collect()) == [5, 200]
+
+
+def test_what_a_frame_needs_is_asked_of_spark_once(
+    enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "select count(*) from sales join days on sold = day where month = 2"
+    asked = []
+    own = narrowed_frame.filtered_relations
+    monkeypatch.setattr(
+        narrowed_frame, "filtered_relations", lambda *a, **k: [asked.append(a), own(*a, **k)][1]
+    )
+    first, again = enabled.sql(text), enabled.sql(text)
+    assert len(asked) == 1 and sales_files(first) == sales_files(again) == 2
+    assert first.collect() == again.collect() == [(40,)]
+    assert sales_files(enabled.sql(text.replace("= 2", "= 0"))) == 2 and len(asked) == 2
+    zone = enabled.conf.get("spark.sql.session.timeZone")
+    enabled.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        assert sales_files(enabled.sql(text)) == 2 and len(asked) == 3
+    finally:
+        enabled.conf.set("spark.sql.session.timeZone", str(zone))
+    kept = enabled.table("days").cache()
+    try:
+        assert sales_files(enabled.sql(text)) == 15  # Spark has the rows: nothing is replaced
+    finally:
+        kept.unpersist()
+    assert sales_files(enabled.sql(text)) == 2 and len(asked) == 4
+
+
+def test_rows_that_came_since_are_in_a_frame_that_is_made_again(
+    enabled: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    days = ice.create_table(str(tmp_path / "days"), "day int, month int")
+    text = "select sold from sales join {days} on sold = day where month = 1"
+    sold = []
+    for day in (7, 250):
+        days.refresh()
+        row = {"day": pa.array([day], pa.int32()), "month": pa.array([1], pa.int32())}
+        days.append(pa.table(row))
+        frame = enabled.read.format("pyiceberg-lite").load(str(tmp_path / "days"))
+        found = enabled.sql(text, days=frame)
+        sold.append((sales_files(found), sorted(row.sold for row in found.collect())))
+    assert sold == [(1, [7]), (2, [7, 250])]
 
 
 def test_random_joins_have_the_rows_of_sparks_own_tables(

@@ -65,6 +65,8 @@ class NarrowingLimits:
     """Files of all relations that are kept for it, 200 bytes each, about, ..."""
     kept_relations: int = 256
     """... and relations, each with the metadata of its table."""
+    kept_frames: int = 32
+    """Frames of which it is kept which files they need: each holds its plan, in Java."""
 
 
 @dataclass(frozen=True, slots=True)

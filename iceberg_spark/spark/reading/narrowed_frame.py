@@ -24,6 +24,7 @@ from iceberg_spark.read.joined_keys import is_large
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import narrowed
 from iceberg_spark.spark.reading.joined_relations import FilteredPlan, joined_plans
+from iceberg_spark.spark.reading.kept_narrowing import kept_relations
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import (
     MarkedFiles,
@@ -37,6 +38,7 @@ from iceberg_spark.spark.session.classic_plans import (
     Expression,
     Relation,
     filtered_relations,
+    plan_marks,
     with_relations,
 )
 
@@ -49,7 +51,7 @@ def narrowed_frame(frame: DataFrame) -> DataFrame:
     Its columns stay the same, so that those of frames below it can be named. Where something
     is not understood, and over Connect, the frame itself.
     """
-    return _narrowed(frame, _wanted)
+    return _narrowed(frame, by_joins_alone=False)
 
 
 def joined_frame(frame: DataFrame) -> DataFrame:
@@ -58,29 +60,39 @@ def joined_frame(frame: DataFrame) -> DataFrame:
     Filters below a join have chosen files when they were added. As `narrowed_frame` it stays the
     same otherwise.
     """
-    return _narrowed(frame, _wanted_by_joins)
+    return _narrowed(frame, by_joins_alone=True)
 
 
-def _narrowed(frame: DataFrame, wanted: Callable[[Sequence[str]], set[str]]) -> DataFrame:
+def _narrowed(frame: DataFrame, *, by_joins_alone: bool) -> DataFrame:
     if not has_marked_files():
         return frame
+    wanted = _wanted_by_joins if by_joins_alone else _wanted
     try:
-        most = NARROWING.leaves
-        relations = filtered_relations(frame, MARK, most=most, wanted=wanted)
-        plans = [(one, made) for one in relations if (made := _filtered(one)) is not None]
-        once = {one.mark: made for one, made in plans if _is_scanned_once(one)}
-        joined = _joined(frame, once)
-        found = []
-        for one, filtered in plans:
-            if not one.java:
-                continue
-            fewer = _fewer_files(filtered.marked, joined.get(one.mark, filtered.plan))
-            if fewer is not None:
-                found.append((one, fewer))
+        marks = plan_marks(frame, MARK, most=NARROWING.leaves)
+        if not wanted([mark for mark in marks if mark]):
+            return frame
+        found = kept_relations(frame, marks, by_joins_alone, lambda: _fewer_by_place(frame, wanted))
         return with_relations(frame, found) if found else frame
     except (*PLAN_ERRORS, IcebergError, OSError):
         _log.debug("A frame is read with all of its files", exc_info=True)
         return frame  # what is wrong, an action says
+
+
+def _fewer_by_place(
+    frame: DataFrame, wanted: Callable[[Sequence[str]], set[str]]
+) -> list[tuple[int, DataFrame]]:
+    """Return relations with fewer files, by the places of those they stand for."""
+    relations = filtered_relations(frame, MARK, most=NARROWING.leaves, wanted=wanted)
+    plans = [(one, made) for one in relations if (made := _filtered(one)) is not None]
+    joined = _joined(frame, {one.mark: made for one, made in plans if _is_scanned_once(one)})
+    found = []
+    for one, filtered in plans:
+        fewer = None
+        if one.places:
+            fewer = _fewer_files(filtered.marked, joined.get(one.mark, filtered.plan))
+        if fewer is not None:
+            found += [(place, fewer) for place in one.places]
+    return found
 
 
 def _wanted(marks: Sequence[str]) -> set[str]:
@@ -99,7 +111,7 @@ def _wanted_by_joins(marks: Sequence[str]) -> set[str]:
 
 
 def _is_scanned_once(relation: Relation) -> bool:
-    return len(relation.java) < 2 and len(relation.filters) == 1
+    return len(relation.places) < 2 and len(relation.filters) == 1
 
 
 def _filtered(relation: Relation) -> FilteredPlan | None:

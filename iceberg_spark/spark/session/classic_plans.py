@@ -61,14 +61,22 @@ class Expression:
 class Relation:
     """A relation that a frame's plan has, maybe several times, by the option that marks it.
 
-    None of the plan's own where it is in subqueries that the optimizer makes joins of.
+    `places` are its numbers among the analysed plan's leaves; it has none where it is in subqueries
+    that the optimizer makes joins of.
     `filters` are those of each of its scans, as the optimizer pushed them down: a row that some
     filter of a scan is not true for is in nothing that comes of that scan.
     """
 
     mark: str
-    java: tuple[Any, ...]
+    places: tuple[int, ...]
     filters: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Leaf:
+    place: int
+    mark: str
+    java: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,39 +105,42 @@ def filtered_relations(
     asked = inside.queryExecution()
     analyzed = asked.analyzed()
     every = [
-        (leaf, mark) for leaf in _leaves(analyzed, most) if (mark := _mark(leaf, _RELATION, option))
+        _Leaf(place, mark, leaf)
+        for place, leaf in enumerate(_leaves(analyzed, most))
+        if (mark := _mark(leaf, _RELATION, option))
     ]
     if not every or analyzed.isStreaming():
         return []
     session = frame.sparkSession
     subquery = java_static(session, _PATTERNS, "PLAN_EXPRESSION")()
-    marks = [mark for _, mark in every]
+    marks = [one.mark for one in every]
     if analyzed.containsPattern(subquery):  # which the optimizer makes joins of, maybe
         marks += filter(None, _marks(asked.optimizedPlan(), option, most))
     chosen = wanted(marks)
-    marked = [(leaf, mark) for leaf, mark in every if mark in chosen]
+    marked = [one for one in every if one.mark in chosen]
     if not marked or analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
         return []
     return _relations(marked, _scans(asked.sparkPlan(), option, most, chosen, subquery))
 
 
-def _relations(marked: Sequence[tuple[Any, str]], scans: Sequence[_Scan]) -> list[Relation]:
+def _relations(marked: Sequence[_Leaf], scans: Sequence[_Scan]) -> list[Relation]:
     """Return the relations of leaves with their marks, and those that are in scans alone."""
-    times = Counter(mark for _, mark in marked)
-    own: dict[tuple[str, frozenset[int]], list[Any]] = {}
-    for leaf, mark in marked:
-        attributes = _outputs(leaf) if times[mark] > 1 else frozenset[int]()
-        own.setdefault((mark, attributes), []).append(leaf)
+    times = Counter(one.mark for one in marked)
+    own: dict[tuple[str, frozenset[int]], list[int]] = {}
+    for one in marked:
+        attributes = _outputs(one.java) if times[one.mark] > 1 else frozenset[int]()
+        own.setdefault((one.mark, attributes), []).append(one.place)
     found = []
     for (mark, attributes), occurrences in own.items():
         others = [each for name, each in own if name == mark]
-        filters = _filters(attributes, others, [one for one in scans if one.mark == mark])
+        filters = _filters(attributes, others, [scan for scan in scans if scan.mark == mark])
         if filters is not None and len(filters) >= len(occurrences):
             found.append(Relation(mark, tuple(occurrences), filters))
-    for mark in {one.mark for one in scans} - times.keys():
-        filters = tuple(one.filters for one in scans if one.mark == mark)
-        found.append(Relation(mark, (), filters))
-    return found
+    inner = {scan.mark for scan in scans} - times.keys()
+    return found + [
+        Relation(mark, (), tuple(scan.filters for scan in scans if scan.mark == mark))
+        for mark in inner
+    ]
 
 
 def optimized_plan(
@@ -146,19 +157,44 @@ def optimized_plan(
     return (marks, json.loads(plan.toJSON())) if any(marks) else ([], [])
 
 
-def with_relations(frame: DataFrame, made: Iterable[tuple[Relation, DataFrame]]) -> DataFrame:
+def plan_marks(frame: DataFrame, option: str, *, most: int) -> tuple[str | None, ...]:
+    """Return the marks of the analysed plan's leaves; nothing over Connect, and of long plans.
+
+    Raises one of PLAN_ERRORS.
+    """
+    inside = getattr(frame, "_jdf", None)
+    if inside is None:
+        return ()
+    return tuple(_marks(inside.queryExecution().analyzed(), option, most))
+
+
+def comparable_plan(frame: DataFrame) -> Any | None:
+    """Return the analysed plan of a classic frame as Java compares it: equal ones mean the same.
+
+    None where Spark keeps rows of frames, of which plans say nothing. Raises one of PLAN_ERRORS.
+    """
+    inside: Any = frame
+    asked = inside._jdf
+    if not asked.sparkSession().sharedState().cacheManager().isEmpty():
+        return None
+    return asked.queryExecution().analyzed().canonicalized()
+
+
+def with_relations(frame: DataFrame, made: Iterable[tuple[int, DataFrame]]) -> DataFrame:
     """Return the frame with other files below some of its relations; attributes stay as they are.
 
-    `made` has relations with frames, which are relations of the same columns. Raises as above.
+    `made` has numbers of leaves of its analysed plan with frames, which are relations of the same
+    columns. Raises as above.
     """
     session: Any = frame.sparkSession
     places = java_class(session, "java.util.HashMap")()
-    for old, other in made:
-        for leaf in old.java:
-            places.put(leaf, _moved(leaf, other))
+    inside: Any = frame
+    leaves = inside._jdf.queryExecution().analyzed().collectLeaves()
+    for place, other in made:
+        leaf = leaves.apply(place)
+        places.put(leaf, _moved(leaf, other))
     # A map of Scala's is a partial function too: what it has is replaced, all else stays.
     replacing = java_static(session, _CONVERTERS, "asScala")(places)
-    inside: Any = frame
     plan = inside._jdf.queryExecution().analyzed().transformDown(replacing)
     plan.setAnalyzed()  # nothing in it is new to Spark's analyser
     of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
