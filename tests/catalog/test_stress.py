@@ -83,22 +83,27 @@ def test_killed_processes_leave_what_the_history_says(
 def check_kills(
     kind: str, of_store: dict[str, str] | None, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    name, properties = str(tmp_path / "t"), {}
+    place, properties = str(tmp_path), {}
     if of_store is not None:
-        name, properties = f"{STORES[kind]}://bucket/t", of_store
+        place, properties = f"{STORES[kind]}://bucket", of_store
     elif kind != "folder":
         properties = properties_of(kind, request, tmp_path)
-        name = "stress.killed.t"
+        place = "stress.killed"
         ice.load_catalog("stress", **properties).create_namespace("killed")
-    make_table(name, properties=properties)
     seconds, processes = (4, 6) if kind in {"postgres", "hive"} else (6, 8)
     seconds = KILLS_S if LONG else seconds
-    outcome = stress(
-        name, logs, seconds=seconds, processes=processes, samples=6, properties=properties
-    )
-    assert outcome.found.violations == []
+    for turn, longer in enumerate((1, 8)):  # on a busy machine few commits land in seconds
+        name = f"{place}.t{turn}" if place == "stress.killed" else f"{place}/t{turn}"
+        logs = tmp_path / f"logs{turn}"
+        logs.mkdir()
+        make_table(name, properties=properties)
+        outcome = stress(
+            name, logs, seconds=seconds * longer, processes=processes, samples=6,
+            properties=properties,
+        )  # fmt: skip
+        assert outcome.found.violations == []
+        if outcome.found.commits > 1:
+            break
     assert outcome.kills > 0 and outcome.found.commits > 1
     assert outcome.found.compared == min(7, outcome.found.commits)
     assert sum(table_rows(ice.load_table(name, **properties)).values()) == outcome.found.rows

@@ -13,6 +13,7 @@ from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.reading import kept_frames
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.session import planned_relations
+from iceberg_spark.spark.session.classic_frame import estimated_bytes
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.planned_relations import gives_file_values
 
@@ -173,3 +174,29 @@ def test_a_file_whose_name_is_in_the_way_of_no_uri(any_spark: Any, tmp_path: Pat
         assert {row["_file"] for row in frame.collect()} == {
             task.file_path for task in table.scan().plan_files()
         }
+
+
+def test_a_relation_of_some_columns_says_what_they_take(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As Spark's own relation of all columns below a projection: joins are chosen by it."""
+    if is_connect(spark):
+        pytest.skip("a client has no plan")
+    place = str(tmp_path / "t")
+    columns = (
+        "id bigint, n int, m decimal(12,2), w decimal(30,2), s string, st struct<a: int, b: string>"
+    )
+    table = ice.create_table(place, columns)
+    table.append(
+        spark.range(1000).selectExpr(
+            "id", "int(id) AS n", "cast(id AS decimal(12,2)) AS m",
+            "cast(id AS decimal(30,2)) AS w",
+            "string(id) AS s", "named_struct('a', int(id), 'b', string(id)) AS st",
+        )
+    )  # fmt: skip
+    plain = spark.read.option("recursiveFileLookup", "true").parquet(f"{place}/data")
+    for query in ("id", "n, m", "w, s", "st", "*"):
+        ours = estimated_bytes(ice.sql(spark, f"select {query} from `{place}`"))
+        wanted = estimated_bytes(plain.selectExpr(*query.split(", ")))
+        assert ours is not None and wanted is not None
+        assert abs(ours - wanted) <= wanted * 0.01 + 2, query

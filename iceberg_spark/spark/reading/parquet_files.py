@@ -17,7 +17,11 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from iceberg_spark.spark.reading.limits import NATIVE
 from iceberg_spark.spark.session import classic_frame
 from iceberg_spark.spark.session.classic_session import is_connect
-from iceberg_spark.spark.session.planned_relations import gives_file_values, planned_relation
+from iceberg_spark.spark.session.planned_relations import (
+    GivenFiles,
+    gives_file_values,
+    planned_relation,
+)
 
 OPTIONS = {
     "__globPaths__": "false",
@@ -42,12 +46,13 @@ class RelationFiles:
 
     `values` are columns of the relation beside those of the files, of one value for each file:
     int32, int64 or string, where a text is never empty nor NULL. Only a session of which
-    `gives_file_values` is true can have some.
+    `gives_file_values` is true can have some. `share` is which part of the bytes is read, about.
     """
 
     paths: Sequence[str]
     sizes: Sequence[int]
     values: Mapping[str, Any] = field(default_factory=dict)
+    share: float = 1.0
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -56,6 +61,11 @@ class RelationFiles:
     def kind(self) -> StructType:
         """The type of the values."""
         return StructType([StructField(name, _TYPES[v.type]) for name, v in self.values.items()])
+
+    @property
+    def read_bytes(self) -> int:
+        """About how many bytes are read of all files: a size to choose joins by."""
+        return int(sum(self.sizes) * self.share)
 
     @property
     def cells(self) -> list[str]:
@@ -69,7 +79,7 @@ class RelationFiles:
         """Return some of the files, by their places among these."""
         values = {name: column.take(pa.array(places)) for name, column in self.values.items()}
         sizes = [self.sizes[at] for at in places]
-        return RelationFiles([self.paths[at] for at in places], sizes, values)
+        return RelationFiles([self.paths[at] for at in places], sizes, values, self.share)
 
 
 def mark_of(kind: StructType, files: RelationFiles) -> str:
@@ -114,7 +124,8 @@ def _classic(session: SparkSession, kind: StructType, files: RelationFiles, mark
     listed = None
     if any(path.startswith(_HAS_PLACES) for path in files.paths):
         listed = _listed(session, kind, files.paths, mark)
-    return planned_relation(session, kind, options, files.kind, files.cells, listed)
+    given = GivenFiles(files.kind, files.cells, files.read_bytes)
+    return planned_relation(session, kind, options, given, listed)
 
 
 def _listed(

@@ -36,6 +36,7 @@ from iceberg_spark.spark.reading.marked_files import MarkedFiles, keep_marked
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
+from iceberg_spark.spark.reading.relation_size import share_of_files
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.planned_relations import gives_file_values
 from iceberg_spark.spec import reserved
@@ -110,7 +111,9 @@ def _marked(
     if columns.has(Origin.PATH):
         values = {**values, _PATH: named.combine_chunks()}
     spelled = [_for_spark(path) for path in named.to_pylist()]
-    given = RelationFiles(spelled, files.column("file_size_in_bytes").to_pylist(), values)
+    sizes = files.column("file_size_in_bytes").to_pylist()
+    share = share_of_files(columns, plan.context.table_schema)
+    given = RelationFiles(spelled, sizes, values, share)
     mark = mark_of(kind, given)
     keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))
     return files_relation(session, kind, given, mark)

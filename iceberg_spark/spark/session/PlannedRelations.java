@@ -41,16 +41,17 @@ public class PlannedRelations {
      * @param options names and values, by turns
      * @param values the type of what each file has of its own: int, bigint or string
      * @param cells for each file its path, its size in bytes and its values; an empty one is NULL
+     * @param readBytes the size that Spark chooses joins by
      * @param listed what a store that knows where its blocks lie said of the files, or nothing
      */
     public LogicalRelation relation(
             SparkSession session, StructType schema, String[] options, StructType values, String[] cells,
-            Seq listed) {
+            long readBytes, Seq listed) {
         Map given = (Map) Map$.MODULE$.empty();
         for (int at = 0; at < options.length; at += 2) {
             given = (Map) given.updated(options[at], options[at + 1]);
         }
-        PlannedFiles files = new PlannedFiles(session, given, values, cells, listed);
+        PlannedFiles files = new PlannedFiles(session, given, values, cells, readBytes, listed);
         HadoopFsRelation relation = new HadoopFsRelation(
                 files, values, schema, Option.empty(), new ParquetFileFormat(), given, session);
         return LogicalRelation$.MODULE$.apply(relation, false);
@@ -69,9 +70,12 @@ final class PlannedFiles extends PartitioningAwareFileIndex {
     private final Seq paths;
     private final LinkedHashMap files = new LinkedHashMap();
     private final Map folders;
+    private final long readBytes;
 
-    PlannedFiles(SparkSession session, Map options, StructType values, String[] cells, Seq listed) {
+    PlannedFiles(
+            SparkSession session, Map options, StructType values, String[] cells, long readBytes, Seq listed) {
         super(session, options, Option.empty(), NoopCache$.MODULE$);
+        this.readBytes = readBytes;
         int width = 2 + values.length();
         java.util.Map known = byPath(listed);
         List paths = new ArrayList();
@@ -110,6 +114,11 @@ final class PlannedFiles extends PartitioningAwareFileIndex {
 
     public Seq rootPaths() {
         return paths;
+    }
+
+    /** What is read of the files, where the relation has some of their columns only. */
+    public long sizeInBytes() {
+        return readBytes;
     }
 
     /** A snapshot's files never change. */

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from importlib import resources
 from typing import Any
 from uuid import uuid4
 
@@ -29,6 +30,19 @@ _log = logging.getLogger(__name__)
 _SOURCE, _PACKAGE, _CLASS = "PlannedRelations.java", "iceberg_spark", "PlannedRelations"
 
 
+@dataclass(frozen=True, slots=True)
+class GivenFiles:
+    """The files of a relation and their values, whose type is `kind`: int, bigint or string.
+
+    `cells` has for each file its path, its size in bytes and its values; an empty text is NULL.
+    `read_bytes` is the size that the relation says it has.
+    """
+
+    kind: StructType
+    cells: Sequence[str]
+    read_bytes: int
+
+
 def gives_file_values(session: SparkSession) -> bool:
     """Return whether a session's relations may have values of their files as columns."""
     return not is_connect(session) and _maker(java_packages(session)) is not None
@@ -38,27 +52,25 @@ def planned_relation(
     session: SparkSession,
     kind: StructType,
     options: Mapping[str, str],
-    values: StructType,
-    cells: Sequence[str],
+    files: GivenFiles,
     listed: DataFrame | None = None,
 ) -> DataFrame:
     """Return a relation over Parquet files, of whose session `gives_file_values` is true.
 
-    Its columns are those of `kind`, as in the files, and of `values` (int, bigint or string).
-    `cells` has for each file its path, its size in bytes and its values; an empty text is NULL.
-    `listed` is a relation of Spark's own over the same files, where their store says on which
-    machines they lie.
+    Its columns are those of `kind`, as in the files, and the files' values. `listed` is a relation
+    of Spark's own over the same files, where their store says on which machines they lie.
     """
     inside: Any = session
     java = inside._jsparkSession
-    types = [java.parseDataType(one.json()) for one in (kind, values)]
+    types = [java.parseDataType(one.json()) for one in (kind, files.kind)]
     given = [text for option in options.items() for text in option]
     plan = _maker(java_packages(session)).relation(
         java,
         types[0],
         _texts(session, given),
         types[1],
-        _texts(session, cells),
+        _texts(session, files.cells),
+        files.read_bytes,
         _statuses(session, listed),
     )
     of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
@@ -97,7 +109,7 @@ def _compiled(packages: Any) -> Any:
     loaded anew it would call the methods of the class that was compiled before.
     """
     package = f"{_PACKAGE}.made_{uuid4().hex}"
-    text = files(__package__).joinpath(_SOURCE).read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath(_SOURCE).read_text(encoding="utf-8")
     compiler = packages.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(packages.java.lang.Thread.currentThread().getContextClassLoader())
     compiler.cook(text.replace(f"package {_PACKAGE};", f"package {package};"))
