@@ -33,7 +33,7 @@ from benchmarks.stream_sink import measure_stream_sink
 from benchmarks.stream_source import measure_stream_source
 from benchmarks.stress import measure_stress
 from benchmarks.tables import make_tables, rows
-from benchmarks.tpch import measure_tpcds, measure_tpch
+from benchmarks.tpch import measure_tpcds, measure_tpch, measure_tpch_with_deletes
 from benchmarks.upserts import measure_upserts
 from benchmarks.version_3 import (
     measure_lineage_cost,
@@ -207,6 +207,11 @@ def _tpch(spark: SparkSession, folder: Path, size: Size) -> Found:
     return Found(works, facts)
 
 
+def _tpch_with_deletes(spark: SparkSession, folder: Path, size: Size) -> Found:
+    works = measure_tpch_with_deletes(spark, folder, size.tpch_percent / 100, size.few_rounds)
+    return Found(works, {"scale": f"{size.tpch_percent / 100:g}"})
+
+
 def _tpcds(spark: SparkSession, folder: Path, size: Size) -> Found:
     works = measure_tpcds(spark, folder, size.tpch_percent / 100, size.few_rounds)
     return Found(works, {"scale": f"{size.tpch_percent / 100:g}"})
@@ -239,6 +244,7 @@ SECTIONS: Mapping[str, Callable[[SparkSession, Path, Size], Found]] = {
     "catalogs": _catalogs,
     "s3-scans": _s3_scans,
     "tpch": _tpch,
+    "tpch-deletes": _tpch_with_deletes,
     "tpcds": _tpcds,
     "stress": _stress,
 }
