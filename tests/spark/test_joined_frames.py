@@ -192,6 +192,13 @@ def test_what_a_frame_needs_is_asked_of_spark_once(
     finally:
         kept.unpersist()
     assert sales_files(enabled.sql(text)) == 2 and len(asked) == 4
+    given = enabled.createDataFrame([(85, 2)], "d int, m int")
+    for _ in range(2):  # a plan with rows of its own is not kept
+        found = enabled.sql(
+            "select * from sales join {given} on sold = d where sold > 80", given=given
+        )
+        assert sales_files(found) == 12 and found.count() == 1
+    assert len(asked) == 6
 
 
 def test_rows_that_came_since_are_in_a_frame_that_is_made_again(

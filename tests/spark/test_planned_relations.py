@@ -1,5 +1,6 @@
 """Relations that are given their files, each with values of its own, in place of listing them."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,25 @@ def test_a_relation_of_some_columns_says_what_they_take(
         wanted = estimated_bytes(plain.selectExpr(*query.split(", ")))
         assert ours is not None and wanted is not None
         assert abs(ours - wanted) <= wanted * 0.01 + 2, query
+
+
+def test_long_texts_are_most_of_what_a_table_takes(spark: SparkSession, tmp_path: Path) -> None:
+    """By the widths of types alone a text is 20 bytes; tables of documents would be broadcast."""
+    if is_connect(spark):
+        pytest.skip("a client has no plan")
+    place = str(tmp_path / "t")
+    numbers = [f"n{number}" for number in range(30)]
+    table = ice.create_table(
+        place, ", ".join(f"{name} bigint" for name in numbers) + ", text string"
+    )
+    texts = [
+        "".join(hashlib.sha512(f"{row} {n}".encode()).hexdigest() for n in range(20))
+        for row in range(2000)
+    ]
+    table.append(pa.table({**dict.fromkeys(numbers, range(2000)), "text": texts}))
+    size = table.refresh().scan().plan_files().metrics.total_file_size_in_bytes
+    text, number = (
+        estimated_bytes(ice.sql(spark, f"select {c} from `{place}`")) for c in ("text", "n3")
+    )
+    assert text is not None and number is not None
+    assert text > 0.5 * size and number < 0.3 * size

@@ -1,7 +1,7 @@
 """Which files frames need is kept a while: to ask Spark's optimizer takes dozens of round trips.
 
 Dashboards make the same frames again and again. Equal plans of one session with equal settings have
-equal filters, and the files of a mark never change.
+equal filters, and the files of a mark never change. Plans that hold rows themselves are not kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.spark.reading.limits import NARROWING
-from iceberg_spark.spark.session.classic_plans import comparable_plan
+from iceberg_spark.spark.session.classic_plans import comparable_plan, holds_rows
 from iceberg_spark.spark.session.classic_session import settings_text
 
 Found: TypeAlias = Sequence[tuple[int, DataFrame]]
@@ -61,7 +61,12 @@ def kept_relations(
     with _lock:
         before = list(_kept)
     known = next((one for one in before if one[0].is_same(asked)), None)
-    answer = (asked, made()) if known is None else known
+    if known is None:
+        answer = (asked, made())
+        if holds_rows(frame, NARROWING.leaves):
+            return answer[1]
+    else:
+        answer = known
     with _lock:
         others = [one for one in _kept if one is not known]
         _kept[:] = [answer, *others][: NARROWING.kept_frames]

@@ -112,7 +112,7 @@ def _marked(
         values = {**values, _PATH: named.combine_chunks()}
     spelled = [_for_spark(path) for path in named.to_pylist()]
     sizes = files.column("file_size_in_bytes").to_pylist()
-    share = share_of_files(columns, plan.context.table_schema)
+    share = share_of_files(columns, plan.context.table_schema, files)
     given = RelationFiles(spelled, sizes, values, share)
     mark = mark_of(kind, given)
     keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))

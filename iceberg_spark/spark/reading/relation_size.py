@@ -5,6 +5,12 @@ A relation of three columns of forty that claimed its files' bytes would not be 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from iceberg_spark.spark.reading.column_plan import ColumnPlan
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
@@ -15,24 +21,63 @@ _TEXT_BYTES, _BINARY_BYTES, _VARIANT_BYTES = 20, 100, 2048
 """Bytes of a value (Spark: `DataType.defaultSize`)."""
 
 
-def share_of_files(columns: ColumnPlan, schema: Schema) -> float:
-    """Return which share of its files' bytes a relation reads, as Spark estimates projections."""
+_LOOSE = (t.StringType, t.BinaryType, t.VariantType, t.GeometryType, t.GeographyType)
+
+
+def share_of_files(columns: ColumnPlan, schema: Schema, files: pa.Table) -> float:
+    """Return which share of its files' bytes a relation reads, as Spark estimates projections.
+
+    Where the files have more bytes a row than all columns should take, texts and the like are that
+    much longer: who reads them reads these bytes. `files` are rows of FILES_SCHEMA.
+    """
     read = [one.asked for one in (*columns.read, *columns.keys) if one.asked is not None]
-    distinct = {field.field_id: field.field_type for field in read}
-    whole = sum(width(field.field_type) for field in schema.fields)
-    some = sum(map(width, distinct.values()))
-    return min(1.0, (_ROW_BYTES + some) / (_ROW_BYTES + whole))
+    some = _leaves({one.field_id: one.field_type for one in read}.values())
+    every = _leaves([one.field_type for one in schema.fields])
+    longer = _longer(every, files)
+    return min(1.0, _row_bytes(some, longer) / _row_bytes(every, longer))
 
 
-def width(kind: t.IcebergType) -> int:
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """The bytes of a value as Spark estimates them; `is_loose` if it may have any number."""
+
+    width: int
+    is_loose: bool
+
+
+def _longer(every: list[_Leaf], files: pa.Table) -> float:
+    """Return by how many bytes a loose value is longer than Spark estimates, about."""
+    rows = pc.sum(files.column("record_count")).as_py() or 0
+    size = pc.sum(files.column("file_size_in_bytes")).as_py() or 0
+    loose = sum(leaf.is_loose for leaf in every)
+    if not rows or not loose:
+        return 0.0
+    return max(0.0, (size / rows - _row_bytes(every, 0.0)) / loose)
+
+
+def _row_bytes(leaves: list[_Leaf], longer: float) -> float:
+    return _ROW_BYTES + sum(leaf.width + longer * leaf.is_loose for leaf in leaves)
+
+
+def _leaves(kinds: Iterable[t.IcebergType], *, repeated: bool = False) -> list[_Leaf]:
+    """Return the leaves of types; those of lists and maps may be there any number of times."""
+    found: list[_Leaf] = []
+    for kind in kinds:
+        match kind:
+            case t.StructType(fields=fields):
+                found += _leaves([one.field_type for one in fields], repeated=repeated)
+            case t.ListType(element_type=element):
+                found += _leaves([element], repeated=True)
+            case t.MapType(key_type=key, value_type=value):
+                found += _leaves([key, value], repeated=True)
+            case _:
+                found.append(_Leaf(_width(kind), repeated or isinstance(kind, _LOOSE)))
+    return found
+
+
+def _width(kind: t.IcebergType) -> int:
     """Return the bytes of a value as Spark's own types estimate them."""
     match kind:
-        case t.StructType(fields=fields):
-            return sum(width(field.field_type) for field in fields)
-        case t.ListType(element_type=element):
-            return width(element)
-        case t.MapType(key_type=key, value_type=value):
-            return width(key) + width(value)
         case t.BooleanType() | t.UnknownType():
             return 1
         case t.IntegerType() | t.FloatType() | t.DateType():

@@ -168,6 +168,20 @@ def plan_marks(frame: DataFrame, option: str, *, most: int) -> tuple[str | None,
     return tuple(_marks(inside.queryExecution().analyzed(), option, most))
 
 
+def holds_rows(frame: DataFrame, most: int) -> bool:
+    """Return whether a classic frame's plan may hold rows itself, of which there may be many."""
+    inside: Any = frame
+    for leaf in _leaves(inside._jdf.queryExecution().analyzed(), most):
+        match _class_name(leaf):
+            case "LogicalRelation" | "OneRowRelation" | "Range":
+                continue
+            case "LocalRelation" if leaf.data().isEmpty():
+                continue
+            case _:
+                return True
+    return False
+
+
 def comparable_plan(frame: DataFrame) -> Any | None:
     """Return the analysed plan of a classic frame as Java compares it: equal ones mean the same.
 
