@@ -171,6 +171,7 @@ def test_what_a_frame_needs_is_asked_of_spark_once(
     enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "select count(*) from sales join days on sold = day where month = 2"
+    enabled.catalog.clearCache()  # of other tests: nothing is kept while Spark has rows
     asked = []
     own = narrowed_frame.filtered_relations
     monkeypatch.setattr(
