@@ -109,7 +109,7 @@ def ordered(columns: Schema, rows: list[dict[str, Any]]) -> list[dict[str, Any]]
     return sorted(rows, key=lambda row: row[key])  # type: ignore[no-any-return]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     pick=st.randoms(use_true_random=False),
     count=st.integers(5, 16),

@@ -218,6 +218,7 @@ def test_rows_that_came_since_are_in_a_frame_that_is_made_again(
     assert sold == [(1, [7]), (2, [7, 250])]
 
 
+@pytest.mark.slow
 def test_random_joins_have_the_rows_of_sparks_own_tables(
     enabled: SparkSession, tmp_path: Path
 ) -> None:

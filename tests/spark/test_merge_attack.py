@@ -83,6 +83,7 @@ def by_turns(
 FIRST = ["k", "v", "s", "p"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20_000)
 def test_merges_are_what_their_words_say(
     by_turns: Callable[[int, str, dict[str, str]], None],

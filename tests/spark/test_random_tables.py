@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from tests.oracle.compare import assert_same_rows
 from tests.row_model import found
 
 
+@pytest.mark.slow
 @settings(
     max_examples=8,
     deadline=None,

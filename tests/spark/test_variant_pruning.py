@@ -204,6 +204,7 @@ def test_a_merge_that_deletes_what_no_source_row_matches_reaches_all_files(
     assert [row.id for row in table.refresh().scan().to_df(spark).collect()] == [25]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_random_conditions_find_the_same_rows_with_and_without_pruning(
     spark: SparkSession, tmp_path: Path, seed: int

@@ -89,6 +89,7 @@ def round_trips(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_round_trips_to_java_do_not_grow_with_the_columns(
     spark: SparkSession, tmp_path: Path, sent: RoundTrips, mode: str
