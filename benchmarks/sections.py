@@ -213,7 +213,7 @@ def _tpch_with_deletes(spark: SparkSession, folder: Path, size: Size) -> Found:
 
 
 def _tpcds(spark: SparkSession, folder: Path, size: Size) -> Found:
-    works = measure_tpcds(spark, folder, size.tpch_percent / 100, size.few_rounds)
+    works = measure_tpcds(spark, folder, size.tpch_percent / 100, size.rounds)  # short ones
     return Found(works, {"scale": f"{size.tpch_percent / 100:g}"})
 
 
