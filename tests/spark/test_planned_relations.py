@@ -181,8 +181,6 @@ def test_a_relation_of_some_columns_says_what_they_take(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """As Spark's own relation of all columns below a projection: joins are chosen by it."""
-    if is_connect(spark):
-        pytest.skip("a client has no plan")
     place = str(tmp_path / "t")
     columns = (
         "id bigint, n int, m decimal(12,2), w decimal(30,2), s string, st struct<a: int, b: string>"
@@ -205,8 +203,6 @@ def test_a_relation_of_some_columns_says_what_they_take(
 
 def test_long_texts_are_most_of_what_a_table_takes(spark: SparkSession, tmp_path: Path) -> None:
     """By the widths of types alone a text is 20 bytes; tables of documents would be broadcast."""
-    if is_connect(spark):
-        pytest.skip("a client has no plan")
     place = str(tmp_path / "t")
     numbers = [f"n{number}" for number in range(30)]
     table = ice.create_table(
