@@ -88,8 +88,8 @@ def joined_columns(frame: DataFrame, option: str, *, most: int) -> list[JoinedCo
             columns |= _outputs(leaf, mark)
     found: list[JoinedColumns] = []
 
-    def needed(equal: _Equal, leaf_column: int) -> None:
-        column = columns.get(leaf_column)
+    def needed(equal: _Equal) -> None:
+        column = columns.get(equal.column)
         key = columns.get(_origin(equal.side, equal.key) or -1)
         if column and key and column.kind == key.kind and marks.count(column.mark) == 1:
             found.append(JoinedColumns(column, key))
@@ -98,16 +98,21 @@ def joined_columns(frame: DataFrame, option: str, *, most: int) -> list[JoinedCo
     return found
 
 
-def _descend(node: _Node, equal: Sequence[_Equal], needed: Callable[[_Equal, int], None]) -> None:
-    """Say which columns of relations have to be equal to which keys."""
+def _descend(node: _Node, equal: Sequence[_Equal], needed: Callable[[_Equal], None]) -> None:
+    """Say which columns of relations have to be equal to which keys.
+
+    A pair goes down to both sides of a join: it is about the relation that has its column, if that
+    is where the pair gets to.
+    """
     if not node.children:
+        own = _ids(node)
         for each in equal:
-            needed(each, each.column)
+            if each.column in own:
+                needed(each)
         return
     match node.kind:
         case "Join":
-            own = _own_pairs(node)
-            for child, pairs in zip(node.children, own, strict=True):
+            for child, pairs in zip(node.children, _own_pairs(node), strict=True):
                 _descend(child, (*equal, *pairs), needed)
         case kind if kind in _BY_ROW or kind == "Aggregate":
             passed = [
@@ -159,7 +164,7 @@ def _equalities(condition: Any) -> Iterator[tuple[int, int]]:
 def _origin(node: _Node, column: int) -> int | None:
     """Return the id that a column has in the relation it comes from, None where nothing tells."""
     if not node.children:
-        return column
+        return column if column in _ids(node) else None
     if node.kind not in _SAME_VALUES and node.kind != "Aggregate":
         return None
     below = _below(node, column)
@@ -197,6 +202,11 @@ def _outputs(leaf: _Node, mark: str) -> dict[int, RelationColumn]:
         _id(one): RelationColumn(mark, leaf.place, str(one["name"]), str(one["dataType"]))
         for (one, *_) in leaf.said["output"]
     }
+
+
+def _ids(leaf: _Node) -> set[int]:
+    """Return the ids of a leaf's own columns; a union has those of its first child's too."""
+    return {_id(one) for (one, *_) in leaf.said.get("output") or ()}
 
 
 def _attribute(said: Said) -> int | None:
