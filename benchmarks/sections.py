@@ -203,7 +203,7 @@ def _s3_scans(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: 
 
 def _tpch(spark: SparkSession, folder: Path, size: Size) -> Found:
     facts = {"scale": f"{size.tpch_percent / 100:g}"}
-    works = measure_tpch(spark, folder, size.tpch_percent / 100, size.few_rounds, facts)
+    works = measure_tpch(spark, folder, size.tpch_percent / 100, size.rounds, facts)  # short queries
     return Found(works, facts)
 
 
