@@ -203,7 +203,7 @@ def _s3_scans(spark: SparkSession, folder: Path, size: Size) -> Found:  # noqa: 
 
 def _tpch(spark: SparkSession, folder: Path, size: Size) -> Found:
     facts = {"scale": f"{size.tpch_percent / 100:g}"}
-    works = measure_tpch(spark, folder, size.tpch_percent / 100, size.rounds, facts)  # short queries
+    works = measure_tpch(spark, folder, size.tpch_percent / 100, size.rounds, facts)
     return Found(works, facts)
 
 
