@@ -24,6 +24,7 @@ from iceberg_spark.api.statements.current import (
     with_whole_names,
 )
 from iceberg_spark.api.statements.session_state import set_variables
+from iceberg_spark.api.statements.shown_partitions import show_partitions
 from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
 from iceberg_spark.spark.session.session_dialect import session_dialect
@@ -257,7 +258,7 @@ def _listing(spark: SparkSession, command: Command) -> DataFrame | None:
         case DescribeTable() | ShowCreateTable() | ShowProperties() | ShowColumns():
             return _shown(spark, command)
         case ShowPartitions():
-            return shown_tables.show_partitions(spark, command)
+            return show_partitions(spark, command)
         case RefreshTable(name):
             target(spark, name).table()
             return nothing(spark)

@@ -8,7 +8,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.target import catalog_named, target
 from iceberg_spark.api.table import Table
-from iceberg_spark.errors import InvalidSchemaError, UnsupportedError
+from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
@@ -17,7 +17,6 @@ from iceberg_spark.spark.sql.statements.listings import (
     DescribeTable,
     ShowColumns,
     ShowCreateTable,
-    ShowPartitions,
     ShowProperties,
 )
 from iceberg_spark.spec.partition import PartitionField
@@ -96,13 +95,6 @@ def show_columns(spark: SparkSession, statement: ShowColumns) -> DataFrame:
     """Show the names of a table's columns: col_name."""
     table = target(spark, statement.table).whole_table()
     return rows_of(spark, "col_name string", [(field.name,) for field in table.schema().fields])
-
-
-def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
-    """Refuse, as Spark does for Iceberg; the metadata table says more."""
-    del spark
-    name = ".".join(statement.table)
-    raise UnsupportedError(f"SHOW PARTITIONS: ask the metadata table {name}.partitions with SELECT")
 
 
 def comment_on(spark: SparkSession, statement: CommentOn) -> DataFrame:

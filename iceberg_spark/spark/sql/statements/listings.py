@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.namespaces import KINDS
+from iceberg_spark.spark.sql.statements.rows import partition_values
 from iceberg_spark.spark.sql.statements.views import ShowViews
 
 Name: TypeAlias = tuple[str, ...]
@@ -52,9 +53,10 @@ class ShowColumns:
 
 @dataclass(frozen=True, slots=True)
 class ShowPartitions:
-    """A table's partitions."""
+    """A table's partitions; `partition` are those values of PARTITION, as they are written."""
 
     table: Name
+    partition: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,9 @@ def read_show(cursor: Cursor) -> Listing | None:
     if cursor.takes("TBLPROPERTIES"):
         return _ended(cursor, ShowProperties(cursor.name(), _key(cursor)))
     if cursor.takes("PARTITIONS"):
-        return _ended(cursor, ShowPartitions(cursor.name()))
+        table = cursor.name()
+        values = partition_values(cursor) if cursor.takes("PARTITION") else ()
+        return _ended(cursor, ShowPartitions(table, values))
     if cursor.takes("COLUMNS"):
         _in(cursor)
         table = cursor.name()

@@ -94,7 +94,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     overwrites = cursor.takes_one_of("INTO", "OVERWRITE") == "OVERWRITE"
     cursor.takes("TABLE")
     table = cursor.name()
-    partition = _partition(cursor) if cursor.takes("PARTITION") else ()
+    partition = partition_values(cursor) if cursor.takes("PARTITION") else ()
     if cursor.takes("IF", "NOT", "EXISTS"):
         raise cursor.fault("INSERT OVERWRITE ... IF NOT EXISTS: tables of ours can't do that")
     replace_where = None
@@ -121,6 +121,19 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
         partition,
         evolves,
     )
+
+
+def partition_values(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
+    """Read what stands in brackets behind PARTITION: names and values as written.
+
+    A name without a value has None. Raises InvalidInputError.
+    """
+    found = []
+    for item in cursor.brackets().items():
+        name = item.identifier()
+        found.append((name, item.rest() if item.takes("=") else None))
+        item.done()
+    return tuple(found)
 
 
 def read_truncate(cursor: Cursor) -> Truncate:
@@ -211,15 +224,6 @@ def _alias(cursor: Cursor, follows: str) -> str | None:
     if cursor.takes("AS"):
         return cursor.identifier()
     return None if cursor.at_end or cursor.sees(follows) else cursor.identifier()
-
-
-def _partition(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
-    found = []
-    for item in cursor.brackets().items():
-        name = item.identifier()
-        found.append((name, item.rest() if item.takes("=") else None))
-        item.done()
-    return tuple(found)
 
 
 def _assignments(cursor: Cursor, *stops: tuple[str, ...]) -> tuple[tuple[Name, str], ...]:
