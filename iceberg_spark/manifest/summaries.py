@@ -69,5 +69,5 @@ def _bounds(kind: IcebergType, values: Array) -> list[bytes]:
     if pa.types.is_floating(values.type):
         found = extremes(values)
     else:
-        found = tuple(end.as_py() for end in pc.min_max(values).values())
+        found = tuple(pc.min_max(values).values())  # Python has no dates beyond the year 9999
     return [to_bytes(kind, value) for value in from_array(kind, pa.array(found, values.type))]
