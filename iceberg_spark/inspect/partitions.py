@@ -5,7 +5,7 @@ Source: Java's PartitionsTable.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,9 +54,8 @@ def partitions(metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None) -
     the newest snapshot that added a file and has not expired. Memory holds a row for each
     partition, snapshot and manifest that have files together.
     """
-    wanted = partition_struct(metadata)
     schema = to_arrow(metadata_table_schema(MetadataTable.PARTITIONS, metadata))
-    parts = [] if snapshot is None else _parts(metadata, io, snapshot, wanted)
+    parts = [] if snapshot is None else list(partition_sums(metadata, io, snapshot))
     if not parts:
         return schema.empty_table()
     found = pa.concat_tables(parts).combine_chunks()
@@ -77,11 +76,13 @@ def partitions(metadata: TableMetadata, io: FileIO, snapshot: Snapshot | None) -
     return pa.Table.from_arrays([arrays[one.name].cast(one.type) for one in schema], schema=schema)
 
 
-def _parts(
-    metadata: TableMetadata, io: FileIO, snapshot: Snapshot, wanted: StructType
-) -> list[pa.Table]:
-    """Return the live files of each manifest, added up by partition and snapshot."""
-    former = metadata.schemas.values()
+def partition_sums(metadata: TableMetadata, io: FileIO, snapshot: Snapshot) -> Iterator[pa.Table]:
+    """Yield the live files of each manifest, which has one spec, by partition and snapshot.
+
+    Columns: `partition` (all the table's partition fields, null for those that the spec lacks),
+    `snapshot_id`, `spec_id`, `fields` (how many of them the spec has) and what is added up.
+    """
+    wanted, former = partition_struct(metadata), metadata.schemas.values()
     kinds = {
         spec_id: partition_type(spec, metadata.schema, former)
         for spec_id, spec in metadata.partition_specs.items()
@@ -89,7 +90,6 @@ def _parts(
     manifests = [
         one for one in read_manifest_list(io, snapshot, metadata) if one.may_have_live_files
     ]
-    parts = []
     for manifest, entries in zip(
         manifests, entry_tables(io, manifests, kinds, _COLUMNS), strict=True
     ):
@@ -100,8 +100,7 @@ def _parts(
         if live.num_rows:
             fields = {one.field_id for one in kinds[spec_id].fields}
             projected = sum(one.field_id in fields for one in wanted.fields)
-            parts.append(_added_up(live, wanted, spec_id, projected))
-    return parts
+            yield _added_up(live, wanted, spec_id, projected)
 
 
 def _added_up(live: pa.Table, wanted: StructType, spec_id: int, projected: int) -> pa.Table:

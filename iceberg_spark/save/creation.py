@@ -12,7 +12,7 @@ from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import SortField
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
-from iceberg_spark.spec.transforms import IdentityTransform, VoidTransform
+from iceberg_spark.spec.transforms import IdentityTransform
 
 
 def check_creation_options(options: WriteOptions, metadata: TableMetadata) -> None:
@@ -45,7 +45,7 @@ def _check_partitioning(options: WriteOptions, metadata: TableMetadata) -> None:
     if not options.partition_by:
         return
     asked = parse_partition_spec(options.partition_by, metadata.schema, case_sensitive=False)
-    there = [f for f in metadata.spec.fields if not isinstance(f.transform, VoidTransform)]
+    there = metadata.spec.live_fields
     if [(f.source_ids, f.transform) for f in asked.fields] != [
         (f.source_ids, f.transform) for f in there
     ]:

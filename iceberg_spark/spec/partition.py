@@ -44,7 +44,12 @@ class PartitionSpec:
     @property
     def is_unpartitioned(self) -> bool:
         """True when there is no field or all are void."""
-        return all(isinstance(part.transform, VoidTransform) for part in self.fields)
+        return not self.live_fields
+
+    @property
+    def live_fields(self) -> tuple[PartitionField, ...]:
+        """The fields that are not void: those by which rows are apart."""
+        return tuple(part for part in self.fields if not isinstance(part.transform, VoidTransform))
 
     @property
     def last_assigned_field_id(self) -> int:

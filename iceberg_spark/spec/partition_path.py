@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from iceberg_spark.spec.calendar_text import civil, time_text, timestamp_text
-from iceberg_spark.spec.partition import PartitionSpec
+from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import (
@@ -47,9 +47,14 @@ def partition_path(
     """
     kinds = partition_type(spec, schema).fields
     return "/".join(
-        f"{escape(part.name)}={escape(human_text(part.transform, kind.field_type, value))}"
+        part_path(part, kind.field_type, value)
         for part, kind, value in zip(spec.fields, kinds, partition, strict=True)
     )
+
+
+def part_path(part: PartitionField, kind: IcebergType, value: Any) -> str:
+    """Return what a path says of one field, whose values are of that type: `name=value`."""
+    return f"{escape(part.name)}={escape(human_text(part.transform, kind, value))}"
 
 
 def escape(text: str) -> str:

@@ -132,3 +132,72 @@ def test_names_that_are_no_partition_fields_are_refused(
 def test_an_empty_table_has_none(spark: Any, sql_home: Path) -> None:
     ice.sql(spark, "CREATE TABLE st.d.empty (id int, p int) PARTITIONED BY (p)")
     assert shown(spark, "SHOW PARTITIONS st.d.empty") == []
+
+
+def test_fields_of_two_specs_that_are_null_are_two_partitions(spark: Any, sql_home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.n (id int, kind string) PARTITIONED BY (kind)")
+    ice.sql(spark, "INSERT INTO st.d.n VALUES (1, NULL)")
+    ice.sql(spark, "ALTER TABLE st.d.n REPLACE PARTITION FIELD kind WITH id")
+    ice.sql(spark, "INSERT INTO st.d.n VALUES (NULL, 'x')")
+    assert shown(spark, "SHOW PARTITIONS st.d.n") == ["id=null", "kind=null"]
+
+
+def test_the_case_of_names_counts_where_the_session_says_so(spark: Any, events: str) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(InvalidInputError, match=r"PARTITION \(KIND\)"):
+            ice.sql(spark, f"SHOW PARTITIONS {events} PARTITION (KIND = 'a b')")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+PAIR = "(id int, kind string) PARTITIONED BY (id, kind)"
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_a_value_that_is_none_of_the_columns_type_is_refused(
+    spark: Any, sql_home: Path, ansi: str
+) -> None:
+    """As Java does, by any setting: rows had gone to the partitions NULL and 3."""
+    ice.sql(spark, f"CREATE TABLE st.d.p {PAIR}")
+    ice.sql(spark, "INSERT INTO st.d.p VALUES (NULL, 'kept'), (3, 'kept')")
+    kept = ice.load_table("st.d.p").current_snapshot()
+    statements = [
+        statement.format(value)
+        for value in ("'abc'", "4294967299", "3.7", "date'2024-01-01'")
+        for statement in (
+            "SHOW PARTITIONS st.d.p PARTITION (id = {})",
+            "INSERT INTO st.d.p PARTITION (id = {}) SELECT 'lost'",
+            "INSERT OVERWRITE st.d.p PARTITION (id = {}) SELECT 'lost'",
+        )
+    ]
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for statement in statements:
+            with pytest.raises(InvalidInputError, match=r"PARTITION \(id\)"):
+                ice.sql(spark, statement)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert ice.load_table("st.d.p").current_snapshot() == kept
+
+
+@pytest.mark.parametrize("other", ["kind", "KIND"])
+def test_a_name_that_is_given_twice_is_refused(spark: Any, sql_home: Path, other: str) -> None:
+    ice.sql(spark, f"CREATE TABLE st.d.p {PAIR}")
+    twice = f"PARTITION (kind = 'a', {other} = 'b')"
+    for statement in (f"SHOW PARTITIONS st.d.p {twice}", f"INSERT INTO st.d.p {twice} SELECT 1"):
+        with pytest.raises(InvalidInputError, match="given twice"):
+            ice.sql(spark, statement)
+    assert ice.load_table("st.d.p").current_snapshot() is None
+
+
+def test_partitions_beyond_the_years_of_python_are_written_and_found(
+    spark: Any, sql_home: Path
+) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.far (id int, day date) PARTITIONED BY (day)")
+    ice.sql(spark, "INSERT INTO st.d.far VALUES (1, DATE'+12000-01-01'), (2, DATE'2024-01-01')")
+    asked = "SHOW PARTITIONS st.d.far PARTITION (day = DATE'+12000-01-01')"
+    assert shown(spark, asked) == ["day=12000-01-01"]
+    assert ice.sql(spark, "SELECT id FROM st.d.far WHERE day > DATE'9999-12-31'").collect() == [
+        (1,)
+    ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
+
+from iceberg_spark.spark.adapt.quoted import quoted
 
 
 def nothing(spark: SparkSession) -> DataFrame:
@@ -26,6 +29,14 @@ def values_of(spark: SparkSession, expressions: Sequence[str]) -> list[Any]:
     """
     if not expressions:
         return []
-    named = ", ".join(f"{text} AS _{place}" for place, text in enumerate(expressions))
-    found = spark.sql(f"SELECT {named}").toArrow()
+    found = row_of(spark, {f"_{place}": text for place, text in enumerate(expressions)})
     return [column[0].as_py() for column in found.columns]
+
+
+def row_of(spark: SparkSession, expressions: Mapping[str, str]) -> pa.Table:
+    """Return what constant expressions are worth, by their names, as one row.
+
+    Unlike Python it has dates beyond the year 9999. Raises Spark's own errors for faults in them.
+    """
+    named = ", ".join(f"{text} AS {quoted(name)}" for name, text in expressions.items())
+    return spark.sql(f"SELECT {named}").toArrow()

@@ -14,6 +14,7 @@ from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.given_defaults import rows_with_defaults, value_or_default
 from iceberg_spark.api.statements.landing import Landing, landing
+from iceberg_spark.api.statements.partition_values import check_once, check_types
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import names_in
 from iceberg_spark.spark.adapt.quoted import quoted
@@ -52,13 +53,14 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     Raises InvalidSchemaError where the columns don't fit.
     """
     goes = landing(spark, statement.table)
-    rows = plan_query(spark, _query(spark, goes, statement)).frame(spark)
+    fixed = _partition_values(spark, goes, statement)
+    rows = plan_query(spark, _query(spark, goes, statement, fixed)).frame(spark)
     if statement.schema_evolution:
         goes = goes.with_columns(from_spark(rows.schema))
-    matched = _matched(goes, statement, rows)
+    matched = _matched(goes, statement, rows, fixed)
     with goes.verbs(appends=not statement.overwrites) as verbs:
         if statement.overwrites:
-            _overwrite(spark, verbs, goes, statement, matched)
+            _overwrite(spark, verbs, goes, statement, matched, fixed)
         else:
             verbs.append(
                 matched,
@@ -69,26 +71,30 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     return nothing(spark)
 
 
-def _query(spark: SparkSession, goes: Landing, statement: Insert) -> str:
+def _query(spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> str:
     """Return the query with the defaults that VALUES ask for."""
     return rows_with_defaults(
         statement.query,
-        _columns(goes, statement),
+        _columns(goes, statement, fixed),
         goes.schema,
         session_dialect(spark),
         case_sensitive=goes.case_sensitive,
     )
 
 
-def _columns(goes: Landing, statement: Insert) -> list[str]:
+def _columns(goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> list[str]:
     """Return the columns that the query's are for, in its order."""
-    fixed = _partition_values(goes, statement)
     every = [field.name for field in goes.schema.fields if field.name not in fixed]
     return list(statement.columns) or every
 
 
 def _overwrite(
-    spark: SparkSession, verbs: RowVerbs, goes: Landing, statement: Insert, rows: DataFrame
+    spark: SparkSession,
+    verbs: RowVerbs,
+    goes: Landing,
+    statement: Insert,
+    rows: DataFrame,
+    fixed: Mapping[str, str],
 ) -> None:
     """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
     given = goes.branch, goes.properties
@@ -99,8 +105,8 @@ def _overwrite(
         )
         return
     if where is None:
-        fixed = _partition_values(goes, statement).items()
-        where = " AND ".join(f"{quoted(name)} <=> {text}" for name, text in fixed) or "true"
+        same = [f"{quoted(name)} <=> {text}" for name, text in fixed.items()]
+        where = " AND ".join(same) or "true"
     verbs.overwrite(
         rows,
         where,
@@ -110,14 +116,15 @@ def _overwrite(
     )
 
 
-def _matched(goes: Landing, statement: Insert, rows: DataFrame) -> DataFrame:
-    """Return the rows under the names of the table's columns."""
-    fixed = _partition_values(goes, statement)
+def _matched(
+    goes: Landing, statement: Insert, rows: DataFrame, fixed: Mapping[str, str]
+) -> DataFrame:
+    """Return the rows under the names of the table's columns; `fixed` are in none of them."""
     if statement.by_name:
         for name, text in fixed.items():
             rows = rows.withColumn(name, sf.expr(text))
         return _stored(goes, rows)
-    names = _columns(goes, statement)
+    names = _columns(goes, statement, fixed)
     if len(names) != len(rows.columns):
         raise InvalidSchemaError(
             f"The query has {len(rows.columns)} columns ({', '.join(rows.columns)}), and "
@@ -150,7 +157,7 @@ def _spelt(goes: Landing, name: str) -> str:
     return name if goes.case_sensitive else name.lower()
 
 
-def _partition_values(goes: Landing, statement: Insert) -> dict[str, str]:
+def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> dict[str, str]:
     """Return the values of PARTITION (...), by the table's own names of the columns.
 
     They are cast to the column's type, as Spark does with literals there (`day = '2024-01-01'`).
@@ -164,7 +171,8 @@ def _partition_values(goes: Landing, statement: Insert) -> dict[str, str]:
     if not statement.partition:
         return {}
     kinds = {field.name: field.dataType for field in row_type(goes.schema).fields}
-    found = {}
+    found, typed = {}, {}
+    check_once([_spelt(goes, name) for name, _ in statement.partition])
     for name, text in statement.partition:
         column = known.get(_spelt(goes, name))
         if column is None or column not in parts:
@@ -176,6 +184,8 @@ def _partition_values(goes: Landing, statement: Insert) -> dict[str, str]:
             kind = kinds[column]
             is_text = isinstance(kind, StringType)
             found[column] = text if is_text else f"CAST({text} AS {kind.simpleString()})"
+            typed[column] = (text, kind)
+    check_types(spark, typed)
     return found
 
 

@@ -3,28 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
 
-from iceberg_spark.api.statements.answers import rows_of, values_of
+from iceberg_spark.api.statements.answers import row_of, rows_of
+from iceberg_spark.api.statements.partition_values import check_once, check_types
 from iceberg_spark.api.statements.target import target
 from iceberg_spark.arrow.arrays import concat
-from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.inspect.partitions import partition_sums
 from iceberg_spark.inspect.schemas import partition_struct
+from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.listings import ShowPartitions
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
-from iceberg_spark.spec.partition_path import escape, human_text
+from iceberg_spark.spec.partition_path import escape, part_path
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.transforms import IdentityTransform, VoidTransform
-from iceberg_spark.spec.types import NestedField
+from iceberg_spark.spec.transforms import IdentityTransform
+from iceberg_spark.spec.types import NestedField, StringType
+from iceberg_spark.write.align_batches import AlignOptions, aligned
 
-_NULL = "null"
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A partition field, its values' type, and where they are among all the table's fields."""
+
+    field: PartitionField
+    kind: NestedField
+    at: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its values are those of a column; else they are asked for by their texts."""
+        return isinstance(self.field.transform, IdentityTransform)
+
+    @property
+    def asked(self) -> NestedField:
+        """What a value in PARTITION is."""
+        kind = self.kind.field_type if self.is_plain else StringType()
+        return NestedField(self.field.field_id, self.field.name, kind)
+
+    def path(self, value: Any) -> str:  # a canonical value of the type
+        """Return what a path says of a value."""
+        return part_path(self.field, self.kind.field_type, value)
+
+    def text_path(self, text: str) -> str:
+        """Return what a path says of the value that has this text."""
+        return f"{escape(self.field.name)}={escape(text)}"
 
 
 def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame:
@@ -32,111 +65,104 @@ def show_partitions(spark: SparkSession, statement: ShowPartitions) -> DataFrame
 
     Each is `name=value/...` of the spec that its files have, "" for files of none, in the order
     of the texts. Raises UnsupportedError where the table is not partitioned, InvalidInputError
-    for a name in PARTITION that is no partition field's.
+    for a name in PARTITION that is no partition field's, and a value that is none of its type.
     """
     goes = target(spark, statement.table)
     table = goes.table()
     metadata = table.metadata
-    if not _fields(table.spec()):
+    if table.spec().is_unpartitioned:
         raise UnsupportedError(f"SHOW PARTITIONS: {'.'.join(statement.table)} is not partitioned")
     wanted = _wanted(spark, statement, metadata)
-    listed = table.inspect.partitions(ref=goes.branch)
-    listed = listed.filter(pc.greater(listed.column("file_count"), 0))
+    head = choose_snapshot(metadata, SnapshotChoice(branch=goes.branch)).snapshot_id
     shown: set[str] = set()
-    for spec_id, spec in metadata.partition_specs.items():
-        rows = listed.filter(pc.equal(listed.column("spec_id"), spec_id))
-        if rows.num_rows:
-            shown.update(_texts(concat(rows.column("partition")), spec, metadata, wanted))
-    return rows_of(spark, "partition string", [(text,) for text in sorted(shown)])
+    if head is not None:
+        for sums in partition_sums(metadata, table.io, metadata.snapshot(head)):
+            spec = metadata.partition_specs[sums.column("spec_id")[0].as_py()]
+            with_data = sums.filter(pc.greater(sums.column("file_count"), 0))
+            tuples = concat(with_data.column("partition"))
+            shown.update(_paths(tuples, _parts(spec, metadata), wanted))
+    return rows_of(spark, "partition string", [(path,) for path in sorted(shown)])
 
 
-def _fields(spec: PartitionSpec) -> list[PartitionField]:
-    return [part for part in spec.fields if not isinstance(part.transform, VoidTransform)]
+def _parts(spec: PartitionSpec, metadata: TableMetadata) -> list[_Part]:
+    """Return the live fields of a spec whose source columns the table still has."""
+    every = {one.field_id: (one, at) for at, one in enumerate(partition_struct(metadata).fields)}
+    return [
+        _Part(part, *every[part.field_id]) for part in spec.live_fields if part.field_id in every
+    ]
 
 
-def _texts(
-    tuples: pa.StructArray,
-    spec: PartitionSpec,
-    metadata: TableMetadata,
-    wanted: Mapping[str, str | None],
+def _paths(
+    tuples: pa.StructArray, parts: list[_Part], wanted: Mapping[str, tuple[bool, str]]
 ) -> list[str]:
-    """Return the texts of those tuples of a spec that have the wanted values.
+    """Return the paths of those tuples that have the wanted values.
 
     Each field's distinct values are written once: a table has far more partitions than days.
     """
-    places = {one.field_id: (at, one) for at, one in enumerate(partition_struct(metadata).fields)}
-    parts = [part for part in _fields(spec) if part.field_id in places]
-    if not wanted.keys() <= {part.name for part in parts}:
+    if not wanted.keys() <= {part.field.name for part in parts}:
         return []
     keep = pa.repeat(pa.scalar(True), len(tuples))
-    columns = []
+    columns = [pa.repeat("", len(tuples))] if not parts else []
     for part in parts:
-        at, kind = places[part.field_id]
-        values = tuples.field(at).dictionary_encode(null_encoding="encode")
-        texts = [
-            None if value is None else human_text(part.transform, kind.field_type, value)
-            for value in from_array(kind.field_type, values.dictionary)
+        values = tuples.field(part.at).dictionary_encode(null_encoding="encode")
+        told = [
+            (value is None, part.path(value))
+            for value in from_array(part.kind.field_type, values.dictionary)
         ]
-        if part.name in wanted:
-            fits = pa.array([text == wanted[part.name] for text in texts], pa.bool_())
+        if part.field.name in wanted:
+            fits = pa.array([one == wanted[part.field.name] for one in told], pa.bool_())
             keep = pc.and_(keep, fits.take(values.indices))
-        written = [
-            f"{escape(part.name)}={_NULL if text is None else escape(text)}" for text in texts
-        ]
-        columns.append(pa.array(written, pa.string()).take(values.indices))
-    if not columns:
-        return [""]
-    joined = pc.binary_join_element_wise(*columns, "/")
-    found: list[str] = joined.filter(keep).to_pylist()
+        paths = pa.array([path for _, path in told], pa.string())
+        columns.append(paths.take(values.indices))
+    found: list[str] = pc.binary_join_element_wise(*columns, "/").filter(keep).to_pylist()
     return found
 
 
 def _wanted(
     spark: SparkSession, statement: ShowPartitions, metadata: TableMetadata
-) -> dict[str, str | None]:
-    """Return the values of PARTITION (...) as texts, None for NULL, by the fields' own names.
+) -> dict[str, tuple[bool, str]]:
+    """Return the values of PARTITION (...) by the fields' own names: whether null, and the path.
 
     A value of a column as it is, is cast to the column's type, as INSERT does; that of a
     transform is its text (`2024-01` of a month).
     """
-    kinds = {one.field_id: one for one in partition_struct(metadata).fields}
-    parts = {
-        part.name: (part, kinds[part.field_id])
-        for spec in metadata.partition_specs.values()
-        for part in _fields(spec)
-        if part.field_id in kinds
-    }
-    names = [_spelt(name, parts) for name, _ in statement.partition]
-    expressions = []
+    if not statement.partition:
+        return {}
+    specs = (*metadata.partition_specs.values(), metadata.spec)  # a name means the newest field
+    parts = {part.field.name: part for spec in specs for part in _parts(spec, metadata)}
+    case = is_case_sensitive(spark)
+    given: dict[str, tuple[str, DataType]] = {}
+    names = [_own_name(name, parts, case_sensitive=case) for name, _ in statement.partition]
+    check_once(names)
     for name, (_, text) in zip(names, statement.partition, strict=True):
-        part, kind = parts[name]
         if text is None:
             raise InvalidInputError(f"PARTITION ({name}): a value is needed, {name} = ...")
-        plain = isinstance(part.transform, IdentityTransform)
-        asked = _spark_name(kind) if plain else "string"
-        expressions.append(f"CAST({text} AS {asked})")
-    return {
-        name: _as_text(*parts[name], value)
-        for name, value in zip(names, values_of(spark, expressions), strict=True)
-    }
+        given[name] = (text, _spark_type(parts[name].asked))
+    check_types(spark, given)
+    casts = {name: f"CAST({text} AS {kind.simpleString()})" for name, (text, kind) in given.items()}
+    return _told([parts[name] for name in names], row_of(spark, casts))
 
 
-def _spark_name(kind: NestedField) -> str:
-    return to_spark(Schema(kind)).fields[0].dataType.simpleString()
+def _told(parts: list[_Part], given: pa.Table) -> dict[str, tuple[bool, str]]:
+    schema = Schema(*(part.asked for part in parts))
+    (row,) = aligned(schema, given.to_batches(), AlignOptions())
+    found = {}
+    for part, column in zip(parts, row.columns, strict=True):
+        (value,) = from_array(part.asked.field_type, column)
+        path = part.path(value) if part.is_plain or value is None else part.text_path(value)
+        found[part.field.name] = (value is None, path)
+    return found
 
 
-def _as_text(part: PartitionField, kind: NestedField, value: object) -> str | None:
-    if value is None or not isinstance(part.transform, IdentityTransform):
-        return None if value is None else str(value)
-    stored = from_array(kind.field_type, pa.array([value], to_arrow_type(kind.field_type)))
-    return human_text(part.transform, kind.field_type, stored[0])
+def _spark_type(field: NestedField) -> DataType:
+    return to_spark(Schema(field)).fields[0].dataType
 
 
-def _spelt(name: str, parts: Mapping[str, object]) -> str:
+def _own_name(name: str, parts: Mapping[str, object], *, case_sensitive: bool) -> str:
     """Return a partition field's own name. Raises InvalidInputError."""
     if name in parts:
         return name
-    found = [one for one in parts if one.lower() == name.lower()]
+    found = [] if case_sensitive else [one for one in parts if one.lower() == name.lower()]
     if len(found) != 1:
         raise InvalidInputError(f"PARTITION ({name}): the partition fields are {sorted(parts)}")
     return found[0]

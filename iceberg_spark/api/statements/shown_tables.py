@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
@@ -25,7 +27,6 @@ from iceberg_spark.spec.transforms import (
     BucketTransform,
     IdentityTransform,
     TruncateTransform,
-    VoidTransform,
 )
 from iceberg_spark.spec.types import IntegerType, LongType, NestedField, StringType
 
@@ -45,7 +46,7 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
     rows = column_rows(to_spark(table.schema()))
     if statement.column is not None:
         return _described_column(spark, rows, ".".join(statement.column))
-    parts = _live(table)
+    parts = table.spec().live_fields
     if parts:
         rows += _partitioning(table.schema(), parts, {row[0]: row for row in rows})
     if statement.extended:
@@ -67,7 +68,7 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
     lines = [f"CREATE TABLE {'.'.join(_name(part) for part in statement.table)} ("]
     lines.append(",\n".join(f"  {one}" for one in definition_lines(table.schema())) + ")")
     lines.append("USING iceberg")
-    parts = [_term(table.schema(), part) for part in _live(table)]
+    parts = [_term(table.schema(), part) for part in table.spec().live_fields]
     if parts:
         lines.append(f"PARTITIONED BY ({', '.join(parts)})")
     properties = {key: value for key, value in _properties(table) if key not in _ABOUT_NOW}
@@ -118,11 +119,9 @@ def _described_column(spark: SparkSession, rows: list[Row], name: str) -> DataFr
     raise InvalidSchemaError(f"There is no column '{name}'; the table has {[r[0] for r in rows]}")
 
 
-def _live(table: Table) -> list[PartitionField]:
-    return [part for part in table.spec().fields if not isinstance(part.transform, VoidTransform)]
-
-
-def _partitioning(schema: Schema, parts: list[PartitionField], known: dict[str, Row]) -> list[Row]:
+def _partitioning(
+    schema: Schema, parts: Sequence[PartitionField], known: dict[str, Row]
+) -> list[Row]:
     if all(isinstance(part.transform, IdentityTransform) for part in parts):
         names = [str(schema.find_column_name(part.source_id)) for part in parts]
         if all(name in known for name in names):

@@ -15,7 +15,7 @@ from iceberg_spark.spark.writing.transform_columns import folder_column, transfo
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE, text_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import NullOrder, SortDirection, SortField
-from iceberg_spark.spec.transforms import Transform, VoidTransform
+from iceberg_spark.spec.transforms import Transform
 from iceberg_spark.spec.types import IcebergType
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.sorted_files import can_sort
@@ -69,8 +69,7 @@ def arrangement(context: WriteContext, asked: str | None, source_of: SourceOf) -
             _partition_key(
                 part.transform, schema.find_type(part.source_id), source_of(part.source_id)
             )
-            for part in context.spec.fields
-            if not isinstance(part.transform, VoidTransform)
+            for part in context.spec.live_fields
         ]
     )
     order: tuple[Column, ...] = ()
