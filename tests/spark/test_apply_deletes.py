@@ -100,7 +100,7 @@ def live_frame(
     paths = [f"file:{path}" for path in files.column("file_path").to_pylist()]
     if values:
         sizes = files.column("file_size_in_bytes").to_pylist()
-        given = RelationFiles(paths, sizes, loaded.values)
+        given = RelationFiles(paths, sizes, files["record_count"].to_pylist(), loaded.values)
         relation = files_relation(spark, kind, given, mark_of(kind, given))
     else:
         relation = spark.read.schema(kind).parquet(*paths)

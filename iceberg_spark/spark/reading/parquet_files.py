@@ -42,17 +42,18 @@ _TYPES = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.string(): String
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationFiles:
-    """Files that one relation reads, as Spark spells their paths, with their sizes in bytes.
+    """Files that one relation reads, as Spark spells their paths, with their bytes and rows.
 
     `values` are columns of the relation beside those of the files, of one value for each file:
     int32, int64 or string, where a text is never empty nor NULL. Only a session of which
-    `gives_file_values` is true can have some. `share` is which part of the bytes is read, about.
+    `gives_file_values` is true can have some. `row_bytes` are those of a row read, about.
     """
 
     paths: Sequence[str]
     sizes: Sequence[int]
+    rows: Sequence[int]
     values: Mapping[str, Any] = field(default_factory=dict)
-    share: float = 1.0
+    row_bytes: float = 0.0
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -64,8 +65,8 @@ class RelationFiles:
 
     @property
     def read_bytes(self) -> int:
-        """About how many bytes are read of all files: a size to choose joins by."""
-        return int(sum(self.sizes) * self.share)
+        """About how many bytes all rows take in memory: a size to choose joins by."""
+        return int(sum(self.rows) * self.row_bytes)
 
     @property
     def cells(self) -> list[str]:
@@ -78,8 +79,10 @@ class RelationFiles:
     def part(self, places: Sequence[int]) -> RelationFiles:
         """Return some of the files, by their places among these."""
         values = {name: column.take(pa.array(places)) for name, column in self.values.items()}
-        sizes = [self.sizes[at] for at in places]
-        return RelationFiles([self.paths[at] for at in places], sizes, values, self.share)
+        paths, sizes, rows = (
+            [each[at] for at in places] for each in (self.paths, self.sizes, self.rows)
+        )
+        return RelationFiles(paths, sizes, rows, values, self.row_bytes)
 
 
 def mark_of(kind: StructType, files: RelationFiles) -> str:

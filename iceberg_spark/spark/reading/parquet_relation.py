@@ -36,7 +36,7 @@ from iceberg_spark.spark.reading.marked_files import MarkedFiles, keep_marked
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column, literal
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
-from iceberg_spark.spark.reading.relation_size import share_of_files
+from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.planned_relations import gives_file_values
 from iceberg_spark.spec import reserved
@@ -112,8 +112,9 @@ def _marked(
         values = {**values, _PATH: named.combine_chunks()}
     spelled = [_for_spark(path) for path in named.to_pylist()]
     sizes = files.column("file_size_in_bytes").to_pylist()
-    share = share_of_files(columns, plan.context.table_schema, files)
-    given = RelationFiles(spelled, sizes, values, share)
+    rows = files.column("record_count").to_pylist()
+    width = row_bytes(columns, plan.context.table_schema, files)
+    given = RelationFiles(spelled, sizes, rows, values, width)
     mark = mark_of(kind, given)
     keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))
     return files_relation(session, kind, given, mark)
@@ -138,8 +139,8 @@ def _joined(
     with_metadata = places and _may_leave_metadata_out(columns, session)
     kind = kind.add(ROW_INDEX_FIELD) if places and not with_metadata else kind
     spelled = [_for_spark(path) for path in files.column("file_path").to_pylist()]
-    sizes = files.column("file_size_in_bytes").to_pylist()
-    frame = files_relation(session, kind, RelationFiles(spelled, sizes))
+    sizes, rows = (files.column(c).to_pylist() for c in ("file_size_in_bytes", "record_count"))
+    frame = files_relation(session, kind, RelationFiles(spelled, sizes, rows))
     added = dict(keys)
     if with_metadata:
         added[ROW_INDEX] = file_field(frame, "row_index")

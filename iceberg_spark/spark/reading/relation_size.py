@@ -15,8 +15,8 @@ from iceberg_spark.spark.reading.column_plan import ColumnPlan
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
-_ROW_BYTES = 8
-"""Bytes of a row beside its columns (Spark: `EstimationUtils.getSizePerRow`)."""
+_LEAST_ROW_BYTES = 8
+"""Bytes of a row without columns, of which a broadcast would still have all."""
 _TEXT_BYTES, _BINARY_BYTES, _VARIANT_BYTES = 20, 100, 2048
 """Bytes of a value (Spark: `DataType.defaultSize`)."""
 
@@ -24,17 +24,17 @@ _TEXT_BYTES, _BINARY_BYTES, _VARIANT_BYTES = 20, 100, 2048
 _LOOSE = (t.StringType, t.BinaryType, t.VariantType, t.GeometryType, t.GeographyType)
 
 
-def share_of_files(columns: ColumnPlan, schema: Schema, files: pa.Table) -> float:
-    """Return which share of its files' bytes a relation reads, as Spark estimates projections.
+def row_bytes(columns: ColumnPlan, schema: Schema, files: pa.Table) -> float:
+    """Return how many bytes a row of a relation takes, as Java says it of a scan.
 
     Where the files have more bytes a row than all columns should take, texts and the like are that
     much longer: who reads them reads these bytes. `files` are rows of FILES_SCHEMA.
+    Java: `SparkSchemaUtil.estimateSize`.
     """
     read = [one.asked for one in (*columns.read, *columns.keys) if one.asked is not None]
     some = _leaves({one.field_id: one.field_type for one in read}.values())
     every = _leaves([one.field_type for one in schema.fields])
-    longer = _longer(every, files)
-    return min(1.0, _row_bytes(some, longer) / _row_bytes(every, longer))
+    return max(_LEAST_ROW_BYTES, _sum(some, _longer(every, files)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ def _longer(every: list[_Leaf], files: pa.Table) -> float:
     loose = sum(leaf.is_loose for leaf in every)
     if not rows or not loose:
         return 0.0
-    return max(0.0, (size / rows - _row_bytes(every, 0.0)) / loose)
+    return max(0.0, (size / rows - _sum(every, 0.0)) / loose)
 
 
-def _row_bytes(leaves: list[_Leaf], longer: float) -> float:
-    return _ROW_BYTES + sum(leaf.width + longer * leaf.is_loose for leaf in leaves)
+def _sum(leaves: list[_Leaf], longer: float) -> float:
+    return sum(leaf.width + longer * leaf.is_loose for leaf in leaves)
 
 
 def _leaves(kinds: Iterable[t.IcebergType], *, repeated: bool = False) -> list[_Leaf]:
