@@ -79,9 +79,8 @@ class RelationFiles:
     def part(self, places: Sequence[int]) -> RelationFiles:
         """Return some of the files, by their places among these."""
         values = {name: column.take(pa.array(places)) for name, column in self.values.items()}
-        paths, sizes, rows = (
-            [each[at] for at in places] for each in (self.paths, self.sizes, self.rows)
-        )
+        paths = [self.paths[at] for at in places]
+        sizes, rows = ([each[at] for at in places] for each in (self.sizes, self.rows))
         return RelationFiles(paths, sizes, rows, values, self.row_bytes)
 
 
