@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import iceberg_spark as ice
 from iceberg_spark.errors import (
@@ -155,6 +156,39 @@ def test_an_unknown_statement_about_a_table_of_ours_is_refused_by_name(
         ice.sql(spark, "CACHE TABLE st.d.t")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         ice.sql(spark, "CACHE TABLE nowhere")
+
+
+def test_rows_of_a_query_are_cached_under_a_name(spark: Any, home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t (id int)")
+    ice.sql(spark, "INSERT INTO st.d.t VALUES (1), (2)")
+    ice.sql(spark, "CACHE TABLE `kept rows` OPTIONS ('storageLevel' 'DISK_ONLY') FROM st.d.t")
+    try:
+        assert spark.catalog.isCached("`kept rows`")
+        ice.sql(spark, "INSERT INTO st.d.t VALUES (3)")
+        assert rows(spark.table("`kept rows`")) == [(1,), (2,)]
+        with pytest.raises(AnalysisException, match="TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"):
+            ice.sql(spark, "CACHE TABLE `kept rows` AS SELECT * FROM st.d.t")
+    finally:
+        spark.catalog.dropTempView("`kept rows`")
+    before = _temporary_views(spark)
+    with pytest.raises(Exception, match="storageLevel|StorageLevel|STORAGE"):
+        ice.sql(spark, "CACHE TABLE kept OPTIONS ('storageLevel' 'none such') AS FROM st.d.t")
+    assert _temporary_views(spark) == before
+
+
+def test_a_sample_needs_no_alias(spark: Any, home: Path) -> None:
+    for name in ("t", "u"):
+        ice.sql(spark, f"CREATE TABLE st.d.{name} (id int)")
+        ice.sql(spark, f"INSERT INTO st.d.{name} VALUES (1), (2), (3)")
+    for text in (
+        "SELECT t.id FROM st.d.t TABLESAMPLE (100 PERCENT) WHERE t.id < 3",
+        "SELECT id FROM st.d.t TABLESAMPLE (10 ROWS) REPEATABLE (7) AS x WHERE x.id < 3",
+        "SELECT t.id FROM st.d.t TABLESAMPLE (BUCKET 1 OUT OF 1) JOIN st.d.u ON t.id = u.id + 1 "
+        "WHERE u.id < 2 UNION ALL SELECT 1",
+    ):
+        assert sorted(rows(ice.sql(spark, text)))[-1] == (2,), text
+    ice.sql(spark, "DELETE FROM st.d.t WHERE id IN (SELECT u.id FROM st.d.u TABLESAMPLE (2 ROWS))")
+    assert rows(ice.sql(spark, "SELECT * FROM st.d.t")) == [(3,)]
 
 
 def test_columns_of_a_merge_land_with_its_rows(spark: Any, home: Path) -> None:

@@ -27,6 +27,7 @@ from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.shown_partitions import show_partitions
 from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -57,6 +58,7 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     DropNamespace,
 )
 from iceberg_spark.spark.sql.statements.read import (
+    CachedView,
     Command,
     Explain,
     Other,
@@ -68,7 +70,8 @@ from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Trunc
 from iceberg_spark.spark.sql.statements.session_state import SetVariable
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
 
-Carried: TypeAlias = Command | Query | Explain | TemporaryView | SetVariable | Other
+OfQuery: TypeAlias = Explain | TemporaryView | CachedView
+Carried: TypeAlias = Command | Query | OfQuery | SetVariable | Other
 """What is carried out here: all but statements that hold another one as a text."""
 
 
@@ -88,20 +91,14 @@ def run_statement(
 
 def _at_once(
     spark: SparkSession,
-    statement: Command | Explain | TemporaryView | SetVariable | Other,
+    statement: Command | OfQuery | SetVariable | Other,
     text: str,
     args: Args,
 ) -> DataFrame:
     match statement:
-        case Explain(_, query) | TemporaryView(_, query) if not mentions_ours(spark, query):
-            return _by_spark(spark, text, args)
-        case Explain(head, query):
-            return plan_query(spark, query).frame(spark, args, head)
-        case TemporaryView(name, query, replaces, columns):
-            rows = plan_query(spark, query).frame(spark, args)
-            rows = rows.toDF(*columns) if columns else rows
-            (rows.createOrReplaceTempView if replaces else rows.createTempView)(name)
-            return nothing(spark)
+        case Explain() | TemporaryView() | CachedView():
+            is_ours = mentions_ours(spark, statement.query)
+            return _of_query(spark, statement, args) if is_ours else _by_spark(spark, text, args)
         case SetVariable():
             is_ours = mentions_ours(spark, text)
             return (
@@ -113,6 +110,25 @@ def _at_once(
             return _current(spark, statement, text, args)
         case command:
             return _command(spark, with_whole_names(spark, command), text, args)
+
+
+def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
+    query = plan_query(spark, statement.query)
+    match statement:
+        case Explain(head):
+            return query.frame(spark, args, head)
+        case TemporaryView(name, _, replaces, columns):
+            rows = query.frame(spark, args)
+            rows = rows.toDF(*columns) if columns else rows
+            (rows.createOrReplaceTempView if replaces else rows.createTempView)(name)
+            return nothing(spark)
+        case CachedView(head, name, options):
+            query.frame(spark, args).createTempView(name)
+            try:
+                return spark.sql(f"{head} {quoted(name)} {options}")
+            except BaseException:  # a view that is not kept is not what was asked for
+                spark.catalog.dropTempView(name)
+                raise
 
 
 def _command(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
@@ -194,7 +210,7 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
             raise
         raise UnsupportedError(
             f"{words} is no statement for tables of this library; for a query's rows under a name "
-            "say ice.sql(spark, query).createOrReplaceTempView(name)"
+            "say CREATE TEMPORARY VIEW name AS SELECT ..., or CACHE TABLE name AS SELECT ..."
         ) from error
 
 

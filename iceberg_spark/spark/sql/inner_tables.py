@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pyspark.sql import SparkSession
 
 from iceberg_spark.expr.dialect import SPARK
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.qualifiers import Name, prefixes
@@ -55,7 +56,9 @@ def _replaced(spark: SparkSession, text: str, views: ExitStack, before: str) -> 
         views.callback(spark.catalog.dropTempView, view)
         pieces += [
             query.between(at, one.start),
-            view if one.alias else f"{view} AS `{one.parts[-1]}`",
+            view,
+            query.between(one.end, one.alias_at),
+            "" if one.alias else f" AS {quoted(one.parts[-1])}",
         ]
-        at = one.end
+        at = one.alias_at
     return "".join([*pieces, query.between(at, len(query.text))])

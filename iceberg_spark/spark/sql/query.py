@@ -147,8 +147,9 @@ class Query:
                 at = one.name_end
             else:
                 name = "" if one.alias is not None else f" AS {quoted(one.parts[-1])}"
-                pieces.append(f"{named(f'{_TABLE}{number}')}{plain(name)}")
-                at = one.end
+                sample = self.between(one.end, one.alias_at)
+                pieces.append(f"{named(f'{_TABLE}{number}')}{plain(f'{sample}{name}')}")
+                at = one.alias_at
         pieces.append(plain(self.between(at, len(self.text))))
         return "".join(pieces)
 

@@ -38,8 +38,8 @@ class TableReference:
     """A table as a query names it.
 
     `start` and `end` are positions in the text, around the name and its AS OF clause, which
-    begins at `name_end`. `version` is a snapshot id, branch or tag; `timestamp` the SQL of a
-    moment.
+    begins at `name_end`; `alias_at` is where an alias may stand, behind a TABLESAMPLE. `version` is
+    a snapshot id, branch or tag; `timestamp` the SQL of a moment.
     """
 
     parts: tuple[str, ...]
@@ -49,6 +49,7 @@ class TableReference:
     version: str | None = None
     timestamp: str | None = None
     name_end: int = field(default=0, compare=False)
+    alias_at: int = field(default=0, compare=False)
     node: Node = field(default=None, repr=False, compare=False)
 
     @property
@@ -184,18 +185,38 @@ def _reference(node: Node, tokens: Sequence[Token], text: str) -> TableReference
     parts = tuple(part.name for part in node.parts)
     alias = node.alias or None
     clause = node.args.get("version")
-    if clause is None:
-        return TableReference(parts, start, end, alias, name_end=end, node=node)
     after = [token for token in tokens if token.start >= end]
-    kind, first, last = _as_of(after)
-    moment = text[first:last]
-    if kind in _TIMESTAMP:
-        return TableReference(parts, start, last, alias, None, moment, end, node)
-    if not isinstance(clause.expression, exp.Literal):
-        raise InvalidInputError(
-            f"VERSION AS OF {moment}: a snapshot id, or a branch or tag in quotes, is needed"
-        )
-    return TableReference(parts, start, last, alias, clause.expression.name, None, end, node)
+    version = timestamp = None
+    name_end = end
+    if clause is not None:
+        kind, first, end = _as_of(after)
+        moment = text[first:end]
+        if kind in _TIMESTAMP:
+            timestamp = moment
+        elif isinstance(clause.expression, exp.Literal):
+            version = clause.expression.name
+        else:
+            raise InvalidInputError(
+                f"VERSION AS OF {moment}: a snapshot id, or a branch or tag in quotes, is needed"
+            )
+    alias_at = _sample_end([token for token in after if token.start >= end], end)
+    return TableReference(parts, start, end, alias, version, timestamp, name_end, alias_at, node)
+
+
+def _sample_end(tokens: Sequence[Token], at: int) -> int:
+    """Return where a TABLESAMPLE clause that begins with the first token ends, else `at`."""
+    for word in ("TABLESAMPLE", "REPEATABLE"):
+        if not tokens or tokens[0].text.upper() != word or tokens[0].token_type is _QUOTED:
+            break
+        depth = 0
+        for place, token in enumerate(tokens):
+            depth += (token.token_type is TokenType.L_PAREN) - (
+                token.token_type is TokenType.R_PAREN
+            )
+            if place and depth == 0:
+                at, tokens = token.end + 1, tokens[place + 1 :]
+                break
+    return at
 
 
 def _as_of(tokens: Sequence[Token]) -> tuple[str, int, int]:

@@ -77,6 +77,16 @@ class TemporaryView:
 
 
 @dataclass(frozen=True, slots=True)
+class CachedView:
+    """A view of the session whose rows Spark keeps; `head` and `options` stand around its name."""
+
+    head: str
+    name: str
+    options: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A statement that is about none of our tables; `words` are its first."""
 
@@ -98,7 +108,9 @@ Command: TypeAlias = (
     | ViewChange
     | Call
 )
-Statement: TypeAlias = Command | Query | Explain | TemporaryView | SessionState | Other
+Statement: TypeAlias = (
+    Command | Query | Explain | TemporaryView | CachedView | SessionState | Other
+)
 
 _BEHIND_WITH: dict[str, Callable[[Cursor, str], Command]] = {
     "INSERT": read_insert,
@@ -118,7 +130,9 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
         return Query(cursor.rest())
     if cursor.sees("WITH"):
         return _behind_with(cursor)
-    about_query = _explain(cursor) or _temporary_view(cursor.fresh())
+    about_query = (
+        _explain(cursor) or _temporary_view(cursor.fresh()) or _cached_view(cursor.fresh())
+    )
     if about_query is not None:
         return about_query
     command = _definition(cursor) or _row_change(cursor) or _listing(cursor)
@@ -207,6 +221,22 @@ def _temporary_view(cursor: Cursor) -> TemporaryView | None:
     if len(name) > 1 or not cursor.takes("AS"):
         return None
     return TemporaryView(name[0], cursor.rest(), replaces, columns)
+
+
+def _cached_view(cursor: Cursor) -> CachedView | None:
+    if not cursor.takes("CACHE"):
+        return None
+    head = "CACHE LAZY TABLE" if cursor.takes("LAZY") else "CACHE TABLE"
+    if not cursor.takes("TABLE"):
+        return None
+    name, start = cursor.name(), cursor.position
+    if cursor.takes("OPTIONS"):
+        cursor.brackets()
+    options = cursor.text[start : cursor.end] if cursor.end > start else ""
+    cursor.takes("AS")
+    if len(name) > 1 or not _is_query(cursor):
+        return None
+    return CachedView(head, name[0], options, cursor.rest())
 
 
 def _is_query(cursor: Cursor) -> bool:
