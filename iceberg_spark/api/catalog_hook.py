@@ -30,7 +30,7 @@ Method: TypeAlias = Callable[..., Any]
 def hooked_catalog() -> Mapping[str, Callable[[Method], Method]]:
     """Return, by the name of a method of PySpark's `Catalog`, what makes ours of it."""
     return {
-        "tableExists": partial(_about_table, _table_exists),
+        "tableExists": _existing,
         "getTable": partial(_about_table, _get_table),
         "listColumns": partial(_about_table, _list_columns),
         "refreshTable": partial(_about_table, _refresh_table),
@@ -59,6 +59,18 @@ def _about_table(ours: Method, own: Method) -> Method:
         return own(self, tableName) if dbName is None else own(self, tableName, dbName)
 
     return answer
+
+
+def _existing(own: Method) -> Method:
+    answer = _about_table(_table_exists, own)
+
+    def exists(self: Any, tableName: str, dbName: str | None = None) -> Any:  # noqa: N803
+        try:
+            return answer(self, tableName, dbName)
+        except NoSuchTableError:  # a name alone, where USE chose a catalog alone
+            return False
+
+    return exists
 
 
 def _about_namespace(ours: Method, own: Method) -> Method:

@@ -10,7 +10,12 @@ import pytest
 from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnsupportedError,
+)
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -65,6 +70,59 @@ def test_use_completes_the_names_of_every_statement(
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         run("SELECT * FROM t")
     any_spark.catalog.dropTempView("shadow")
+
+
+def test_a_name_alone_is_none_of_sparks_after_use_of_a_catalog_alone(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
+) -> None:
+    run = enabled
+    any_spark.sql("CREATE TABLE alone USING parquet AS SELECT 1 AS id")
+    try:
+        run("USE st")
+        assert run("SHOW CURRENT NAMESPACE") == [("st", "")]
+        for text in (
+            "SELECT * FROM alone", "DROP TABLE alone", "TRUNCATE TABLE alone", "DESCRIBE alone",
+            "INSERT INTO alone VALUES (2)", "DELETE FROM alone", "ALTER TABLE alone RENAME TO b",
+        ):  # fmt: skip
+            with pytest.raises(NoSuchTableError, match="USE chose catalog st without a namespace"):
+                run(text)
+        for text in ("CREATE TABLE alone (id int)", "SHOW TABLES", "SHOW VIEWS"):
+            with pytest.raises(InvalidInputError, match="USE chose catalog st without a namespace"):
+                run(text)
+        assert not any_spark.catalog.tableExists("alone")
+        with pytest.raises(NoSuchTableError):
+            any_spark.table("alone")
+        with pytest.raises(InvalidInputError):
+            any_spark.range(1).writeTo("alone").create()
+        run("CREATE TABLE d.t AS SELECT 5 AS id")
+        assert run("SELECT * FROM d.t") == [(5,)]
+        assert run("SHOW TABLES IN d") == [("d", "t", False)]
+        assert run("WITH alone AS (SELECT 6 AS id) SELECT * FROM alone") == [(6,)]
+        assert run("SELECT count(*) FROM {rows}", rows=any_spark.range(4)) == [(4,)]
+        run("SET CATALOG spark_catalog")
+        assert run("SELECT * FROM alone") == [(1,)]
+    finally:
+        any_spark.sql("USE spark_catalog.default")
+        any_spark.sql("DROP TABLE alone")
+
+
+def test_use_of_a_catalog_chooses_its_default_namespace(
+    enabled: Callable[..., list[tuple[Any, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__ST__DEFAULT_NAMESPACE", "d")
+    enabled("SET CATALOG st")
+    assert enabled("SHOW CURRENT NAMESPACE") == [("st", "d")]
+    enabled("CREATE TABLE t AS SELECT 1 AS id")
+    assert enabled("SELECT * FROM st.d.t") == [(1,)]
+
+
+def test_frames_in_braces_are_no_tables_of_what_use_chose(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
+) -> None:
+    enabled("USE st.d")
+    enabled("CREATE TABLE t AS SELECT 1L AS id")
+    joined = "SELECT f.id FROM {f} AS f JOIN t ON t.id = f.id"
+    assert enabled(joined, f=any_spark.range(3)) == [(1,)]
 
 
 def test_use_is_of_one_session(spark: Any, sql_home: Path) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.answers import nothing, rows_of
-from iceberg_spark.api.statements.target import catalog_named
-from iceberg_spark.errors import NoSuchNamespaceError
+from iceberg_spark.api.statements.target import catalog_named, default_namespace
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import (
     Name,
@@ -50,7 +50,11 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
             return replace(command, name=whole_namespace(spark, command.name))
         case CommentOn():
             return replace(command, name=whole_name(spark, command.name))
-        case ShowTables() | ShowViews():
+        case ShowTables(namespace) | ShowViews(namespace):
+            if not namespace and len(current) == 1:
+                raise InvalidInputError(
+                    f"USE chose catalog {current[0]} without a namespace: say IN {current[0]}.NAME"
+                )
             return replace(command, namespace=whole_namespace(spark, command.namespace))
         case ShowNamespaces():
             parent = command.parent or current[:1]
@@ -80,10 +84,10 @@ def chooses_ours(spark: SparkSession, statement: Use) -> bool:
 
 def use(spark: SparkSession, statement: Use) -> DataFrame:
     """Choose what names alone are of. Raises NoSuchNamespaceError."""
-    catalog, namespace = catalog_named(spark, statement.name[0]), statement.name[1:]
-    if namespace and not catalog.namespace_exists(namespace):
+    first, *namespace = statement.name
+    if namespace and not catalog_named(spark, first).namespace_exists(tuple(namespace)):
         raise NoSuchNamespaceError(f"There is no namespace {'.'.join(statement.name)}")
-    use_namespace(spark, statement.name)
+    use_namespace(spark, (first, *(namespace or default_namespace(spark, first))))
     return nothing(spark)
 
 

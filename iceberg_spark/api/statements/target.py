@@ -20,6 +20,7 @@ from iceberg_spark.streams.stream_options import CHANGES
 
 Name: TypeAlias = tuple[str, ...]
 _BRANCH = "branch_"
+_DEFAULT_NAMESPACE = "default-namespace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,20 @@ def streamed(spark: SparkSession, name: Name) -> Target:
 
 def catalog_named(spark: SparkSession, name: str) -> TableCatalog:
     """Return a catalog of ours, as the session describes it."""
-    settings = partial(session_catalog, spark)
-    return TableCatalog(load_catalog(name, **overlaid(name, {}, settings)))
+    return TableCatalog(_catalog(spark, name))
+
+
+def default_namespace(spark: SparkSession, catalog: str) -> Name:
+    """Return what USE of a catalog alone chooses there: what its property says, else nothing.
+
+    Java: `SparkCatalog.defaultNamespace`.
+    """
+    said = _catalog(spark, catalog).properties.get(_DEFAULT_NAMESPACE, "")
+    return tuple(part for part in said.split(".") if part)
+
+
+def _catalog(spark: SparkSession, name: str) -> Catalog:
+    return load_catalog(name, **overlaid(name, {}, partial(session_catalog, spark)))
 
 
 def _table_above(spark: SparkSession, name: Name) -> Target | None:

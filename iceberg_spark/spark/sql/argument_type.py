@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from sqlglot.tokenizer_core import Token
 
 from iceberg_spark.catalog.registry import resolve, with_settings
-from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.errors import IcebergError, InvalidInputError, NoSuchTableError
 from iceberg_spark.spark.row_level.target_rows import empty_frame, row_type
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.sql.current_namespace import whole_name
@@ -84,7 +84,10 @@ def _alias(cursor: Cursor) -> str | None:
 
 
 def _schema(spark: SparkSession, name: tuple[str, ...]) -> Schema | None:
-    whole = whole_name(spark, name)
+    try:
+        whole = whole_name(spark, name)
+    except NoSuchTableError:
+        return None  # who reads the query says so
     is_location = len(whole) == 1 and "/" in whole[0]
     if not is_location and not (len(whole) > 2 and is_ours(spark, whole[0])):
         return None

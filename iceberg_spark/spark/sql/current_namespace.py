@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TypeAlias
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from iceberg_spark.errors import InvalidInputError, NoSuchTableError
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
 
 Name: TypeAlias = tuple[str, ...]
 _SPARKS = frozenset({"spark_catalog", "global_temp", "session", "system"})
+_OWN = re.compile("iceberg_spark_[0-9a-f]{32}")
+"""Names of what stands for frames and tables while a statement runs."""
 _lock = threading.Lock()
 _current: dict[str, Name] = {}
 """Catalog and namespace by a session's id: a few characters for each session that said USE."""
@@ -40,14 +44,23 @@ def whole_name(session: SparkSession, name: Name, *, new: bool = False) -> Name:
     """Return a table's name with catalog and namespace, as the session says after USE.
 
     As Spark does it: a temporary view comes before a table (not before a `new` one), and a name
-    of more parts begins with a catalog or belongs to the current one.
+    of more parts begins with a catalog or belongs to the current one. Raises NoSuchTableError, or
+    InvalidInputError for a `new` table, for a name alone where USE chose a catalog alone: left to
+    Spark it would be a table of Spark's own.
     """
     current = current_namespace(session)
-    if current is None or not name or "/" in name[-1]:
+    if current is None or not name or "/" in name[-1] or _OWN.fullmatch(name[0]):
         return name
     if len(name) == 1:
-        is_view = not new and _is_temporary_view(session, name[0])
-        return name if is_view else (*current, *name)
+        if not new and _is_temporary_view(session, name[0]):
+            return name
+        if len(current) == 1:
+            kind = InvalidInputError if new else NoSuchTableError
+            raise kind(
+                f"{name[0]}: USE chose catalog {current[0]} without a namespace; say "
+                f"USE {current[0]}.namespace, or namespace.{name[0]}"
+            )
+        return (*current, *name)
     return name if begins_with_catalog(session, name) else (current[0], *name)
 
 

@@ -108,9 +108,7 @@ Command: TypeAlias = (
     | ViewChange
     | Call
 )
-Statement: TypeAlias = (
-    Command | Query | Explain | TemporaryView | CachedView | SessionState | Other
-)
+Statement: TypeAlias = Command | Query | Explain | TemporaryView | CachedView | SessionState | Other
 
 _BEHIND_WITH: dict[str, Callable[[Cursor, str], Command]] = {
     "INSERT": read_insert,

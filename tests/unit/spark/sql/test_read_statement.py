@@ -42,10 +42,10 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     DropNamespace,
 )
 from iceberg_spark.spark.sql.statements.read import (
+    CachedView,
     Explain,
     Other,
     Query,
-    CachedView,
     TemporaryView,
     read_statement,
 )
