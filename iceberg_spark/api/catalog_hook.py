@@ -30,7 +30,7 @@ Method: TypeAlias = Callable[..., Any]
 def hooked_catalog() -> Mapping[str, Callable[[Method], Method]]:
     """Return, by the name of a method of PySpark's `Catalog`, what makes ours of it."""
     return {
-        "tableExists": _existing,
+        "tableExists": partial(_about_table, _table_exists),
         "getTable": partial(_about_table, _get_table),
         "listColumns": partial(_about_table, _list_columns),
         "refreshTable": partial(_about_table, _refresh_table),
@@ -50,10 +50,12 @@ def _about_table(ours: Method, own: Method) -> Method:
         spark = session_of_catalog(self)
         if asked_by_us():  # what is Spark's own
             return own(self, tableName) if dbName is None else own(self, tableName, dbName)
-        if dbName is None:
-            name = table_parts(spark, tableName)
-        else:
-            name = (*namespace_parts(spark, dbName), tableName)
+        try:
+            name = _named(spark, tableName, dbName)
+        except NoSuchTableError:  # a name alone, where USE chose a catalog alone
+            if ours is _table_exists:
+                return False
+            raise
         if names_ours(spark, name, 3) and "/" not in name[-1]:
             return ours(spark, name)
         return own(self, tableName) if dbName is None else own(self, tableName, dbName)
@@ -61,16 +63,10 @@ def _about_table(ours: Method, own: Method) -> Method:
     return answer
 
 
-def _existing(own: Method) -> Method:
-    answer = _about_table(_table_exists, own)
-
-    def exists(self: Any, tableName: str, dbName: str | None = None) -> Any:  # noqa: N803
-        try:
-            return answer(self, tableName, dbName)
-        except NoSuchTableError:  # a name alone, where USE chose a catalog alone
-            return False
-
-    return exists
+def _named(spark: SparkSession, table: str, database: str | None) -> Name:
+    if database is None:
+        return table_parts(spark, table)
+    return (*namespace_parts(spark, database), table)
 
 
 def _about_namespace(ours: Method, own: Method) -> Method:

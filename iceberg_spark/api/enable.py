@@ -29,6 +29,7 @@ from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.session.active_session import checked_session
 from iceberg_spark.spark.session.classic_session import session_key, session_of_catalog
 from iceberg_spark.spark.session.worker_python import check_worker_python
+from iceberg_spark.spark.sql.current_namespace import use_namespace
 
 _lock = threading.Lock()
 _enabled: set[str] = set()
@@ -72,11 +73,12 @@ def enable(spark: SparkSession) -> None:
 def disable(spark: SparkSession) -> None:
     """Undo `enable` for this session; with the last one PySpark is as it was.
 
-    What statements made in the session stays: temporary views, and functions of catalogs, which
-    frames made before need over Connect.
+    What USE chose is forgotten. What statements made in the session stays: temporary views, and
+    functions of catalogs, which frames made before need over Connect.
     """
     with _lock:
         _enabled.discard(_session_id(spark))
+        use_namespace(spark, None)
         if not _enabled:
             for (owner, name), original in _originals.items():
                 setattr(owner, name, original)

@@ -15,7 +15,12 @@ from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.apply_cdc import CdcRequest
-from iceberg_spark.engines.at_hand import is_frame, read_by_session, session_time_zone
+from iceberg_spark.engines.at_hand import (
+    is_frame,
+    read_by_session,
+    session_of,
+    session_time_zone,
+)
 from iceberg_spark.engines.cdc_input import Condition, cdc_input, column_names
 from iceberg_spark.engines.delete_change import delete_change
 from iceberg_spark.engines.write_changes import write_changes
@@ -139,11 +144,11 @@ class RowVerbs:
         Files that match in part are rewritten without the matching rows; with
         `allow_rewrite=False` they raise a ValidationException that names the file.
         """
-        predicate = _parsed(overwrite_filter)
-        time_zone = session_time_zone()
+        with session_of(df):
+            predicate, time_zone = _parsed(overwrite_filter), session_time_zone()
         token = self._token(txn_app_id, txn_version, branch)
         told = self._told(snapshot_properties, token)
-        with self._changes() as changes, changes.batch(token) as is_new:
+        with session_of(df), self._changes() as changes, changes.batch(token) as is_new:
             if not is_new:
                 return
             plan = changes.save_plan("nothing", branch, told, case_sensitive)
@@ -368,7 +373,8 @@ class RowVerbs:
     def _run_merge(self, request: MergeRequest) -> ChangedRows:
         given = request.branch, request.snapshot_properties, request.case_sensitive
         counts = ChangedRows()
-        with self._changes() as changes, changes.batch(request.token) as is_new:
+        within = session_of(request.source)
+        with within, self._changes() as changes, changes.batch(request.token) as is_new:
             if is_new:
                 verb = changes.row_verb("merge", *given, request.names)
                 spark = on_spark.needed_session()

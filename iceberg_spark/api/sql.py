@@ -11,7 +11,7 @@ from iceberg_spark.api.statements.run import run_statement
 from iceberg_spark.api.statements.session_state import asked_text, into_variables
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
-from iceberg_spark.spark.session.active_session import checked_session
+from iceberg_spark.spark.session.active_session import checked_session, in_session
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
@@ -52,6 +52,11 @@ def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> Da
     """
     _check(spark, query)
     check_worker_python(spark)
+    with in_session(spark):
+        return _run(spark, query, args, frames)
+
+
+def _run(spark: SparkSession, query: str, args: Args, frames: dict[str, Any]) -> DataFrame:
     text, given = with_frames(spark, query, frames) if frames else (query, {})
     text, left = with_given_names(spark, text, args)
     try:

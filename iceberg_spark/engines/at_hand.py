@@ -6,6 +6,8 @@ Nothing here imports PySpark: while nobody did, there is no session and no frame
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TypeGuard
 
@@ -49,6 +51,16 @@ def is_type(given: object) -> TypeGuard[on_spark.DataType]:
 def active_session() -> on_spark.SparkSession | None:
     """Return this thread's session, else the process's; None without one."""
     return on_spark.active_session() if is_imported() else None
+
+
+@contextmanager
+def session_of(rows: object) -> Iterator[None]:
+    """Have the session of rows be the active one while the block runs, where they are a frame."""
+    if not is_frame(rows):
+        yield
+        return
+    with on_spark.in_session(rows.sparkSession):
+        yield
 
 
 def session_time_zone(spark: on_spark.SparkSession | None = None) -> str | None:

@@ -33,7 +33,11 @@ _HOMES = {
     LazyModule("iceberg_spark.spark.row_level.merge_modes"): ("merge_on_spark",),
     LazyModule("iceberg_spark.spark.row_level.update"): ("update_on_spark",),
     LazyModule("iceberg_spark.spark.row_level.upsert"): ("plan_upsert", "run_upsert"),
-    LazyModule("iceberg_spark.spark.session.active_session"): ("active_session", "needed_session"),
+    LazyModule("iceberg_spark.spark.session.active_session"): (
+        "active_session",
+        "in_session",
+        "needed_session",
+    ),
     LazyModule("iceberg_spark.spark.session.session_catalogs"): ("session_catalog",),
     LazyModule("iceberg_spark.spark.session.session_dialect"): ("session_dialect",),
     LazyModule("iceberg_spark.spark.sql.new_view"): ("analysed_view",),

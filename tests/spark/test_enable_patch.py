@@ -113,3 +113,58 @@ def test_only_the_users_own_steps_ask_sparks_optimizer(
         assert asked == [1, 1]
     finally:
         ice.disable(spark)
+
+
+def test_a_statement_is_of_the_session_whose_sql_it_was(spark: SparkSession, home: Path) -> None:
+    """Its temporary views, time zone and case count: Spark's active session may be another."""
+    other = spark.newSession()
+    before = {key: spark.conf.get(key) for key in ("spark.sql.session.timeZone",)}
+    for session, number, zone in ((spark, 1, "UTC"), (other, 2, "America/New_York")):
+        ice.enable(session)
+        session.sql(f"SELECT {number} AS id").createOrReplaceTempView("session_batch")
+        session.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        spark.sql("CREATE TABLE ep.d.of (id int, v int, ts timestamp)")
+        spark.sql(
+            "INSERT INTO ep.d.of SELECT id, 0, timestamp'2024-01-01 03:00:00+00:00' FROM range(9)"
+        )
+        batch = "IN (SELECT id FROM session_batch)"
+        other.sql(f"DELETE FROM ep.d.of WHERE id {batch}")
+        other.sql(
+            f"UPDATE ep.d.of SET v = (SELECT max(id) FROM session_batch) WHERE id - 1 {batch}"
+        )
+        other.sql(
+            "MERGE INTO ep.d.of t USING (SELECT 1) s ON t.id - 3 IN (SELECT id FROM session_batch) "
+            "WHEN MATCHED THEN UPDATE SET v = 7"
+        )
+        wanted = [(i, {3: 2, 5: 7}.get(i, 0)) for i in range(9) if i != 2]
+        assert sorted(map(tuple, spark.sql("SELECT id, v FROM ep.d.of").collect())) == wanted
+        other.sql("DELETE FROM ep.d.of WHERE ts < '2024-01-01 00:00:00' AND id < 2")
+        assert counted(spark.table("ep.d.of")) == len(wanted) - 2
+        spark.sql("DELETE FROM ep.d.of WHERE ts < '2024-01-01 00:00:00'")
+        assert counted(spark.table("ep.d.of")) == len(wanted) - 2
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(other.sql, f"DELETE FROM ep.d.of WHERE id - 5 {batch}").result()
+        assert 7 not in [row.id for row in spark.table("ep.d.of").collect()]
+        frame = other.sql("SELECT 8 AS id")
+        ice.load_table("ep.d.of").merge(
+            frame, "t.id = s.id AND t.ts < '2024-01-01 00:00:00'"
+        ).when_matched_delete().execute()
+        assert 8 not in [row.id for row in spark.table("ep.d.of").collect()]
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+        ice.disable(other)
+        ice.disable(spark)
+        spark.catalog.dropTempView("session_batch")
+
+
+def test_what_use_chose_goes_with_disable(spark: SparkSession, home: Path) -> None:
+    ice.enable(spark)
+    try:
+        spark.sql("USE ep.d")
+        ice.disable(spark)
+        ice.enable(spark)
+        assert spark.sql("SHOW CURRENT NAMESPACE").collect()[0].catalog == "spark_catalog"
+    finally:
+        ice.disable(spark)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
@@ -162,10 +162,26 @@ def test_constant_parts_of_conditions_are_spark_s_values(any_spark: Any) -> None
         "date '9999-12-31' + interval '1' day": "CAST('+10000-01-01' AS DATE)",
         "2 * 1.25": "2.50",
         "CAST(2.5 AS double) * 2": "CAST('5.0' AS DOUBLE)",
+        "date '2024-06-30' - interval 1 year 6 months": "CAST('2022-12-30' AS DATE)",
+        "7 - (3 - 2) - 1": "5",
     }
     for text, value in values.items():
         (found,) = worked_out([parse_one(f"a = {text}", dialect="spark")], any_spark)
         assert found.sql("spark") == f"a = {value}", text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DATE 'today' - INTERVAL 7 DAYS",
+        "CAST('now' AS timestamp) - INTERVAL 1 HOUR",
+        "CAST('12:30' AS timestamp) + INTERVAL 1 HOUR",
+    ],
+)
+def test_what_is_another_moment_tomorrow_is_no_constant(any_spark: Any, text: str) -> None:
+    """As a CAST `today` is NULL without ANSI: no file would be read."""
+    (found,) = worked_out([parse_one(f"a = {text}", dialect="spark")], any_spark)
+    assert isinstance(found.expression, exp.Sub | exp.Add)
 
 
 def test_constants_are_worked_out_anew_where_a_setting_says_otherwise(spark: Any) -> None:

@@ -169,11 +169,31 @@ def test_rows_of_a_query_are_cached_under_a_name(spark: Any, home: Path) -> None
         with pytest.raises(AnalysisException, match="TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"):
             ice.sql(spark, "CACHE TABLE `kept rows` AS SELECT * FROM st.d.t")
     finally:
-        spark.catalog.dropTempView("`kept rows`")
+        spark.catalog.dropTempView("kept rows")
+    ice.sql(spark, "CREATE TEMPORARY VIEW `an odd name` AS SELECT * FROM st.d.t")
+    assert spark.catalog.dropTempView("an odd name")
     before = _temporary_views(spark)
-    with pytest.raises(Exception, match="storageLevel|StorageLevel|STORAGE"):
+    with pytest.raises(Exception, match=r"storageLevel|StorageLevel|STORAGE"):
         ice.sql(spark, "CACHE TABLE kept OPTIONS ('storageLevel' 'none such') AS FROM st.d.t")
     assert _temporary_views(spark) == before
+
+
+def test_a_query_behind_ctes_changes_nothing_whatever_its_columns_are_called(
+    spark: Any, home: Path
+) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t (id int, delete boolean)")
+    ice.sql(spark, "INSERT INTO st.d.t VALUES (1, true), (2, false)")
+    for text, found in {
+        "WITH k AS (SELECT 1 AS x) SELECT id, id > 1 AS delete FROM st.d.t": [
+            (1, False),
+            (2, True),
+        ],
+        "WITH k AS (SELECT 1 AS x) SELECT delete FROM st.d.t WHERE id IN (SELECT x FROM k)": [
+            (True,)
+        ],
+    }.items():
+        assert sorted(rows(ice.sql(spark, text))) == found
+    assert ice.load_table("st.d.t").scan().count() == 2
 
 
 def test_a_sample_needs_no_alias(spark: Any, home: Path) -> None:
@@ -183,12 +203,11 @@ def test_a_sample_needs_no_alias(spark: Any, home: Path) -> None:
     for text in (
         "SELECT t.id FROM st.d.t TABLESAMPLE (100 PERCENT) WHERE t.id < 3",
         "SELECT id FROM st.d.t TABLESAMPLE (10 ROWS) REPEATABLE (7) AS x WHERE x.id < 3",
-        "SELECT t.id FROM st.d.t TABLESAMPLE (BUCKET 1 OUT OF 1) JOIN st.d.u ON t.id = u.id + 1 "
-        "WHERE u.id < 2 UNION ALL SELECT 1",
+        "SELECT t.id FROM st.d.t TABLESAMPLE (BUCKET 1 OUT OF 1) JOIN st.d.u ON t.id = 1 + u.id",
     ):
-        assert sorted(rows(ice.sql(spark, text)))[-1] == (2,), text
+        assert (2,) in rows(ice.sql(spark, text)), text
     ice.sql(spark, "DELETE FROM st.d.t WHERE id IN (SELECT u.id FROM st.d.u TABLESAMPLE (2 ROWS))")
-    assert rows(ice.sql(spark, "SELECT * FROM st.d.t")) == [(3,)]
+    assert ice.load_table("st.d.t").scan().count() == 1
 
 
 def test_columns_of_a_merge_land_with_its_rows(spark: Any, home: Path) -> None:

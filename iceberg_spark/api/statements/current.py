@@ -51,11 +51,7 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
         case CommentOn():
             return replace(command, name=whole_name(spark, command.name))
         case ShowTables(namespace) | ShowViews(namespace):
-            if not namespace and len(current) == 1:
-                raise InvalidInputError(
-                    f"USE chose catalog {current[0]} without a namespace: say IN {current[0]}.NAME"
-                )
-            return replace(command, namespace=whole_namespace(spark, command.namespace))
+            return replace(command, namespace=_listed(spark, current, namespace))
         case ShowNamespaces():
             parent = command.parent or current[:1]
             return replace(command, parent=whole_namespace(spark, parent))
@@ -67,6 +63,14 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
             return replace(command, table=whole_name(spark, command.table, new=True))
         case _:
             return replace(command, table=whole_name(spark, command.table))
+
+
+def _listed(spark: SparkSession, current: Name, namespace: Name) -> Name:
+    if not namespace and len(current) == 1:
+        raise InvalidInputError(
+            f"USE chose catalog {current[0]} without a namespace: say IN {current[0]}.NAME"
+        )
+    return whole_namespace(spark, namespace)
 
 
 def _procedure(current: Name, name: Name) -> Name:

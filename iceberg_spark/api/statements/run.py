@@ -120,10 +120,10 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
         case TemporaryView(name, _, replaces, columns):
             rows = query.frame(spark, args)
             rows = rows.toDF(*columns) if columns else rows
-            (rows.createOrReplaceTempView if replaces else rows.createTempView)(name)
+            (rows.createOrReplaceTempView if replaces else rows.createTempView)(quoted(name))
             return nothing(spark)
         case CachedView(head, name, options):
-            query.frame(spark, args).createTempView(name)
+            query.frame(spark, args).createTempView(quoted(name))
             try:
                 return spark.sql(f"{head} {quoted(name)} {options}")
             except BaseException:  # a view that is not kept is not what was asked for

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import cast
 
 from pyspark.errors import PySparkRuntimeError
@@ -12,6 +15,21 @@ from iceberg_spark.spark.session.classic_session import is_stopped
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
 CASE_SETTING = "spark.sql.caseSensitive"
+_chosen: ContextVar[SparkSession | None] = ContextVar("iceberg_spark_session", default=None)
+"""The session that a statement, or a frame, is of: Spark's active one may be another."""
+
+
+@contextmanager
+def in_session(spark: SparkSession) -> Iterator[None]:
+    """Have a session be the active one to this library while the block runs, in this thread.
+
+    Neither PySpark's `sql` nor a frame makes its session active.
+    """
+    token = _chosen.set(spark)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
 
 
 def needed_session(spark: SparkSession | None = None) -> SparkSession:
@@ -46,10 +64,11 @@ def checked_session(spark: object) -> SparkSession:
 def active_session() -> SparkSession | None:
     """Return this thread's session, else the process's, classic or Connect, None without one.
 
-    A thread that did not make the session has none of its own (Spark: active, then default).
+    Inside `in_session` it is that one. A thread that did not make the session has none of its own
+    (Spark: active, then default).
     """
     try:
-        session = SparkSession.active()
+        session = _chosen.get() or SparkSession.active()
     except PySparkRuntimeError:
         return None
     return None if is_stopped(session) else session

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -32,6 +33,8 @@ _CONSTANT = (
     exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.AddMonths, exp.DataType, exp.Var, exp.Boolean,
     exp.DataTypeParam, exp.Identifier,
 )  # fmt: skip
+_FIXED = re.compile(r"\s*[-+]?(\d{4,}-.*|[\d.]+([eE][-+]?\d+)?)\s*$")
+"""Texts of numbers, dates and moments; neither words (`today`) nor a time of the day alone."""
 _BY_NAME = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.AddMonths)
 """Functions: a session may put its own in their place, at any time."""
 
@@ -61,7 +64,7 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession) -> list[Node]:
     parts = [part for one in copies for part in _constant_parts(one)]
     if not parts:
         return copies
-    columns = ", ".join(f"{part.sql('spark')} AS c{at}" for at, part in enumerate(parts))
+    columns = ", ".join(f"{_text(part)} AS c{at}" for at, part in enumerate(parts))
     by_name = any(isinstance(one, _BY_NAME) for part in parts for one in part.walk())
     literals = _evaluated(spark, columns) if by_name else _asked(spark, columns)
     for part, literal in zip(parts, literals, strict=False):
@@ -116,8 +119,33 @@ def _constant_parts(node: Node) -> list[Node]:
     return [part for child in node.iter_expressions() for part in _constant_parts(child)]
 
 
+def _text(part: Node) -> str:
+    """Return a constant's SQL, with brackets around what stands inside of an operation.
+
+    `INTERVAL 1 YEAR 6 MONTHS` is a sum to sqlglot, written without any: what it is taken from
+    would get the months back.
+    """
+    text: str = part.transform(_in_brackets).sql("spark")
+    return text
+
+
+def _in_brackets(node: Node) -> Node:
+    inside = isinstance(node, exp.Binary) and isinstance(node.parent, exp.Binary | exp.Neg)
+    return exp.Paren(this=node) if inside else node
+
+
 def _is_constant(node: Node) -> bool:
-    return all(isinstance(part, _CONSTANT) and not _has_marks(part) for part in node.walk())
+    return all(isinstance(part, _CONSTANT) and _has_one_meaning(part) for part in node.walk())
+
+
+def _has_one_meaning(node: Node) -> bool:
+    """Return whether a part means the same when it is written anew, today and tomorrow.
+
+    `DATE 'today'` is another day tomorrow, and as a CAST it is NULL without ANSI.
+    """
+    if isinstance(node, exp.Cast) and node.this.is_string and not _FIXED.match(node.this.name):
+        return False
+    return not _has_marks(node)
 
 
 def _has_marks(node: Node) -> bool:

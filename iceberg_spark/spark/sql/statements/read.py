@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.spark.sql.statements.alter_table import AlterTable, read_alter_table
 from iceberg_spark.spark.sql.statements.call import Call, read_call
@@ -183,13 +184,43 @@ def _listing(cursor: Cursor) -> Command | None:
 
 
 def _behind_with(cursor: Cursor) -> Statement:
-    """Tell the query from a change of rows with CTEs before it."""
-    probe = cursor.fresh()
-    with_clause = probe.until(*((verb,) for verb in _BEHIND_WITH))
+    """Tell the query from a change of rows with CTEs before it.
+
+    Its verb stands right behind the CTEs: a query may have a column called `delete`.
+    """
+    probe, start = cursor.fresh(), cursor.position
+    try:
+        _past_ctes(probe)
+    except InvalidInputError:  # Spark says what is wrong with it
+        return Query(cursor.rest())
+    with_clause = cursor.text[start : probe.end]
     for verb, read in _BEHIND_WITH.items():
         if probe.sees(verb):
             return read(probe, with_clause)
     return Query(cursor.rest())
+
+
+def _past_ctes(cursor: Cursor) -> None:
+    """Read WITH and what it names: `name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)`."""
+    cursor.needs("WITH")
+    cursor.takes("RECURSIVE")
+    while True:
+        cursor.identifier()
+        if not _takes_as(cursor) and cursor.sees_open():
+            cursor.brackets()  # its columns, or without AS its query
+            has_query = not _takes_as(cursor) and not cursor.sees_open()
+        else:
+            has_query = False
+        if not has_query and cursor.sees_open():
+            cursor.brackets()
+        if not cursor.takes(","):
+            return
+
+
+def _takes_as(cursor: Cursor) -> bool:
+    if cursor.takes("MAX", "RECURSION", "LEVEL"):
+        cursor.word()
+    return cursor.takes("AS")
 
 
 def _explain(cursor: Cursor) -> Explain | None:

@@ -308,6 +308,16 @@ def test_a_merge_has_all_kinds_of_clauses() -> None:
          CachedView("CACHE LAZY TABLE", "v", "OPTIONS ('storageLevel' = 'DISK_ONLY')", "SELECT 1")),
         ("CACHE TABLE `a b` WITH q AS (SELECT 1) FROM q",
          CachedView("CACHE TABLE", "a b", "", "WITH q AS (SELECT 1) FROM q")),
+        ("WITH q AS (SELECT 1 AS x) SELECT id, op = 'D' AS delete FROM c.d.t",
+         Query("WITH q AS (SELECT 1 AS x) SELECT id, op = 'D' AS delete FROM c.d.t")),
+        ("WITH q AS (SELECT 1) SELECT q.update, insert FROM q",
+         Query("WITH q AS (SELECT 1) SELECT q.update, insert FROM q")),
+        ("EXPLAIN WITH q (SELECT 1) SELECT delete FROM c.d.t",
+         Explain("EXPLAIN  ", "WITH q (SELECT 1) SELECT delete FROM c.d.t")),
+        (("WITH RECURSIVE q (n) MAX RECURSION LEVEL 5 AS (SELECT 1), `delete` (VALUES (1)) "
+          "DELETE FROM t WHERE id IN (SELECT n FROM q)"),
+         Delete(("t",), None, "id IN (WITH RECURSIVE q (n) MAX RECURSION LEVEL 5 AS (SELECT 1), "
+                "`delete` (VALUES (1)) SELECT n FROM q)")),
         ("CACHE TABLE v", Other("CACHE TABLE v", "CACHE TABLE")),
         (r"COMMENT ON TABLE c.d.t IS 'a\nb''c\u0041'", CommentOn("table", T, "a\nb'cA")),
         (r"COMMENT ON TABLE c.d.t IS r'a\nb'", CommentOn("table", T, r"a\nb")),
