@@ -372,8 +372,7 @@ class RowVerbs:
 
     def _run_merge(self, request: MergeRequest) -> ChangedRows:
         given = request.branch, request.snapshot_properties, request.case_sensitive
-        counts = ChangedRows()
-        within = session_of(request.source)
+        counts, within = ChangedRows(), session_of(request.source)
         with within, self._changes() as changes, changes.batch(request.token) as is_new:
             if is_new:
                 verb = changes.row_verb("merge", *given, request.names)
