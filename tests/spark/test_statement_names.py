@@ -322,7 +322,7 @@ def test_a_view_of_changes_shows_deletes_by_position(spark: Any, sql_home: Path)
     assert run(
         f"""CALL st.system.create_changelog_view(table => 'd.m', identifier_columns => array('id'),
             options => map('start-snapshot-id', '{ids[0]}', 'end-snapshot-id', '{ids[2]}'))"""
-    ) == [("m_changes",)]
+    ) == [("`m_changes`",)]
     shown = "SELECT id, s, _change_type, _change_ordinal FROM m_changes ORDER BY 4, 3 DESC"
     assert run(shown) == [
         (1, "a", "DELETE", 0), (2, "a", "UPDATE_BEFORE", 1), (2, "b", "UPDATE_AFTER", 1),

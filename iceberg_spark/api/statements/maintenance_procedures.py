@@ -7,6 +7,16 @@ from typing import Any
 
 from iceberg_spark.api.maintenance import Maintenance
 from iceberg_spark.api.statements.procedure import Called, Procedure, Rows
+from iceberg_spark.api.statements.procedure_values import (
+    COUNT,
+    FLAG,
+    MOMENT,
+    NUMBER,
+    NUMBERS,
+    PAIRS,
+    TEXT,
+    TEXTS,
+)
 
 _ORPHANS = ("equal_schemes", "equal_authorities")
 
@@ -104,10 +114,21 @@ def _orphans(called: Called) -> Rows:
     return [(location,) for location in result.orphan_file_locations]
 
 
+def _of_branch(called: Called) -> tuple[Maintenance, dict[str, Any]]:
+    """Return a table's maintenance and the branch, which the table's name may give (`t.branch_b`).
+
+    The argument comes first, as in Java.
+    """
+    place = called.place()
+    branch = called.values.get("branch") or place.branch
+    return place.table().maintenance, {} if branch is None else {"branch": branch}
+
+
 def _rewrite_data(called: Called) -> Rows:
-    given = called.given("strategy", "sort_order", "where", "branch")
+    maintenance, branch = _of_branch(called)
+    given = called.given("strategy", "sort_order", "where") | branch
     options = called.texts("options")
-    result = _of(called).rewrite_data_files(**given, options=options, spark=called.spark)
+    result = maintenance.rewrite_data_files(**given, options=options, spark=called.spark)
     return [_DATA.row(result)]
 
 
@@ -117,15 +138,17 @@ def _rewrite_manifests(called: Called) -> Rows:
 
 
 def _rewrite_deletes(called: Called) -> Rows:
-    result = _of(called).rewrite_position_delete_files(
-        called.texts("options"), **called.given("where"), spark=called.spark
+    maintenance, branch = _of_branch(called)
+    given = called.given("where") | branch
+    result = maintenance.rewrite_position_delete_files(
+        called.texts("options"), **given, spark=called.spark
     )
     return [_DELETES.row(result)]
 
 
 def _convert(called: Called) -> Rows:
-    given = called.given("branch")
-    return [_CONVERTED.row(_of(called).convert_equality_deletes(**given, spark=called.spark))]
+    maintenance, branch = _of_branch(called)
+    return [_CONVERTED.row(maintenance.convert_equality_deletes(**branch, spark=called.spark))]
 
 
 def _table_stats(called: Called) -> Rows:
@@ -153,51 +176,81 @@ def _plan(called: Called) -> Rows:
 
 MAINTENANCE: dict[str, Procedure] = {
     "expire_snapshots": Procedure(
-        (
-            "table", "older_than", "retain_last", "max_concurrent_deletes", "stream_results",
-            "snapshot_ids", "clean_expired_metadata",
-        ),
+        {
+            "table": TEXT,
+            "older_than": MOMENT,
+            "retain_last": COUNT,
+            "max_concurrent_deletes": COUNT,
+            "stream_results": FLAG,
+            "snapshot_ids": NUMBERS,
+            "clean_expired_metadata": FLAG,
+        },
         1,
         _EXPIRED.ddl,
         _expire,
     ),
     "remove_orphan_files": Procedure(
-        (
-            "table", "older_than", "location", "dry_run", "max_concurrent_deletes",
-            "file_list_view", "equal_schemes", "equal_authorities", "prefix_mismatch_mode",
-            "prefix_listing", "stream_results",
-        ),
+        {
+            "table": TEXT,
+            "older_than": MOMENT,
+            "location": TEXT,
+            "dry_run": FLAG,
+            "max_concurrent_deletes": COUNT,
+            "file_list_view": TEXT,
+            "equal_schemes": PAIRS,
+            "equal_authorities": PAIRS,
+            "prefix_mismatch_mode": TEXT,
+            "prefix_listing": FLAG,
+            "stream_results": FLAG,
+        },
         1,
         "orphan_file_location string",
         _orphans,
     ),
     "rewrite_data_files": Procedure(
-        ("table", "strategy", "sort_order", "options", "where", "branch"),
+        {
+            "table": TEXT,
+            "strategy": TEXT,
+            "sort_order": TEXT,
+            "options": PAIRS,
+            "where": TEXT,
+            "branch": TEXT,
+        },
         1,
         _DATA.ddl,
         _rewrite_data,
     ),
     "rewrite_manifests": Procedure(
-        ("table", "use_caching", "spec_id", "sort_by"), 1, _MANIFESTS.ddl, _rewrite_manifests
+        {"table": TEXT, "use_caching": FLAG, "spec_id": COUNT, "sort_by": TEXTS},
+        1,
+        _MANIFESTS.ddl,
+        _rewrite_manifests,
     ),
     "rewrite_position_delete_files": Procedure(
-        ("table", "options", "where"), 1, _DELETES.ddl, _rewrite_deletes
+        {"table": TEXT, "options": PAIRS, "where": TEXT}, 1, _DELETES.ddl, _rewrite_deletes
     ),
-    "convert_equality_deletes": Procedure(("table", "branch"), 1, _CONVERTED.ddl, _convert),
+    "convert_equality_deletes": Procedure(
+        {"table": TEXT, "branch": TEXT}, 1, _CONVERTED.ddl, _convert
+    ),
     "compute_table_stats": Procedure(
-        ("table", "snapshot_id", "columns"), 1, _TABLE_STATS.ddl, _table_stats
+        {"table": TEXT, "snapshot_id": NUMBER, "columns": TEXTS}, 1, _TABLE_STATS.ddl, _table_stats
     ),
     "compute_partition_stats": Procedure(
-        ("table", "snapshot_id"), 1, _PARTITION_STATS.ddl, _partition_stats
+        {"table": TEXT, "snapshot_id": NUMBER}, 1, _PARTITION_STATS.ddl, _partition_stats
     ),
     "rewrite_table_path": Procedure(
-        (
-            "table", "source_prefix", "target_prefix", "start_version", "end_version",
-            "staging_location", "create_file_list",
-        ),
+        {
+            "table": TEXT,
+            "source_prefix": TEXT,
+            "target_prefix": TEXT,
+            "start_version": TEXT,
+            "end_version": TEXT,
+            "staging_location": TEXT,
+            "create_file_list": FLAG,
+        },
         3,
         _PATHS.ddl,
         _table_path,
     ),
-    "maintenance_plan": Procedure(("table",), 1, _PLANNED.ddl, _plan),
-}  # fmt: skip
+    "maintenance_plan": Procedure({"table": TEXT}, 1, _PLANNED.ddl, _plan),
+}

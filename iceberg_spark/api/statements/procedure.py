@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType
 
-from iceberg_spark.api.statements.target import Target, new_target
+from iceberg_spark.api.statements.procedure_tables import named_table
+from iceberg_spark.api.statements.target import Target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidInputError
 
@@ -26,24 +28,22 @@ class Called:
     values: Values
 
     def place(self, name: str = "table") -> Target:
-        """Return what an argument names; the catalog may be left out, as in `db.t`."""
-        text = self.values[name]
-        if not isinstance(text, str) or not text:
-            raise InvalidInputError(f"Argument '{name}' must be the name of a table, not {text!r}")
-        if "/" in text:
-            return new_target(self.spark, (text,))
-        parts = tuple(part.strip("`") for part in text.split("."))
-        if parts[0] != self.catalog or len(parts) == 1:
-            parts = (self.catalog, *parts)
-        return new_target(self.spark, parts)
+        """Return what an argument names, maybe a branch; the catalog may be left out (`db.t`)."""
+        return named_table(self.spark, self.catalog, self.values[name])
 
     def table(self) -> Table:
-        """Load the table that the call is about."""
-        return self.place().table()
+        """Load the table that the call is about. Raises InvalidInputError for a branch of it."""
+        return self.place().whole_table()
 
     def given(self, *names: str) -> dict[str, Any]:
         """Return those of some arguments that were given and are not NULL."""
         return {name: self.values[name] for name in names if self.values.get(name) is not None}
+
+    def check_threads(self) -> None:
+        """Refuse `parallelism` below one; how many threads read footers changes nothing else."""
+        threads = self.values.get("parallelism")
+        if threads is not None and threads < 1:
+            raise InvalidInputError(f"parallelism must be at least 1, not {threads}")
 
     def texts(self, name: str) -> dict[str, str]:
         """Return an argument that is a map of texts, empty where it is not given."""
@@ -56,7 +56,7 @@ class Called:
 class Procedure:
     """A procedure; the first `required` of its parameters must be given. `columns` is DDL."""
 
-    parameters: tuple[str, ...]
+    parameters: Mapping[str, DataType]
     required: int
     columns: str
     run: Callable[[Called], Rows]
@@ -81,10 +81,20 @@ class Procedure:
             if parameter in found:
                 raise InvalidInputError(f"{name}: '{parameter}' is given twice")
             found[parameter] = text
-        missing = [each for each in self.parameters[: self.required] if each not in found]
+        missing = [each for each in self._needed if each not in found]
         if missing:
             raise InvalidInputError(f"{name} needs '{missing[0]}': {self._signature}")
         return found
+
+    def check(self, name: str, values: Values) -> None:
+        """Refuse NULL for what must be given. Raises InvalidInputError."""
+        for each in self._needed:
+            if values[each] is None:
+                raise InvalidInputError(f"{name} needs '{each}', which is NULL")
+
+    @property
+    def _needed(self) -> tuple[str, ...]:
+        return tuple(self.parameters)[: self.required]
 
     @property
     def _signature(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.api.statements.answers import rows_of, values_of
+from iceberg_spark.api.statements.answers import rows_of
 from iceberg_spark.api.statements.maintenance_procedures import MAINTENANCE
 from iceberg_spark.api.statements.procedure import Called, Procedure
+from iceberg_spark.api.statements.procedure_values import cast_values
 from iceberg_spark.api.statements.snapshot_procedures import SNAPSHOTS
 from iceberg_spark.api.statements.table_procedures import TABLES
 from iceberg_spark.errors import InvalidInputError
@@ -30,6 +31,7 @@ def call(spark: SparkSession, statement: Call) -> DataFrame:
             f"There is no procedure '{called}'{close}; there are: {', '.join(sorted(PROCEDURES))}"
         )
     texts = procedure.matched(called, statement.positional, statement.named)
-    values = dict(zip(texts, values_of(spark, list(texts.values())), strict=True))
+    values = cast_values(spark, texts, procedure.parameters)
+    procedure.check(called, values)
     rows = procedure.run(Called(spark, catalog, values))
     return rows_of(spark, procedure.columns, rows)

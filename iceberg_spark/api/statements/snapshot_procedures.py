@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from iceberg_spark.api.statements.procedure import Called, Procedure, Rows
+from iceberg_spark.api.statements.procedure_values import MOMENT, NUMBER, TEXT
 from iceberg_spark.api.table import Table
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 
 _MOVED = "previous_snapshot_id bigint, current_snapshot_id bigint"
@@ -55,8 +56,14 @@ def _publish(called: Called) -> Rows:
     staged = [one for one in table.snapshots() if one.summary.get(_WAP_ID) == wanted]
     if not staged:
         raise InvalidInputError(f"No snapshot was staged with {_WAP_ID} '{wanted}'")
-    table.manage_snapshots().cherrypick(staged[-1].snapshot_id).commit()
-    return [(staged[-1].snapshot_id, _head(table))]
+    if len(staged) > 1:
+        ids = ", ".join(str(one.snapshot_id) for one in staged)
+        raise ValidationException(
+            f"Several snapshots were staged with {_WAP_ID} '{wanted}': cherrypick_snapshot one of "
+            f"{ids}"
+        )
+    table.manage_snapshots().cherrypick(staged[0].snapshot_id).commit()
+    return [(staged[0].snapshot_id, _head(table))]
 
 
 def _fast_forward(called: Called) -> Rows:
@@ -85,18 +92,27 @@ def _ancestors(called: Called) -> Rows:
 
 
 SNAPSHOTS: dict[str, Procedure] = {
-    "rollback_to_snapshot": Procedure(("table", "snapshot_id"), 2, _MOVED, _rollback),
-    "rollback_to_timestamp": Procedure(("table", "timestamp"), 2, _MOVED, _rollback_to_timestamp),
-    "set_current_snapshot": Procedure(("table", "snapshot_id", "ref"), 1, _MOVED, _set_current),
-    "cherrypick_snapshot": Procedure(("table", "snapshot_id"), 2, _PICKED, _cherrypick),
-    "publish_changes": Procedure(("table", "wap_id"), 2, _PICKED, _publish),
+    "rollback_to_snapshot": Procedure({"table": TEXT, "snapshot_id": NUMBER}, 2, _MOVED, _rollback),
+    "rollback_to_timestamp": Procedure(
+        {"table": TEXT, "timestamp": MOMENT}, 2, _MOVED, _rollback_to_timestamp
+    ),
+    "set_current_snapshot": Procedure(
+        {"table": TEXT, "snapshot_id": NUMBER, "ref": TEXT}, 1, _MOVED, _set_current
+    ),
+    "cherrypick_snapshot": Procedure(
+        {"table": TEXT, "snapshot_id": NUMBER}, 2, _PICKED, _cherrypick
+    ),
+    "publish_changes": Procedure({"table": TEXT, "wap_id": TEXT}, 2, _PICKED, _publish),
     "fast_forward": Procedure(
-        ("table", "branch", "to"),
+        {"table": TEXT, "branch": TEXT, "to": TEXT},
         3,
         "branch_updated string, previous_ref bigint, updated_ref bigint",
         _fast_forward,
     ),
     "ancestors_of": Procedure(
-        ("table", "snapshot_id"), 1, "snapshot_id bigint, timestamp bigint", _ancestors
+        {"table": TEXT, "snapshot_id": NUMBER},
+        1,
+        "snapshot_id bigint, timestamp bigint",
+        _ancestors,
     ),
 }

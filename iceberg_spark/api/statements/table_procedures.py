@@ -1,17 +1,17 @@
-"""Procedures that bring tables and files into a catalog, and a view of changes."""
+"""Procedures that bring tables, files and changes into a catalog, and a view of changes."""
 
 from __future__ import annotations
 
 from iceberg_spark.api.import_table import migrate, snapshot
+from iceberg_spark.api.statements.changelog_view import create_changelog_view
 from iceberg_spark.api.statements.procedure import Called, Procedure, Rows
+from iceberg_spark.api.statements.procedure_values import COUNT, FLAG, PAIRS, TEXT, TEXTS
 from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.api.table import Table
 from iceberg_spark.engines.on_spark import source_folder
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import UnsupportedError
 
 _UPSERTED = ("added_records", "added_equality_deletes", "added_position_deletes")
-_START, _END = "start-snapshot-id", "end-snapshot-id"
-_START_MS, _END_MS = "start-timestamp", "end-timestamp"
 
 
 def _register(called: Called) -> Rows:
@@ -56,12 +56,20 @@ def _snapshot(called: Called) -> Rows:
         raise UnsupportedError(
             "snapshot: the catalog says where the table goes; leave location out"
         )
+    called.check_threads()
     target = f"{called.catalog}.{called.place().identifier}"
     properties = called.texts("properties")
     return _imported(snapshot(_source(called), target, properties=properties, spark=called.spark))
 
 
 def _migrate(called: Called) -> Rows:
+    of_backups = called.given("drop_backup", "backup_table_name")
+    if of_backups:
+        raise UnsupportedError(
+            "migrate: a folder is migrated where it is and no backup is made; leave "
+            f"{', '.join(of_backups)} out"
+        )
+    called.check_threads()
     return _imported(
         migrate(
             str(called.values["table"]), properties=called.texts("properties"), spark=called.spark
@@ -76,80 +84,74 @@ def _upsert(called: Called) -> Rows:
     return [tuple(getattr(result, name) for name in _UPSERTED)]
 
 
-def _changelog_view(called: Called) -> Rows:
-    options = called.texts("options")
-    unknown = options.keys() - {_START, _END, _START_MS, _END_MS}
-    if unknown:
-        raise InvalidInputError(f"create_changelog_view has no option '{min(unknown)}'")
-    table = called.table()
-    start, end = (_bound(called, options, *names) for names in _BOUNDS)
-    name = called.values.get("changelog_view") or f"{table.identifier.split('.')[-1]}_changes"
-    changes = table.scan().changes(
-        start,
-        end,
-        net_changes=bool(called.values.get("net_changes") or False),
-        compute_updates=called.values.get("compute_updates"),
-        identifier_columns=tuple(called.values.get("identifier_columns") or ()),
-    )
-    changes.to_df(called.spark).createOrReplaceTempView(name)
-    return [(name,)]
-
-
-_BOUNDS = ((_START, _START_MS), (_END, _END_MS))
-
-
-def _bound(called: Called, options: dict[str, str], by_id: str, by_ms: str) -> int | None:
-    """Return the snapshot that an option names, by its id or as the last one up to a moment."""
-    if by_id in options:
-        return int(options[by_id])
-    if by_ms not in options:
-        return None
-    found = [
-        one.snapshot_id
-        for one in called.table().history()
-        if one.timestamp_ms <= int(options[by_ms])
-    ]
-    return found[-1] if found else None
-
-
 TABLES: dict[str, Procedure] = {
     "register_table": Procedure(
-        ("table", "metadata_file"),
+        {"table": TEXT, "metadata_file": TEXT},
         2,
         "current_snapshot_id bigint, total_records_count bigint, total_data_files_count bigint",
         _register,
     ),
     "add_files": Procedure(
-        ("table", "source_table", "partition_filter", "check_duplicate_files", "parallelism"),
+        {
+            "table": TEXT,
+            "source_table": TEXT,
+            "partition_filter": PAIRS,
+            "check_duplicate_files": FLAG,
+            "parallelism": COUNT,
+        },
         2,
         "added_files_count bigint, changed_partition_count bigint",
         _add_files,
     ),
     "snapshot": Procedure(
-        ("source_table", "table", "location", "properties", "parallelism"),
+        {
+            "source_table": TEXT,
+            "table": TEXT,
+            "location": TEXT,
+            "properties": PAIRS,
+            "parallelism": COUNT,
+            "ignore_missing_files": FLAG,
+        },
         2,
         "imported_files_count bigint",
         _snapshot,
     ),
     "migrate": Procedure(
-        ("table", "properties", "drop_backup", "backup_table_name", "parallelism"),
+        {
+            "table": TEXT,
+            "properties": PAIRS,
+            "drop_backup": FLAG,
+            "backup_table_name": TEXT,
+            "parallelism": COUNT,
+            "ignore_missing_files": FLAG,
+        },
         1,
         "migrated_files_count bigint",
         _migrate,
     ),
     "upsert": Procedure(
-        ("table", "source_view", "keys", "order_by", "global_delete"),
+        {
+            "table": TEXT,
+            "source_view": TEXT,
+            "keys": TEXTS,
+            "order_by": TEXTS,
+            "global_delete": FLAG,
+        },
         2,
         ", ".join(f"{name} bigint" for name in _UPSERTED),
         _upsert,
     ),
     "create_changelog_view": Procedure(
-        (
-            "table", "changelog_view", "options", "compute_updates", "identifier_columns",
-            "net_changes",
-        ),
+        {
+            "table": TEXT,
+            "changelog_view": TEXT,
+            "options": PAIRS,
+            "compute_updates": FLAG,
+            "identifier_columns": TEXTS,
+            "net_changes": FLAG,
+        },
         1,
         "changelog_view string",
-        _changelog_view,
+        create_changelog_view,
     ),
-}  # fmt: skip
+}

@@ -1,0 +1,101 @@
+"""Arguments of procedures: worked out by Spark, and cast to their parameters' types as Spark does.
+
+Source: Spark's ProcedureArgumentCoercion, by ANSI's rules. Unlike there, also without ANSI: a value
+that its type does not have would be NULL, and NULL means the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    AtomicType,
+    BooleanType,
+    DataType,
+    DateType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.spark.adapt.quoted import quoted
+
+TEXT, NUMBER, COUNT, FLAG = StringType(), LongType(), IntegerType(), BooleanType()
+MOMENT = TimestampType()
+TEXTS, NUMBERS = ArrayType(TEXT), ArrayType(NUMBER)
+PAIRS = MapType(TEXT, TEXT)
+
+
+def cast_values(
+    spark: SparkSession, texts: Mapping[str, str], kinds: Mapping[str, DataType]
+) -> dict[str, Any]:
+    """Return what arguments are worth, each of its parameter's type, by one query of constants.
+
+    Raises InvalidTypeError for a value of another type, Spark's own errors for faults in texts.
+    """
+    if not texts:
+        return {}
+    named = ", ".join(f"{text} AS {quoted(name)}" for name, text in texts.items())
+    given = spark.sql(f"SELECT {named}")
+    wanted = {name: kinds[name] for name in texts}
+    for field in given.schema.fields:
+        if not _becomes(field.dataType, wanted[field.name]):
+            raise _wrong(field.name, texts[field.name], wanted[field.name])
+    row = _cast(given, wanted).toArrow()
+    found = {name: row.column(name)[0].as_py() for name in texts}
+    for name in texts:
+        if found[name] is None and not row.column(_null(name))[0].as_py():
+            raise _wrong(name, texts[name], wanted[name])
+    return found
+
+
+def _cast(given: DataFrame, wanted: Mapping[str, DataType]) -> DataFrame:
+    columns = []
+    for name, kind in wanted.items():
+        column = given[name]
+        is_cast = given.schema[name].dataType.simpleString() != kind.simpleString()
+        columns.append(column.try_cast(kind).alias(name) if is_cast else column)
+        columns.append(column.isNull().alias(_null(name)))
+    return given.select(columns)
+
+
+def _null(name: str) -> str:
+    return f"{name} is null"
+
+
+def _becomes(given: DataType, wanted: DataType) -> bool:
+    """Return whether Spark casts an argument unasked (Spark: AnsiTypeCoercion.implicitCast)."""
+    match given, wanted:
+        case ArrayType(), ArrayType():
+            return _stored_as(given.elementType, wanted.elementType)
+        case MapType(), MapType():
+            keys = _stored_as(given.keyType, wanted.keyType)
+            return keys and _stored_as(given.valueType, wanted.valueType)
+        case StringType(), AtomicType():
+            return True
+        case _:
+            return _stored_as(given, wanted)
+
+
+def _stored_as(given: DataType, wanted: DataType) -> bool:
+    """Return whether a column would take it (Spark: Cast.canANSIStoreAssign)."""
+    match given, wanted:
+        case (NullType(), _) | (AtomicType(), StringType()) | (NumericType(), NumericType()):
+            return True
+        case (DateType() | TimestampNTZType(), TimestampType()):
+            return True
+        case _:
+            return given.simpleString() == wanted.simpleString()
+
+
+def _wrong(name: str, text: str, wanted: DataType) -> InvalidTypeError:
+    return InvalidTypeError(f"Argument '{name}' must be of type {wanted.simpleString()}: {text}")
