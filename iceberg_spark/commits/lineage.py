@@ -7,17 +7,29 @@ from itertools import chain
 
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.commits.limits import TOKENS
-from iceberg_spark.errors import IcebergError
+from iceberg_spark.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    NotFoundError,
+    StoragePermissionError,
+    UnsupportedError,
+)
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.ancestry import ancestors
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
 
+_OUT_OF_REACH = (
+    NotFoundError, CorruptFileError, UnsupportedError, InvalidInputError, StoragePermissionError,
+)  # fmt: skip
+"""For good. S3 says "denied" of a file that is gone to those who may not list."""
+
 
 class Lineage:
     """The ancestors of a branch's head, newest first; none for a branch without snapshots.
 
-    Expired ones are looked for in the table's former metadata files, and only when asked for.
+    Expired ones are looked for in the table's former metadata files, and only when asked for;
+    that raises StorageError.
     """
 
     __slots__ = ("_base", "_io", "branch", "kept")
@@ -44,7 +56,10 @@ class Lineage:
         return None if oldest is not None and oldest.parent_snapshot_id is not None else False
 
     def expired(self) -> Iterator[Snapshot]:
-        """Yield those that the table has no more, as far as former metadata files tell."""
+        """Yield those that the table has no more, as far as former metadata files tell.
+
+        Raises StorageError where a store fails: what it would tell next time is not unknown.
+        """
         missing = self.kept[-1].parent_snapshot_id if self.kept else None
         log = self._base.metadata_log[-TOKENS.former_versions :]
         for entry in reversed(log):
@@ -52,7 +67,7 @@ class Lineage:
                 return
             try:
                 former = read_metadata(self._io, entry.metadata_file)
-            except IcebergError:  # removed, or out of reach: older ones are as well
+            except _OUT_OF_REACH:  # older ones are as well
                 return
             if missing in former.snapshots:
                 for snapshot in ancestors(former, missing):

@@ -17,6 +17,7 @@ from iceberg_spark.errors import (
     CommitStateUnknownException,
     StorageError,
 )
+from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.spec.txn import records_in
 from tests.unit.api.tables import data_files, ids, make, rows
 from tests.unit.commits.batches import CATALOG, ROW, append, expired_by_others, head, is_committed
@@ -99,6 +100,60 @@ def test_a_batch_that_was_rolled_back_and_expired_lands_again() -> None:
     expired_by_others(table, *gone)
     append(table, "a", 1)
     assert len(ids(table)) == 4
+
+
+def silent_about(table: Table, patch: pytest.MonkeyPatch) -> None:
+    """From now on the store fails where a former metadata file of the table is read."""
+    former = {entry.metadata_file for entry in table.refresh().metadata.metadata_log}
+    real = FsspecIO.read_bytes
+
+    def read_bytes(io: FsspecIO, path: str) -> bytes:
+        if path in former:
+            raise StorageError("no answer")
+        return real(io, path)
+
+    patch.setattr(FsspecIO, "read_bytes", read_bytes)
+
+
+def test_a_rolled_back_batch_is_not_taken_for_landed_while_the_store_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = make()
+    table.append(ROW)
+    first = head(table)
+    append(table, "a", 1)
+    table.manage_snapshots().rollback_to_snapshot(first).commit()
+    table.append(ROW)
+    table.append(ROW)
+    expired_by_others(table, *[each.snapshot_id for each in table.snapshots()[:-1]])
+    silent_about(table, monkeypatch)
+    with pytest.raises(StorageError, match="no answer"):
+        append(table, "a", 1)
+    monkeypatch.undo()
+    append(table, "a", 1)
+    assert len(ids(table)) == 4
+
+
+def test_a_batch_does_not_land_twice_while_the_store_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = make()
+    append(table, "a", 1)
+    landed = head(table)
+    table.append(ROW)
+    before = head(table)
+    append(table, "a", 2)
+    rolled_back = head(table)
+    table.manage_snapshots().rollback_to_snapshot(before).commit()
+    table.append(ROW)
+    expired_by_others(table, landed, rolled_back)
+    silent_about(table, monkeypatch)
+    with pytest.raises(StorageError, match="no answer"):
+        append(table, "a", 1)
+    assert len(ids(table)) == 3
+    monkeypatch.undo()
+    append(table, "a", 1)
+    assert len(ids(table)) == 3
 
 
 def test_our_expiry_forgets_what_was_rolled_back() -> None:
