@@ -212,8 +212,13 @@ def _check_pointers(table: LoadedTable, orphans: list[str]) -> None:
     for path in newest:
         try:
             other = read_metadata(table.io, path)
-        except (CorruptFileError, UnsupportedError, NoSuchFileError):
+        except (CorruptFileError, NoSuchFileError):
             continue
+        except UnsupportedError as error:
+            raise ValidationException(
+                f"Can't tell which files of {table.identifier} are orphans: {path} is metadata "
+                f"that can't be read here ({error}), perhaps another table's; nothing was deleted"
+            ) from error
         if other.table_uuid != table.metadata.table_uuid or _went_on(table.metadata, other):
             raise ValidationException(
                 f"Can't tell which files of {table.identifier} are orphans: {path} is metadata of "

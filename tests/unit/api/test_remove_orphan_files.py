@@ -1,5 +1,6 @@
 """Orphan files: what is deleted, and above all what is not (Java: DeleteOrphanFilesSparkAction)."""
 
+import json
 import os
 import shutil
 import time
@@ -7,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -262,6 +264,16 @@ def test_metadata_of_another_table_in_the_folder_is_an_error(tmp_path: Path) -> 
     with pytest.raises(ValidationException, match="00009-5d"):
         table.maintenance.remove_orphan_files()
     assert (tmp_path / "t/data/x.parquet").exists()
+
+
+def test_metadata_of_a_later_format_in_the_folder_is_an_error(tmp_path: Path) -> None:
+    table = old_table(tmp_path, "data/x.parquet")
+    later = {"format-version": 4, "table-uuid": str(UUID(int=1)), "location": str(tmp_path)}
+    (tmp_path / "metadata/00009-5d.metadata.json").write_text(json.dumps(later))
+    aged(tmp_path)
+    with pytest.raises(ValidationException, match=r"00009-5d.*format-version 4"):
+        table.maintenance.remove_orphan_files()
+    assert (tmp_path / "data/x.parquet").exists()
 
 
 def test_metadata_of_a_refused_commit_is_an_orphan(tmp_path: Path) -> None:
