@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 import pyarrow.fs as pafs
-from fsspec.spec import AbstractBufferedFile
+from fsspec.asyn import AsyncFileSystem
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
@@ -131,14 +132,17 @@ class FsspecStore:
     def walk(self, at: str) -> Iterator[tuple[str, FileInfo]]:
         """Yield the path below a folder and the description of each object, recursively."""
         root = at.rstrip("/")
+        for name, info in self._found(root):
+            if name.rstrip("/") != root:
+                yield below(name, root), FileInfo(name, int(info["size"]), _modified_ms(info))
+
+    def _found(self, root: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        if _skips_what_fails(self.files):
+            return _walked(self.files, root)
         try:
-            found = self.files.find(root, detail=True)
+            return cast(Mapping[str, Any], self.files.find(root, detail=True)).items()
         except FileNotFoundError:  # the bucket
-            return
-        for name, info in found.items():
-            if name.rstrip("/") == root:
-                continue
-            yield below(name, root), FileInfo(name, int(info["size"]), _modified_ms(info))
+            return ()
 
     def folders(self, at: str) -> list[str]:
         """Return the names of the folders right below a folder."""
@@ -160,6 +164,31 @@ class FsspecStore:
         names = (protocol,) if isinstance(protocol, str) else protocol
         if _FOLDERLESS.isdisjoint(names):
             self.files.makedirs(self.files._parent(at), exist_ok=True)
+
+
+def _skips_what_fails(files: Any) -> bool:
+    """Return whether a driver has no `find` of its own.
+
+    fsspec's takes a folder that can't be listed for an empty one, and does not hand `on_error`
+    down to the folders below the first.
+    """
+    kind = type(files)
+    asked_async = getattr(kind, "_find", AsyncFileSystem._find)
+    return kind.find is AbstractFileSystem.find and asked_async is AsyncFileSystem._find
+
+
+def _walked(files: Any, root: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the files below a folder, by a listing of each; links are not followed."""
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        with suppress(FileNotFoundError, NotADirectoryError):  # removed meanwhile, or never there
+            for info in files.ls(folder, detail=True):
+                name = str(info["name"])
+                if info["type"] != "directory":
+                    yield name, info
+                elif name.rstrip("/") != folder.rstrip("/"):
+                    waiting.append(name)
 
 
 def _modified_ms(info: Mapping[str, Any]) -> int:

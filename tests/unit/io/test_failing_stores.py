@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from iceberg_spark.errors import (
@@ -16,6 +17,36 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io import conditional_put, stores
 from iceberg_spark.io.fsspec_io import FsspecIO
+
+
+class Remote(LocalFileSystem):
+    """A driver without a `find` of its own, of which a folder can't be listed."""
+
+    protocol = "smb"
+    cachable = False
+    broken = ""
+
+    def ls(self, path: str, detail: bool = False, **_: Any) -> Any:
+        if path.rstrip("/").endswith(self.broken or "//"):
+            raise ConnectionResetError("gone")
+        return super().ls(path, detail=detail)
+
+
+@pytest.mark.parametrize("broken", ["t", "t/a", "t/a/b"])
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("t/a/b/1", "t/a/2", "t/3"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    monkeypatch.setattr(stores.fsspec, "get_filesystem_class", lambda _: Remote)
+    remote, root = FsspecIO({"io.timeout-s": "0.2"}), f"smb://{tmp_path}/t"
+    assert {info.path.removeprefix(root) for info in remote.list(root)} == {"/a/b/1", "/a/2", "/3"}
+    assert list(remote.list(f"{root}/3")) == []
+    assert list(remote.list(f"{root}/none")) == []
+    monkeypatch.setattr(Remote, "broken", broken)
+    with pytest.raises(StorageError, match="gone"):
+        list(remote.list(root))
 
 
 class ObjectStore(MemoryFileSystem):
