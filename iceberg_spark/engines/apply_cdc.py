@@ -35,7 +35,7 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import CDC_TOMBSTONE_RETENTION, duration_property
 from iceberg_spark.spec.types import IcebergType, NestedField
 from iceberg_spark.write.context import WriteContext
-from iceberg_spark.write.uncommitted_files import remove_strays
+from iceberg_spark.write.uncommitted_files import remove_aborted
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,5 +164,5 @@ def apply_planned(
         return on_spark.apply_on_spark(verb, context, planned.plan, rows, ledger, at)
     except BaseException:
         for each in (context, deletes_context(context), ledger.write_context(context)):
-            remove_strays(verb.io, each, keep=(), aborted=True)
+            remove_aborted(verb.io, each, outlive=False)  # jobs have cleared up
         raise

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from iceberg_spark.engines import apply_cdc
 from iceberg_spark.errors import StorageError
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.maintenance import compaction, table_path
@@ -96,6 +97,16 @@ def test_an_interrupted_overwrite_is_interrupted_whatever_can_be_cleared_up(
     interrupted_at(in_process, "write_sorted_files", 1, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         table.overwrite(rows(id=[3], k=["c"]), "id = 1")
+
+
+def test_interrupted_changes_are_interrupted_whatever_can_be_cleared_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = make()
+    keep_all(monkeypatch)
+    interrupted_at(apply_cdc, "apply_here", 1, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        table.apply_changes(rows(id=[1], k=["a"], n=[1]), keys=["id"], sequence_by="n")
 
 
 def test_an_interrupted_copy_is_interrupted_whatever_can_be_cleared_up(
