@@ -49,6 +49,13 @@ _LIBRARIES = frozenset(
 """Packages whose errors are the store's; an unknown error of another package is left alone."""
 
 _LIBRARY_MISSING = frozenset({"libhdfs", "libjvm"})
+_HDFS_DENIED = (
+    "AccessControlException", "AuthorizationException", "InvalidToken", "SaslException",
+    "SASL", "GSSAPI",
+)  # fmt: skip
+_BELOW_A_FILE = "(is not a directory)"
+_JAVA_TRACE = r"\n\tat "
+"""As hdfs-native quotes the name node's lines."""
 _HTTP_DENIED = (401, 403)
 _HTTP_NOT_FOUND = 404
 _HTTP_EXISTS = 412
@@ -101,6 +108,8 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
                 "JAVA_HOME and CLASSPATH as pyarrow's HadoopFileSystem asks"
             )
         found = _by_builtin(error) or _by_library(error) or _by_panic(error)
+        if found is None and self.store == "hdfs":
+            found = _by_hdfs(error)
         if found is None:
             return None
         return found(self._message(found, error))
@@ -121,7 +130,7 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
             return f"Can't {self.doing} {self.path}: no such file"
         if kind is FileAlreadyExistsError:
             return f"Can't {self.doing} {self.path}: it is there already"
-        lines = str(error).splitlines()
+        lines = str(error).replace(_JAVA_TRACE, "\n").splitlines()
         text = blot(lines[0] if lines else type(error).__name__, self.hidden)
         if kind is StoragePermissionError:
             return (
@@ -169,6 +178,23 @@ def _by_library(error: BaseException) -> type[IcebergError] | None:
 def _by_panic(error: BaseException) -> type[IcebergError] | None:
     """Return the error for a client of Rust that gave up: on an endpoint that is no URL, say."""
     return StorageError if type(error).__name__ == "PanicException" else None
+
+
+def _by_hdfs(error: BaseException) -> type[IcebergError] | None:
+    """Return the error for one of hdfs-native, whose versions until 0.14 have no class for it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if type(error) is not RuntimeError and "HdfsError" not in names:
+        return None
+    text = f"{type(error).__name__} {error}"
+    if _BELOW_A_FILE in text:
+        return NoSuchFileError
+    denied = any(word in text for word in _HDFS_DENIED)
+    return StoragePermissionError if denied else TransientStorageError
+
+
+def is_missing_on_hdfs(error: BaseException) -> bool:
+    """Return whether hdfs-native, or the name node, says that a path is not there."""
+    return (_by_builtin(error) or _by_hdfs(error)) is NoSuchFileError
 
 
 def _words(error: BaseException) -> frozenset[str]:

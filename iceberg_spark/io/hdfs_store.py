@@ -6,7 +6,7 @@ import io
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -16,6 +16,7 @@ import pyarrow.fs as pafs
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.foreign_errors import is_missing_on_hdfs
 from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.limits import RANGES
 from iceberg_spark.io.object_files import ObjectFiles
@@ -73,7 +74,7 @@ class HdfsStore:
         """Return those of the files that are there."""
         found = {}
         for at in paths:
-            with suppress(FileNotFoundError):
+            with _unless_missing():
                 status = self.client.get_file_info(at)
                 if not status.isdir:
                     found[at] = FileInfo(at, status.length, status.modification_time)
@@ -121,7 +122,7 @@ class HdfsStore:
 
     def remove(self, at: str) -> None:
         """Delete a file; one that is gone already is fine."""
-        with suppress(FileNotFoundError):
+        with _unless_missing():
             self.client.delete(at)
 
     def remove_many(self, paths: Iterable[str]) -> None:
@@ -145,7 +146,7 @@ class HdfsStore:
 
     def _below(self, at: str, *, recursive: bool = False) -> Iterator[tuple[str, Any]]:
         root = at.rstrip("/")
-        with suppress(FileNotFoundError):
+        with _unless_missing():
             for status in self.client.list_status(root or "/", recursive):
                 if below := status.path.removeprefix(root).lstrip("/"):
                     yield below, status
@@ -217,6 +218,16 @@ class HdfsWriter:
         self.closed = True
         with suppress(Exception):
             self._store.remove(self._at)
+
+
+@contextmanager
+def _unless_missing() -> Iterator[None]:
+    """Pass over what the name node says of a path that is not there, or is below a file."""
+    try:
+        yield
+    except Exception as error:
+        if not is_missing_on_hdfs(error):
+            raise
 
 
 def _info(status: Any) -> FileInfo:

@@ -17,7 +17,9 @@ from iceberg_spark.errors import (
     NamespaceNotEmptyError,
     NoSuchFileError,
     NoSuchNamespaceError,
+    StoragePermissionError,
 )
+from iceberg_spark.io import hdfs_store
 from iceberg_spark.io.storage import open_storage
 from tests.servers.hdfs_server import hdfs_server
 
@@ -85,6 +87,29 @@ def test_a_file_that_is_broken_off_is_gone(where: str):
     with pytest.raises(KeyError):
         broken_off()
     assert list(IO.list(where)) == []
+
+
+def test_what_the_name_node_denies_is_denied(where: str, monkeypatch: pytest.MonkeyPatch):
+    IO.replace(f"{where}/f", b"1")
+    monkeypatch.setenv("HADOOP_USER_NAME", "nobody")
+    hdfs_store._store.cache_clear()  # the next client is made as that user
+    for refused in (
+        lambda: IO.create_if_absent(f"{where}/g", b"1"),
+        lambda: IO.delete(f"{where}/f"),
+        lambda: ice.create_table(f"{where}/t", "id bigint"),
+    ):
+        with pytest.raises(StoragePermissionError, match="Permission denied: user=nobody"):
+            refused()
+    hdfs_store._store.cache_clear()
+
+
+def test_nothing_is_below_a_file(where: str):
+    IO.replace(f"{where}/f", b"1")
+    assert not IO.exists(f"{where}/f/g")
+    assert list(IO.list(f"{where}/f/g")) == list(IO.list_folders(f"{where}/f/g")) == []
+    IO.delete(f"{where}/f/g")
+    with pytest.raises(NoSuchFileError):
+        IO.read_bytes(f"{where}/f/g")
 
 
 def test_namespaces_are_folders_that_stay_when_their_tables_go(where: str):

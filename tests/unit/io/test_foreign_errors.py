@@ -60,6 +60,44 @@ def test_an_error_that_is_not_the_stores_is_left_alone():
         raise KeyError("bug")
 
 
+DENIED = r'RPCError("org.apache.hadoop.security.AccessControlException", "Permission'
+BELOW = r'RPCError("org.apache.hadoop.fs.ParentNotDirectoryException", "/a (is not a directory)'
+SAFE = r'RPCError("org.apache.hadoop.hdfs.server.namenode.SafeModeException", "Cannot create /b"'
+TRACE = r"\n\tat org.apache.hadoop.hdfs.server.namenode"
+
+
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        (DENIED, StoragePermissionError),
+        ("GSSAPIError(851968, 39756033)", StoragePermissionError),
+        (BELOW, NoSuchFileError),
+        (SAFE, TransientStorageError),
+    ],
+)
+@pytest.mark.parametrize("own", [True, False], ids=["a class of its own", "RuntimeError"])
+def test_an_error_of_the_hdfs_client_becomes_ours(text: str, ours: type[IcebergError], own: bool):
+    """As hdfs-native 0.14 gives them, beside Hadoop's mini-cluster, and as later ones name them."""
+    error = RuntimeError(text + TRACE)
+    if own:
+        kind = type("HdfsError", (Exception,), {"__module__": "_internal"})
+        error = type("RPCError", (kind,), {"__module__": "_internal"})(text + TRACE)
+    with pytest.raises(ours) as caught, named_errors("read", "hdfs://h/k", "hdfs"):
+        raise error
+    assert type(caught.value) is ours
+    assert 'namenode"' not in str(caught.value) and "tat org" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "store"),
+    [(RuntimeError("bug"), "s3"), (RecursionError("bug"), "hdfs"), (KeyError("bug"), "hdfs")],
+)
+def test_a_bug_is_no_error_of_the_hdfs_client(error: BaseException, store: str):
+    with pytest.raises(type(error)) as caught, named_errors("read", "hdfs://h/k", store):
+        raise error
+    assert caught.value is error
+
+
 def test_our_own_errors_pass():
     with pytest.raises(UnsupportedError, match=r"^mine$"), named_errors("read", "x", "s3"):
         raise UnsupportedError("mine")
