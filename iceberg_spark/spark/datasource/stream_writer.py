@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from iceberg_spark.commits.commit import removed_unless_committed
-from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.save.commit_save import commit_save, commit_upsert, take_back
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
 from iceberg_spark.spark.datasource.messages import ChangesWritten, FilesWritten
@@ -86,7 +86,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         commit_save(self.place, plan, files)
         if any(one.tried_before for one in done):
             io, paths = plan.context.io, [file.file_path for file in files]
-            with suppress(IcebergError):  # the commit has landed
+            with suppress(Exception):  # the commit has landed: strays are left to orphan removal
                 remove_other_attempts(io, plan.context, paths, outlive=True)
 
     def _commit_changes(self, plan: UpsertPlan, written: Sequence[object]) -> None:
@@ -99,7 +99,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
                     refuse_shared_keys(io, keys, self.equality_fields)
                 commit_upsert(self.place, plan, files)
         finally:
-            with suppress(IcebergError):  # the commit, or its own error, has been decided
+            with suppress(Exception):  # the commit, or its own error, has been decided
                 io.delete_many(key_files(keys))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's

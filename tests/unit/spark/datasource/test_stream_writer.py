@@ -92,6 +92,23 @@ def test_files_of_tasks_go_where_others_failed_and_stay_where_the_commit_did(
     assert stored(table) == set()
 
 
+def test_a_driver_that_breaks_after_the_commit_breaks_no_batch(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_args: object, **_options: object) -> None:
+        raise RuntimeError("a driver's own")
+
+    monkeypatch.setattr("iceberg_spark.spark.datasource.writer.was_tried_before", lambda: True)
+    monkeypatch.setattr(module, "remove_other_attempts", broken)
+    made(table).commit([written(made(table), 1)], 0)
+    assert ids(table) == [1]
+    options = {"write_mode": "upsert", "equality_fields": "id"}
+    changes = [written(made(table, **options), 2)]
+    monkeypatch.setattr(module, "key_files", broken)
+    made(table, **options).commit(changes, 1)
+    assert ids(table) == [1, 2]
+
+
 def test_keys_in_two_tasks_are_refused_and_leave_nothing(table: Table) -> None:
     options = {"write_mode": "upsert", "equality_fields": "id"}
     twice = [written(made(table, **options), 1), written(made(table, **options), 1)]
