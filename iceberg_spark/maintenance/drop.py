@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
 from iceberg_spark.catalog.purge import check_purge
-from iceberg_spark.errors import IcebergError
+from iceberg_spark.errors import CorruptFileError, NotFoundError, UnsupportedError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
 
@@ -24,7 +24,8 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
     snapshots have besides goes where it lies in another folder of the table's own; files that
     `add_files` took from elsewhere, and other tables, stay. A server that keeps the metadata
     removes the files itself, and may keep them for a while. Raises NoSuchTableError,
-    ValidationException (`gc.enabled`).
+    ValidationException (`gc.enabled`), StorageError where what the table has can't be told; then
+    nothing was dropped.
     """
     if not purge:
         catalog.drop_table(identifier, purge=False)
@@ -36,7 +37,8 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
         return
     io = table.io
     own: list[str] = []
-    with suppress(IcebergError):  # of a broken table what lies at its location goes
+    # Of a broken table what lies at its location goes; one whose store fails is not known as such.
+    with suppress(NotFoundError, CorruptFileError, UnsupportedError):
         own = _own_files(io, table)
     catalog.drop_table(identifier, purge=True)
     io.delete_many(own)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +10,8 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table, TableCatalog
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.errors import CorruptFileError, StorageError, ValidationException
+from iceberg_spark.maintenance import drop
 from tests.unit.api.tables import ids, make, make_anywhere, rows
 
 
@@ -68,6 +70,28 @@ def test_a_purge_takes_files_below_the_paths_of_the_properties(
     catalog.drop_table("db.t", purge=True)
     assert files(where) == set()
     assert files(tmp_path / "far") == {"another's.parquet"}
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_purge_drops_a_broken_table_and_none_whose_store_is_silent(
+    catalog: TableCatalog, silent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies far off would be known to nobody."""
+    _, where = table_in(catalog, **{"write.data.path": str(tmp_path / "far")})
+    error = StorageError("silent") if silent else CorruptFileError("broken")
+
+    def broken(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(drop, "manifests_of", broken)
+    if silent:
+        with pytest.raises(StorageError, match="silent"):
+            catalog.drop_table("db.t", purge=True)
+        assert ids(catalog.load_table("db.t")) == [1]
+        monkeypatch.undo()
+    catalog.drop_table("db.t", purge=True)
+    assert files(where) == set()
+    assert len(files(tmp_path / "far")) == (0 if silent else 1)
 
 
 def test_a_purge_of_shared_files_is_refused(catalog: TableCatalog) -> None:
