@@ -6,6 +6,7 @@ Asked only where a table was not found, or is about to be made.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,10 @@ import pyarrow.fs as pafs
 
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
 from iceberg_spark.catalog.versions import newest_version
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidInputError, StoragePermissionError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.foreign_errors import named_errors
 from iceberg_spark.spec.secrets import check_place
 
 _OWN = (METADATA_FOLDER, "data")
@@ -64,10 +66,16 @@ def check_free(io: FileIO, folder: str, *, asked: bool) -> None:
 
     `asked` says that somebody called for the new table; a save that would make one by the way
     is refused beside plain data files as well, whose rows it would not show. Raises
-    InvalidInputError.
+    InvalidInputError, StorageError where a store fails: what can't be told may be others'.
     """
     check_place(folder)
-    found = foreign_folder(io, folder)
+    with suppress(StoragePermissionError, UnsupportedError):  # a server may make it
+        _refuse_taken(io, folder, asked=asked)
+
+
+def _refuse_taken(io: FileIO, folder: str, *, asked: bool) -> None:
+    with named_errors("list", folder, location.store_of(folder)):
+        found = _inside(io, folder) or _look(io, folder)
     if found is not None and (found.is_owned or (found.is_data and not asked)):
         raise InvalidInputError(
             f"No Iceberg table is at {folder}, and none is made there, for it is {found.what}. "
@@ -78,16 +86,24 @@ def check_free(io: FileIO, folder: str, *, asked: bool) -> None:
 def _inside(io: FileIO, folder: str) -> ForeignFolder | None:
     """Tell a table's own `data` or `metadata`, or a folder below."""
     parts = folder.rstrip("/").split("/")
-    for at in range(len(parts) - 1, 0, -1):
+    for at in range(len(parts) - 1, 2 if "://" in folder else 0, -1):  # no bucket is in a table
         table = "/".join(parts[:at])
-        if parts[at] in _OWN and table and newest_version(io, table) is not None:
+        if parts[at] in _OWN and table and _is_table(io, table):
             what = f"in the folder '{parts[at]}' of the table {table}"
             return ForeignFolder(what, "give that table's location", is_owned=True)
     name, hash_mark, shown = folder.rpartition("#")
-    if hash_mark and name and newest_version(io, name) is not None:
+    if hash_mark and name and _is_table(io, name):
         advice = f"load {name}, then t.inspect.{shown}(), or use spark.read...load(...)"
         return ForeignFolder(f"the metadata table '{shown}' of {name}", advice)
     return None
+
+
+def _is_table(io: FileIO, folder: str) -> bool:
+    """Return whether a table is there; what one may not read, above the own folder, is none."""
+    try:
+        return newest_version(io, folder) is not None
+    except StoragePermissionError:
+        return False
 
 
 def _look(io: FileIO, folder: str) -> ForeignFolder | None:

@@ -1,15 +1,22 @@
 """Folders that hold something else than a table, and what the errors make of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.catalog.foreign_folder import check_free, foreign_folder
-from iceberg_spark.errors import InvalidInputError, NoSuchTableError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchTableError,
+    StorageError,
+    StoragePermissionError,
+)
+from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.fsspec_io import FsspecIO
 from tests.unit.api.tables import files_below, ids, make, rows
 
@@ -81,6 +88,55 @@ def test_a_store_that_fails_adds_nothing():
             raise RuntimeError(path)
 
     assert foreign_folder(Failing({}), "memory://somewhere") is None
+
+
+class Refusing(FsspecIO):
+    """A store that answers a location with an error."""
+
+    def __init__(self, at: str, error: Exception) -> None:
+        super().__init__({})
+        self._given = at, error
+
+    def read_bytes(self, path: str) -> bytes:
+        self._refuse(path)
+        return super().read_bytes(path)
+
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        self._refuse(prefix)
+        return super().list(prefix)
+
+    def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
+        self._refuse(path)
+        return super().arrow(path)
+
+    def _refuse(self, path: str) -> None:
+        at, error = self._given
+        if path.startswith(at):
+            raise error
+
+
+@pytest.mark.parametrize("error", [StorageError("silent"), ConnectionResetError("silent")])
+def test_where_a_store_fails_no_table_is_made(error: Exception):
+    with pytest.raises(StorageError, match="silent"):
+        check_free(Refusing("memory://new/t", error), "memory://new/t", asked=True)
+
+
+@pytest.mark.parametrize("error", [StoragePermissionError("no"), ImportError("no driver")])
+def test_who_can_not_list_may_make_a_table(error: Exception):
+    check_free(Refusing("memory://new/t", error), "memory://new/t", asked=True)
+
+
+def test_a_folder_that_may_not_be_read_above_a_delta_table_hides_nothing(tmp_path: Path):
+    place = touched("_delta_log/0.json")(tmp_path / "data" / "team" / "t")
+    denied = Refusing(f"{tmp_path}/metadata", StoragePermissionError("no"))
+    with pytest.raises(InvalidInputError, match="a Delta table"):
+        check_free(denied, str(place), asked=True)
+
+
+def test_no_other_bucket_is_asked():
+    at = "memory://data/t"
+    check_free(Refusing("memory://metadata", StorageError("another's")), at, asked=True)
+    check_free(Refusing("memory:/metadata", StorageError("another's")), at, asked=True)
 
 
 @pytest.mark.parametrize("kind", ["Delta", "Hudi", "data", "metadata", "a partition"])
