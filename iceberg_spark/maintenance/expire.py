@@ -122,7 +122,7 @@ def _cleaned(
         newest = catalog.load(committed.identifier)
         deletion.run(left_behind(deletion.io, base, newest, find))
     except Exception as error:  # noqa: BLE001 (the commit has landed: whatever breaks now, it stays)
-        deletion.unfinished = str(error)
+        deletion.unfinished = str(error) or type(error).__name__
         return committed
     return newest
 
@@ -149,12 +149,17 @@ class _Deletion:
             for each in found:
                 for batch in self.taken(each).to_batches(max_chunksize=EXPIRING.deleted_at_once):
                     paths = batch.column(0).to_pylist()
-                    self.kinds.update(batch.column(1).to_pylist())
                     # Deleting a local file waits for nothing: threads would wait for each other.
                     is_local = pc.all(pc.starts_with(batch.column(0), "/")).as_py()
                     threads = 1 if is_local else self.threads
                     shares = [paths[at::threads] for at in range(threads)]
-                    self.refused += chain.from_iterable(pool.map(self._refused, shares))
+                    self._note(batch, [*chain.from_iterable(pool.map(self._refused, shares))])
+
+    def _note(self, batch: Table, refused: list[str]) -> None:
+        """Count files that are gone, and name those that are still there."""
+        self.refused += refused
+        still_there = pc.is_in(batch.column(0), value_set=pa.array(refused, pa.string()))
+        self.kinds.update(batch.column(1).filter(pc.invert(still_there)).to_pylist())
 
     def taken(self, found: Found) -> Table:
         """Return the files that are to go; the others are noted."""

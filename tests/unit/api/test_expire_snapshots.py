@@ -22,6 +22,7 @@ from iceberg_spark.errors import (
     StorageError,
     ValidationException,
 )
+from iceberg_spark.maintenance import expire
 from iceberg_spark.maintenance.reachable import statistics_paths
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import ManifestEntryStatus
@@ -300,6 +301,23 @@ def test_files_that_the_store_keeps_are_named(monkeypatch: pytest.MonkeyPatch) -
     assert len(result.not_deleted) == 1
     assert result.not_deleted[0].endswith(".parquet")
     assert "1 could not be deleted" in repr(result)
+    assert result.deleted_data_files_count == 0
+    assert result.deleted_manifest_lists_count == 2
+
+
+@pytest.mark.parametrize("error", [AssertionError(), TimeoutError(), StorageError("silent")])
+def test_a_search_that_breaks_off_after_the_commit_says_so(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = overwritten()
+
+    def broken(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(expire, "left_behind", broken)
+    result = table.maintenance.expire_snapshots(older_than=LATER)
+    assert result.unfinished == (str(error) or type(error).__name__)
+    assert "the search for files broke off" in repr(result)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
