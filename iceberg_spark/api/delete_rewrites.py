@@ -1,14 +1,41 @@
-"""A planned rewrite of delete files carried out and committed."""
+"""Planned rewrites of delete files carried out and committed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 
 from iceberg_spark.api.maintenance_arguments import delete_runner
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.engines import on_spark
+from iceberg_spark.errors import CommitFailedException, ValidationException
 from iceberg_spark.maintenance.rewritten_deletes import DeletePlan, DeleteRewrite
+
+_log = logging.getLogger(__name__)
+
+
+def carry_out_each(
+    catalog: Catalog,
+    loaded: LoadedTable,
+    plans: Sequence[DeletePlan],
+    branch: str | None,
+    spark: on_spark.SparkSession | None,
+    take: Callable[[LoadedTable], None],
+) -> DeleteRewrite:
+    """Carry plans out, each by itself; one that conflicts is left out where another landed.
+
+    Raises ValidationException, CommitFailedException where none did.
+    """
+    done: list[DeleteRewrite] = []
+    for at, plan in enumerate(plans):
+        try:
+            done.append(carry_out(catalog, loaded, plan, branch, spark, take))
+        except (ValidationException, CommitFailedException):
+            if not done and at == len(plans) - 1:
+                raise
+            _log.warning("A rewrite of deletes of %s failed", loaded.identifier, exc_info=True)
+    return DeleteRewrite.total([DeleteRewrite(), *done])
 
 
 def carry_out(

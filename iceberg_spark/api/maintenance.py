@@ -9,7 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from iceberg_spark.api.delete_rewrites import carry_out
+from iceberg_spark.api.delete_rewrites import carry_out, carry_out_each
 from iceberg_spark.api.maintenance_arguments import (
     delete_threads,
     file_list,
@@ -29,9 +29,7 @@ from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.compact_table import compaction
 from iceberg_spark.engines.count_values import sketcher
 from iceberg_spark.errors import (
-    CommitFailedException,
     CorruptFileError,
-    ValidationException,
 )
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -305,20 +303,14 @@ class Maintenance:
         left out. `write.delete.granularity` says whether each data file has its own.
 
         Raises InvalidOptionError, UnsupportedError for format version 3, ValidationException when
-        another commit removed a file; with `partial-progress.enabled` such a part is left out.
+        another commit removed a file; with `partial-progress.enabled` such a part is left out
+        (and logged) where another landed.
         """
         asked = PositionRewrite(options or {}, where, branch)
         loaded = self._catalog.load(self._loaded.identifier)
-        done = [DeleteRewrite()]
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             plans = plan_position_groups(loaded.metadata, loaded.io, asked)
-            for plan in plans:
-                try:
-                    done.append(carry_out(self._catalog, loaded, plan, branch, spark, self._moved))
-                except (ValidationException, CommitFailedException):
-                    if len(plans) == 1:
-                        raise
-        return DeleteRewrite.total(done)
+            return carry_out_each(self._catalog, loaded, plans, branch, spark, self._moved)
 
     def rewrite_position_deletes(
         self,

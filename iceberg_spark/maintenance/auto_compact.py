@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.commit import Handover
 from iceberg_spark.maintenance.compact import Compaction
@@ -18,19 +20,21 @@ from iceberg_spark.spec.properties import (
     int_property,
 )
 
+_log = logging.getLogger(__name__)
+
 
 def compact_after(catalog: Catalog, before: LoadedTable | None, written: LoadedTable) -> None:
     """Compact some small files of a table that was just written to, if its properties say so.
 
     At most 100 files and 64 MB, rewritten by this process; `before` is the table as it was, None
-    for a new one. Whatever fails, the write has landed and does not fail: what is left over is
-    taken by the next pass, or by orphan removal. An interrupt says that the write has landed.
+    for a new one. Whatever fails is logged; the write has landed and does not fail: what is left
+    over is taken by the next pass, or by orphan removal. An interrupt says that the write landed.
     """
     try:
         if _is_due(None if before is None else before.metadata, written.metadata):
             small_pass(catalog, written).execute()
     except Exception:  # noqa: BLE001 (Spark's errors and bugs too: the write has landed)
-        return
+        _log.warning("The compaction after a write to %s failed", written.identifier, exc_info=True)
     except BaseException as error:
         raise Handover(may_have_landed=True, landed=True).unknown(error) from error
 

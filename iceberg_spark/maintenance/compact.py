@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ from iceberg_spark.maintenance.limits import COMPACTING
 from iceberg_spark.maintenance.plan_compaction import CompactionRequest, plan_compaction
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.write.uncommitted_files import remove_written
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,10 @@ class Compaction:
     planned_again: int = 0
     _given_up: Exception = field(default_factory=Exception)
 
+    @property
+    def _name(self) -> str:
+        return self.loaded.identifier
+
     def execute(self) -> DataRewrite:
         """Compact. Raises what planning, writing and committing raise.
 
@@ -97,6 +104,7 @@ class Compaction:
     def _by_parts(self, work: CompactionWork, groups: Sequence[PlannedGroup], total: int) -> None:
         options = self.request.options
         step = -(-total // options.max_commits)
+        last: Exception | None = None
         for start in range(0, len(groups), step):
             part = groups[start : start + step]
             before, given_up = len(self.landed), self.failed
@@ -104,7 +112,9 @@ class Compaction:
                 self._land(work, part)
             except CommitStateUnknownException:
                 raise
-            except Exception:  # noqa: BLE001 (Spark's errors too: the next part may go through)
+            except Exception as error:  # noqa: BLE001 (Spark's too: the next part may go through)
+                _log.warning("A part of the compaction of %s failed", self._name, exc_info=True)
+                last = error
                 self.failed_commits += 1
                 done = sum(len(group.planned.plan) for group in self.landed[before:])
                 self.failed = given_up + sum(len(group.plan) for group in part) - done
@@ -113,7 +123,7 @@ class Compaction:
                 f"{self.failed_commits} commits of a compaction of {self.loaded.identifier} with "
                 "partial progress failed, more than 'partial-progress.max-failed-commits' "
                 f"({options.max_failed_commits}) allows; {len(self.landed)} groups landed"
-            )
+            ) from last
 
     def _land(self, work: CompactionWork, groups: Sequence[PlannedGroup]) -> None:
         """Rewrite and commit groups; those that others changed are planned and rewritten anew."""
@@ -155,6 +165,7 @@ class Compaction:
             if not self.request.options.partial_progress:
                 raise
             if len(groups) == 1:
+                _log.warning("A group of the compaction of %s failed", self._name, exc_info=True)
                 self._given_up = error
                 self.failed += len(groups[0].plan)
                 return []

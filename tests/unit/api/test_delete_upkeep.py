@@ -1,16 +1,23 @@
 """Dangling deletes, position delete files by Java's options, and what expiry cleans besides."""
 
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.api import delete_rewrites
 from iceberg_spark.commits.commit import commit
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.rewrite_files import RewriteFiles
-from iceberg_spark.errors import InvalidInputError, InvalidOptionError, InvalidTypeError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    InvalidTypeError,
+    ValidationException,
+)
 from iceberg_spark.scan.planned_files import data_file
 from tests.unit.api.tables import ids, make, rows
 
@@ -151,6 +158,29 @@ def test_partial_progress_commits_some_groups_at_a_time() -> None:
     result = table.maintenance.rewrite_position_delete_files(options)
     assert result.rewritten_delete_files_count == 12
     assert len(table.snapshots()) == before + 2
+
+
+@pytest.mark.parametrize("conflicts", [1, 2])
+def test_parts_that_conflict_are_left_out_where_another_landed(
+    conflicts: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = many_position_deletes(**{"write.delete.granularity": "partition"})
+    options = {**ALL, "partial-progress.enabled": True, "partial-progress.max-commits": 2}
+    real, turns = delete_rewrites.commit, count(1)
+
+    def conflicting(*given: Any, **named: Any) -> Any:
+        if next(turns) <= conflicts:
+            raise ValidationException("removed meanwhile")
+        return real(*given, **named)
+
+    monkeypatch.setattr(delete_rewrites, "commit", conflicting)
+    if conflicts == 1:
+        result = table.maintenance.rewrite_position_delete_files(options)
+        assert result.rewritten_delete_files_count == 6
+        assert "removed meanwhile" in caplog.text
+    else:
+        with pytest.raises(ValidationException, match="removed meanwhile"):
+            table.maintenance.rewrite_position_delete_files(options)
 
 
 def test_deletes_of_files_that_are_gone_just_go() -> None:

@@ -227,9 +227,12 @@ def test_parts_land_by_themselves() -> None:
     assert ids_of(table) == list(range(50))
 
 
-def test_a_group_that_cannot_be_rewritten_is_counted_and_the_others_land() -> None:
+def test_a_group_that_cannot_be_rewritten_is_counted_and_the_others_land(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     table = small_files(5, ["k"])
     done = _failing(table, {"k1"}, partial_progress__enabled=True)
+    assert "broken" in caplog.text, "why is in the log"
     assert (len(done.landed), done.failed) == (2, 5)
     assert done._result(0).failed_data_files_count == 5
     assert len(tasks(table)) == 2 + 5
@@ -242,8 +245,9 @@ def test_too_many_failed_commits_are_an_error() -> None:
     done = _failing(table, {"k1"}, **options)
     assert done.failed_commits == 1
     table = small_files(5, ["k"])
-    with pytest.raises(CommitFailedException, match="2 commits"):
+    with pytest.raises(CommitFailedException, match="2 commits") as caught:
         _failing(table, {"k1", "k2"}, **options)
+    assert "broken" in str(caught.value.__cause__)
     table.refresh()
     assert ids_of(table) == list(range(50))
     assert len(tasks(table)) == 1 + 10
