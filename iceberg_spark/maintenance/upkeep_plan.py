@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.expire_snapshots import Expiry, expired
-from iceberg_spark.errors import IcebergError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
 from iceberg_spark.maintenance.dangling_deletes import dangling
 from iceberg_spark.maintenance.layout import layout
 from iceberg_spark.maintenance.limits import UPKEEP
@@ -173,8 +173,8 @@ def orphans(catalog: Catalog, table: LoadedTable) -> MaintenanceItem | None:
     search = OrphanSearch(old_enough(None, allow_recent=False))
     try:
         found = remove_orphan_files(catalog, table.identifier, search, dry_run=True)
-    except IcebergError:  # it can't be told what is one: nothing to offer
-        return None
+    except (ValidationException, InvalidInputError, UnsupportedError):
+        return None  # it can't be told what is one: nothing to offer
     count = found.orphan_files_count
     if not count:
         return None

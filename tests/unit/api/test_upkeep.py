@@ -10,7 +10,11 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.errors import CommitStateUnknownException, StorageError
+from iceberg_spark.errors import (
+    CommitStateUnknownException,
+    StorageError,
+    ValidationException,
+)
 from iceberg_spark.maintenance import auto_compact, upkeep_plan
 from iceberg_spark.maintenance.limits import UPKEEP
 from tests.unit.api.tables import ids, make, rows
@@ -92,6 +96,23 @@ def test_folders_of_large_tables_are_not_listed(
     assert "remove_orphan_files" not in actions(table)
 
 
+def test_a_store_that_fails_is_told_and_orphans_that_are_in_doubt_are_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(tmp_path)
+    table.append(rows(id=[1], k=["a"]))
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(upkeep_plan, "remove_orphan_files", broken)
+    error: Exception = ValidationException("a copy")
+    assert actions(table) == []
+    error = StorageError("silent")
+    with pytest.raises(StorageError, match="silent"):
+        table.maintenance.plan()
+
+
 def data_file_count(table: Table) -> int:
     return len(ice.load_table(table.location()).inspect.data_files())
 
@@ -132,16 +153,19 @@ def test_a_pass_takes_no_more_bytes_than_it_may(monkeypatch: pytest.MonkeyPatch)
     assert data_file_count(table) == 1 + 5
 
 
-def test_a_failed_pass_does_not_fail_the_write(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_pass_does_not_fail_the_write_and_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     table = make(**AUTO)
 
     def broken(*_: Any) -> None:
-        raise StorageError("no")
+        raise StorageError("broken")
 
     monkeypatch.setattr(auto_compact, "small_pass", broken)
     for number in range(7):
         table.append(rows(id=[number], k=["a"]))
     assert ids(ice.load_table(table.location())) == list(range(7))
+    assert "StorageError: broken" in caplog.text
 
 
 def test_an_interrupt_of_a_pass_says_that_the_write_has_landed(
