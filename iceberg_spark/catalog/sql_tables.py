@@ -45,15 +45,14 @@ class SqlTables:
         except sqlalchemy.exc.IntegrityError:
             raise
         except (
-            sqlalchemy.exc.OperationalError,
-            sqlalchemy.exc.InterfaceError,
-            sqlalchemy.exc.InternalError,
+            sqlalchemy.exc.DBAPIError,
             sqlalchemy.exc.TimeoutError,
             sqlalchemy.exc.PendingRollbackError,
         ) as error:
+            if _is_refusal(error):
+                said = f"The catalog's database refused: {_said(error)}"
+                raise UnsupportedError(said) from error
             raise StorageError(f"The catalog's database failed: {_said(error)}") from error
-        except sqlalchemy.exc.DBAPIError as error:
-            raise UnsupportedError(f"The catalog's database refused: {_said(error)}") from error
 
     def _prepared(self) -> bool:
         """Make the tables if they are missing; tell whether tables have types."""
@@ -79,6 +78,16 @@ class SqlTables:
     def typed(self) -> bool:
         """Whether rows say if they are tables or views; known within a transaction."""
         return bool(self._typed)
+
+
+def _is_refusal(error: Any) -> bool:
+    """Return whether a database said that it won't: nothing was done, nor will be.
+
+    What a driver has no class for is a plain DatabaseError, which says nothing.
+    """
+    kinds = sqlalchemy.exc
+    refusals = (kinds.ProgrammingError, kinds.DataError, kinds.NotSupportedError)
+    return isinstance(error, refusals) and not error.connection_invalidated
 
 
 def _said(error: Any) -> str:

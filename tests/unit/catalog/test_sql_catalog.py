@@ -1,7 +1,8 @@
 """Catalogs in a database: their rows, namespaces and URLs."""
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from iceberg_spark.catalog.catalog import Namespaces
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.catalog.registry import load_catalog, resolve
 from iceberg_spark.catalog.sql_catalog import sql_catalog
+from iceberg_spark.catalog.sql_tables import SqlTables
 from iceberg_spark.catalog.sql_url import database_url, engine_of
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -201,6 +203,45 @@ def test_a_database_that_can_not_be_opened_is_no_missing_table(tmp_path: Path) -
     catalog = catalog_at(tmp_path / "no" / "folder")
     with pytest.raises(StorageError, match="unable to open"):
         catalog.load("db.t")
+
+
+class Ending:
+    """A database whose transactions end with an error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    @contextmanager
+    def begin(self) -> Iterator[None]:
+        yield
+        raise self.error
+
+
+LOST = {"connection_invalidated": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "about", "ours"),
+    [
+        ("ProgrammingError", {}, UnsupportedError),
+        ("DataError", {}, UnsupportedError),
+        ("NotSupportedError", {}, UnsupportedError),
+        ("ProgrammingError", LOST, StorageError),
+        ("DatabaseError", {}, StorageError),
+        ("DBAPIError", {}, StorageError),
+        ("OperationalError", {}, StorageError),
+        ("InternalError", {}, StorageError),
+    ],
+)
+def test_what_a_database_did_not_refuse_may_have_landed(
+    kind: str, about: dict[str, bool], ours: type[Exception]
+) -> None:
+    """After a refusal the metadata file of the commit is deleted."""
+    error = getattr(sqlalchemy.exc, kind)("COMMIT", None, Exception("said"), **about)
+    tables = SqlTables(Ending(error), makes_tables=False)
+    tables._typed = True
+    with pytest.raises(ours, match="said"), tables.transaction():
+        pass
 
 
 def test_a_database_without_tables_is_refused_where_none_are_to_be_made(tmp_path: Path) -> None:
