@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ from iceberg_spark.errors import (
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.formats.limits import READING
 from iceberg_spark.io.decoding import MALFORMED
+
+_NOT_THE_FILES = frozenset(
+    {errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTCONN, errno.ESTALE}
+)
+"""What a disk, a mount or the process lacks: the file may be whole."""
 
 WHOLE_FILE = 2**63 - 1
 
@@ -106,7 +112,8 @@ def reading(path: str) -> Iterator[None]:
     """Name the file in errors of Arrow's readers.
 
     A missing file is NoSuchFileError, a refused one StoragePermissionError, a store that can't
-    be reached StorageError; anything else that a reader stumbles over is CorruptFileError.
+    be reached, or a machine that can't open or read, StorageError; anything else that a reader
+    stumbles over is CorruptFileError.
     """
     try:
         yield
@@ -121,6 +128,8 @@ def reading(path: str) -> Iterator[None]:
     except IcebergError:
         raise
     except (OSError, *MALFORMED) as cause:
+        if isinstance(cause, OSError) and cause.errno in _NOT_THE_FILES:
+            raise StorageError(f"Can't read {path}: {cause}") from cause
         raise CorruptFileError(f"{path} is truncated or malformed: {cause}") from cause
 
 

@@ -6,6 +6,7 @@ name are surely two files; two files of an object store may share one (`location
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any, TypeAlias
 
@@ -13,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.io import location
+from iceberg_spark.io.foreign_errors import named_errors
 from iceberg_spark.io.real_paths import RealPaths
 from iceberg_spark.io.split_paths import split_paths
 
 Column: TypeAlias = Any  # pyarrow ships no types
 
 _NOT_NAMES = ("", ".", "..")
+_NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class Places:
@@ -84,9 +87,17 @@ def _without_host(place: str) -> str:
 
 
 def _linked_files(folder: str) -> dict[str, str]:
-    """Return the names in a local folder that are links, and where they lead."""
+    """Return the names in a local folder that are links, and where they lead.
+
+    Raises StorageError where that can't be told: a name that is one must not look like a file.
+    """
     try:
         with os.scandir(folder) as entries:
             return {e.name: os.path.realpath(e.path) for e in entries if e.is_symlink()}
-    except (OSError, ValueError):  # no such folder, or no name that could be one
+    except ValueError:  # no name that could be one
         return {}
+    except OSError as error:
+        if error.errno in _NO_FOLDER:
+            return {}
+        with named_errors("list", folder, location.LOCAL):
+            raise

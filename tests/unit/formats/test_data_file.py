@@ -1,5 +1,7 @@
 """The port of the data file readers: ranges and errors."""
 
+import errno
+
 import pyarrow as pa
 import pytest
 
@@ -23,6 +25,10 @@ from iceberg_spark.formats.data_file import Wanted, reading, sliced
         (pa.ArrowNotImplementedError("x"), UnsupportedError),
         (pa.ArrowInvalid("x"), CorruptFileError),
         (OSError("x"), CorruptFileError),
+        (OSError(errno.EINVAL, "x"), CorruptFileError),
+        (OSError(errno.EMFILE, "x"), StorageError),
+        (OSError(errno.EIO, "x"), StorageError),
+        (OSError(errno.ESTALE, "x"), StorageError),
         (EOFError("x"), CorruptFileError),
     ],
 )

@@ -1,5 +1,6 @@
 """One key for every spelling of a file, links followed."""
 
+import errno
 import os
 import random
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from iceberg_spark.errors import StorageError
 from iceberg_spark.io import location
 from iceberg_spark.io.places import Places
 
@@ -38,6 +40,22 @@ def test_a_host_that_is_left_out_may_be_any(left: str) -> None:
 )
 def test_two_files_have_two_keys(left: str, right: str) -> None:
     assert Places().key(left) != Places().key(right)
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error_and_a_missing_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a link in it would have a key of its own, in this look only."""
+    (tmp_path / "f").touch()
+    for folder in ("none", "f", "x" * 300, "nul\0"):
+        assert Places().key(f"{tmp_path}/{folder}/k") == f"file:{tmp_path}/{folder}/k"
+
+    def refused(_: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(StorageError, match="Too many open files"):
+        Places().key(f"{tmp_path}/k")
 
 
 @pytest.mark.parametrize("seed", range(4))
