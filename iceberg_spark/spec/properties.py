@@ -241,13 +241,11 @@ def positive_property(properties: Mapping[str, str], key: str) -> int:
 
 
 def bool_property(properties: Mapping[str, str], key: str, default: bool | None = None) -> bool:
-    """Return a property as true or false. Raises InvalidOptionError for another text."""
+    """Return a property as true or false; whatever is not "true" is false, as for Java."""
     value = properties.get(key)
     if value is None:
         return bool(DEFAULTS[key]) if default is None else default
-    if value.strip().lower() not in ("true", "false"):
-        raise InvalidOptionError(f"Table property '{key}' is '{value}'; it must be true or false")
-    return value.strip().lower() == "true"
+    return value.lower() == "true"
 
 
 def duration_property(properties: Mapping[str, str], key: str) -> int:
@@ -283,7 +281,7 @@ def check_known_values(properties: Mapping[str, str]) -> None:
             raise InvalidOptionError(f"Table property '{key}' must be text, not {value!r}")
         match DEFAULTS.get(key):
             case bool():
-                bool_property(properties, key)
+                _check_bool(key, value)
             case int() if key in POSITIVE:
                 positive_property(properties, key)
             case int():
@@ -296,6 +294,11 @@ def check_known_values(properties: Mapping[str, str]) -> None:
             case _:
                 text_property(properties, key, "")
     check_stored(properties)
+
+
+def _check_bool(key: str, value: str) -> None:
+    if value.lower() not in ("true", "false"):
+        raise InvalidOptionError(f"Table property '{key}' is '{value}'; it must be true or false")
 
 
 def check_not_reserved(keys: Iterable[str]) -> None:

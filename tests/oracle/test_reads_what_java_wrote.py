@@ -8,8 +8,16 @@ from pyspark.sql import SparkSession
 
 from tests.oracle.compare import assert_same_rows, canonical_rows
 from tests.oracle.filters import assert_both_keep, kept_by_spark
-from tests.oracle.java_api import frame, identifier, read
-from tests.oracle.java_tables import CASES, DELETES, FORMATS, PARTITIONINGS, Case, JavaTable
+from tests.oracle.java_api import frame, identifier, location, read
+from tests.oracle.java_tables import (
+    CASES,
+    DELETES,
+    FORMATS,
+    PARTITIONINGS,
+    Case,
+    JavaTable,
+    create,
+)
 from tests.oracle.product import read_arrow, read_both, read_frame, read_spark
 
 Tables = Callable[[Case], JavaTable]
@@ -151,6 +159,17 @@ def test_branches_and_tags_equal_java(java: SparkSession, java_table: Tables, ca
     assert_same_rows(branch, read_spark(java, table.path, branch="side"))
     assert_same_rows(tag, read_spark(java, table.path, tag="start"))
     assert_same_rows(table.rows, read_both(java, table.path), what="main is as it was")
+
+
+def test_a_table_whose_flags_are_no_flags_is_read_as_java_reads_it(java: SparkSession) -> None:
+    odd = {
+        "write_metadata_delete__after__commit_enabled": "yes",
+        "read_split_adaptive__size_enabled": "1",
+    }
+    create(java, "odd_flags", "id INT", **odd)
+    java.sql(f"INSERT INTO {identifier('odd_flags')} VALUES (1), (2)")
+    path = location(java, "odd_flags")
+    assert_same_rows(read(java, path), read_both(java, path))
 
 
 @by_fullest

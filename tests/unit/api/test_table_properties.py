@@ -4,10 +4,14 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.errors import IcebergError, InvalidInputError
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.errors import IcebergError, InvalidInputError, ValidationException
+from iceberg_spark.spec.derive_requirements import requirements_for
 from iceberg_spark.spec.properties import RESERVED
+from iceberg_spark.spec.updates import SetProperties
 from tests.unit.api.tables import ids, make, new_location, rows
 
+CATALOG = FileSystemCatalog("others")
 UNSETTABLE = sorted(RESERVED - {"format-version"})
 
 
@@ -63,6 +67,33 @@ def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
         table.update_properties().set({"gc.enabled": "maybe"}).commit()
     with pytest.raises(IcebergError, match=r"history\.expire\.min-snapshots-to-keep"):
         table.update_properties().set({"history.expire.min-snapshots-to-keep": "few"}).commit()
+
+
+ODD = {
+    "write.metadata.delete-after-commit.enabled": "yes",
+    "read.split.adaptive-size.enabled": "1",
+    "commit.manifest-merge.enabled": "on",
+    "write.wap.enabled": "y",
+    "write.object-storage.enabled": "",
+    "gc.enabled": "ja",
+}
+
+
+def test_a_table_whose_flags_are_no_flags_is_read_changed_and_mended() -> None:
+    """Java reads whatever is not "true" as false."""
+    table = make()
+    table.append(rows(id=[1], k=["a"]))
+    base = CATALOG.load(table.location())
+    updates = (SetProperties(ODD),)
+    CATALOG.commit(table.location(), requirements_for(base.metadata, updates), updates, base)
+    table = ice.load_table(table.location())
+    table.append(rows(id=[2], k=["b"]))
+    table.delete("id = 1")
+    assert ids(table) == [2]
+    with pytest.raises(ValidationException, match=r"gc\.enabled"):
+        table.maintenance.expire_snapshots()
+    table.update_properties().set(dict.fromkeys(ODD, "false")).commit()
+    assert ids(ice.load_table(table.location())) == [2]
 
 
 def test_a_property_is_not_set_and_removed_in_one_update():

@@ -32,13 +32,21 @@ def test_a_set_property_is_read_with_its_type():
     [
         (p.int_property, p.SPLIT_SIZE, "big", "must be an integer"),
         (p.positive_property, p.SPLIT_SIZE, "0", "must be at least 1"),
-        (p.bool_property, p.GC_ENABLED, "1", "must be true or false"),
         (p.text_property, p.WRITE_DISTRIBUTION_MODE, "x", "must be one of: none, hash, range"),
     ],
 )
 def test_a_bad_value_names_the_property(read, key, value, message):
     with pytest.raises(InvalidOptionError, match=f"'{key}' is '{value}'; it {message}"):
         read({key: value}, key)
+
+
+@pytest.mark.parametrize("value", ["yes", "1", "", " true", "on"])
+def test_what_is_neither_true_nor_false_is_read_as_java_reads_it_and_is_not_stored(value: str):
+    assert p.bool_property({p.GC_ENABLED: value}, p.GC_ENABLED) is False
+    with pytest.raises(InvalidOptionError, match=r"'gc\.enabled' is '.*'; it must be true or false"):
+        p.check_known_values({p.GC_ENABLED: value})
+    for good in ("true", "FALSE"):
+        p.check_known_values({p.GC_ENABLED: good})
 
 
 def test_properties_with_a_prefix_are_found_by_what_follows():
