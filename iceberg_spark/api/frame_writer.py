@@ -15,6 +15,7 @@ from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.target import Name, new_target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
+from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.row_level.target_rows import row_type
@@ -26,6 +27,11 @@ _PROVIDERS = ("iceberg", FORMAT_NAME)
 _SUMMARY = "snapshot-property."
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _OVERWRITE_OPTIONS = ("branch", "engine", "distribution-mode")
+_FILE_OPTIONS = (
+    "write-format", "target-file-size-bytes", "compression-codec", "compression-level",
+    "fanout-enabled", "check-nullability", "check-ordering", "distribution-mode", "engine",
+)  # fmt: skip
+"""What a write to a table that is made, or replaced, may be told."""
 
 
 class FrameWriter:
@@ -145,26 +151,27 @@ class FrameWriter:
             )
 
     def _define(self, *, creates: bool, replaces: bool) -> None:
-        if self._asked.options:
-            given = ", ".join(self._asked.options)
-            raise InvalidOptionError(
-                f"Options ({given}) go with append and overwrite; a new table has "
-                "tableProperty(name, value)"
-            )
+        properties = dict(self._properties)
+        location, provider = properties.pop("location", None), properties.pop("provider", None)
+        if provider is not None:
+            self.using(provider)
         statement = CreateTable(
             self._name,
             partition_by=self._partition_by,
-            properties=self._properties,
+            properties=properties,
+            location=location,
             creates=creates,
             replaces=replaces,
         )
-        create_table(self._frame.sparkSession, statement, self._frame)
+        told = _of_new_files(self._name, self._asked.options)
+        create_table(self._frame.sparkSession, statement, self._frame, told)
 
 
 def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     """Do what `saveAsTable` does: columns by name, and overwriting replaces the definition too.
 
-    Raises TableAlreadyExistsError in Spark's default mode, UnsupportedError for other formats.
+    The option `path` is where a new table goes. Raises TableAlreadyExistsError in Spark's default
+    mode, UnsupportedError for other formats.
     """
     writer = FrameWriter(frame, name)
     if asked.source is not None:
@@ -172,17 +179,22 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     place = new_target(frame.sparkSession, name)
     exists = place.catalog.table_exists(place.identifier)
     mode = (asked.mode or "error").lower()
+    options = dict(asked.options)
+    location = options.pop("path", None)
     if mode == "overwrite":
         columns = [quoted(column) for column in asked.partition_by]
         if columns:
             writer.partitionedBy(*columns)
-        writer.options(**asked.options).createOrReplace()
+        if location is not None:
+            writer.tableProperty("location", location)
+        writer.options(**options).createOrReplace()
         return
     rows = frame
     if exists and mode == "append":
         merges = str(asked.options.get("mergeSchema", "false")).lower() == "true"
         rows = stored(frame, place.table(), keeps_unknown=merges)
-    save_frame(rows, ".".join(name), asked)
+    told = replace(asked, options=options)
+    save_frame(rows, ".".join(name), told, None if exists else location)
 
 
 def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:
@@ -228,6 +240,20 @@ def _whole(name: Name, goes: Landing) -> str:
     """Return the table's name without a branch behind it."""
     is_branch = goes.branch is not None and name[-1] == f"branch_{goes.branch}"
     return ".".join(name[:-1] if is_branch else name)
+
+
+def _of_new_files(name: Name, options: Mapping[str, str]) -> WriteOptions | None:
+    """Return how the files of a new table are written. Raises InvalidOptionError."""
+    for key in options:
+        lower = key.lower()
+        if lower not in _FILE_OPTIONS and not lower.startswith(_SUMMARY):
+            raise InvalidOptionError(
+                f"Option '{key}' does not go with a table that is made or replaced: a new table "
+                f"has partitionedBy and tableProperty{did_you_mean(key, _FILE_OPTIONS)}"
+            )
+    if not options:
+        return None
+    return write_options({**options, "path": ".".join(name)}, plain=False)
 
 
 def _summary(options: Mapping[str, str]) -> dict[str, str]:

@@ -9,16 +9,15 @@ from iceberg_spark.api.format_version import check_writable_version
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.chosen_location import chosen_location
 from iceberg_spark.catalog.created_with import created_with
-from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.made_table import dropped_unless_committed
-from iceberg_spark.errors import InvalidTypeError, UnsupportedError
+from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spec.known_properties import misspelt
 from iceberg_spark.spec.new_table import new_table_updates
-from iceberg_spark.spec.secrets import check_place
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.updates import TableUpdate
 
@@ -45,11 +44,11 @@ def create(
     spec = parse_partition_spec(_texts("partition_by", partition_by), given)
     order = parse_sort_order(_texts("sort_order", sort_order), given)
 
-    def creation(at: str) -> tuple[TableUpdate, ...]:
-        return new_table_updates(given, spec, order, location=location or at, properties=texts)
+    place = None if location is None else chosen_location(catalog, identifier, location)
 
-    if location is not None:
-        _check_location(catalog, identifier, location)
+    def creation(at: str) -> tuple[TableUpdate, ...]:
+        return new_table_updates(given, spec, order, location=place or at, properties=texts)
+
     new = catalog.stage(identifier, creation)
     with (
         removed_unless_committed(new.io, ()) as handover,
@@ -58,16 +57,6 @@ def create(
         check_free(new.io, new.location, asked=True)
         loaded = commit(catalog, identifier, (), None, creation=new, handover=handover)
     return Table(catalog, loaded)
-
-
-def _check_location(catalog: Catalog, identifier: str, location: str) -> None:
-    """Refuse another place than the name says where names are places (Java: HadoopCatalog)."""
-    check_place(location)
-    if isinstance(catalog, FileSystemCatalog) and location != catalog.location_of(identifier):
-        raise UnsupportedError(
-            f"Catalog '{catalog.name}' finds tables by their folders, so the table can't be at "
-            f"{location}: leave LOCATION out"
-        )
 
 
 def _texts(argument: str, given: object) -> tuple[str, ...]:

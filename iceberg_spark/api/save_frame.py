@@ -26,8 +26,8 @@ from iceberg_spark.spec.transforms import IdentityTransform
 _ERROR = ("error", "errorifexists", "default")
 
 
-def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
-    """Write a frame to a table, which is made where there is none; one commit.
+def save_frame(frame: DataFrame, table: str, asked: Asked, location: str | None = None) -> None:
+    """Write a frame to a table, which is made where there is none, at `location`; one commit.
 
     Raises TableAlreadyExistsError in Spark's default mode, InvalidOptionError for `partitionBy`
     columns other than the table's, and what the data source raises for the same options.
@@ -37,7 +37,8 @@ def save_frame(frame: DataFrame, table: str, asked: Asked) -> None:
     given = with_partitioning({**asked.options, "path": table}, asked.partition_by)
     options = write_options(given, plain=False)
     settings = partial(session_catalog, frame.sparkSession)
-    options = replace(options, storage=with_settings(options.path, options.storage, settings))
+    storage = with_settings(options.path, options.storage, settings)
+    options = replace(options, storage=storage, location=location)
     catalog, identifier = resolve(options.path, options.storage)
     if catalog.table_exists(identifier):
         if mode == "ignore":

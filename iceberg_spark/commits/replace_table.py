@@ -23,6 +23,7 @@ from iceberg_spark.spec.updates import (
     SetCurrentSchema,
     SetDefaultSortOrder,
     SetDefaultSpec,
+    SetLocation,
     SetProperties,
     TableUpdate,
     UpgradeFormatVersion,
@@ -33,8 +34,9 @@ class ReplaceTable:
     """Give a table other columns, partitioning, order and properties, and no rows on main.
 
     Columns of the same full name keep their ids, properties that are not given stay, and so do
-    snapshots, branches and tags. Another commit that changed the definition since `planned_on` is
-    a ValidationException; one that changed rows only is replaced, as Java does.
+    snapshots, branches and tags; new files go to `location`, if given. Another commit that changed
+    the definition since `planned_on` is a ValidationException; one that changed rows only is
+    replaced, as Java does.
     """
 
     def __init__(
@@ -44,11 +46,13 @@ class ReplaceTable:
         spec: PartitionSpec,
         order: SortOrder,
         properties: Mapping[str, str],
+        location: str | None = None,
     ) -> None:
         self._schema = schema
         self._spec = spec
         self._order = order
         self._properties = dict(properties)
+        self._location = location
         self._planned = _definition(planned_on)
         check_known_values(
             {key: value for key, value in properties.items() if key != FORMAT_VERSION}
@@ -82,6 +86,8 @@ class ReplaceTable:
         ]
         if MAIN_BRANCH in base.refs:
             updates.append(RemoveSnapshotRef(MAIN_BRANCH))
+        if self._location is not None:
+            updates.append(SetLocation(self._location))
         if properties:
             updates.append(SetProperties(properties))
         return ActionCommit(tuple(updates))

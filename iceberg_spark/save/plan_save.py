@@ -7,6 +7,7 @@ import warnings
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
+from iceberg_spark.catalog.chosen_location import chosen_location
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
@@ -58,7 +59,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
     made = creation.ours if creation is not None else None
     with dropped_unless_committed(catalog, identifier, made):
         plan = SavePlan(
-            _context(metadata, io, options),
+            save_context(metadata, io, options),
             _align_options(options),
             replaces,
             options.branch,
@@ -98,7 +99,7 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
         metadata = _merged(metadata, _columns(options, metadata.schema, given))
     context = upsert_context(
         metadata,
-        _context(metadata, io, options),
+        save_context(metadata, io, options),
         options.equality_fields,
         live_specs=live_spec_ids(metadata, io, options.branch),
         order_by=options.order_by,
@@ -151,12 +152,15 @@ def _creation(catalog: Catalog, identifier: str, options: WriteOptions, given: S
     for told in misspelt(options.table_properties):
         warnings.warn(told, stacklevel=3)
 
+    asked = options.location
+    place = None if asked is None else chosen_location(catalog, identifier, asked)
+
     def creation(at: str) -> tuple[TableUpdate, ...]:
         return new_table_updates(
             given,
             parse_partition_spec(options.partition_by, given, case_sensitive=False),
             parse_sort_order(options.sort_order, given, case_sensitive=False),
-            location=at,
+            location=place or at,
             properties=created_with(catalog.properties, _table_properties(options, given)),
             format_version=options.format_version,
         )
@@ -167,7 +171,7 @@ def _creation(catalog: Catalog, identifier: str, options: WriteOptions, given: S
     return new
 
 
-def _context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> WriteContext:
+def save_context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> WriteContext:
     """Return what the tasks of a save share. Raises UnsupportedError, InvalidOptionError."""
     return write_context(
         metadata,

@@ -63,6 +63,8 @@ class WriteOptions:
     token: Token | None = None
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_properties: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    """Where a new table goes instead of where its catalog would put it; no option says it."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
 
 

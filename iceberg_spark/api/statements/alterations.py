@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.statements.acting_properties import set_told_properties
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.column_changes import change_columns
 from iceberg_spark.api.statements.reference_changes import change_reference
-from iceberg_spark.api.statements.target import Name, new_target, target
+from iceberg_spark.api.statements.target import Name, Target, new_target, target
 from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.catalog.chosen_location import moved_location
+from iceberg_spark.commits.commit import commit
+from iceberg_spark.commits.set_table_location import SetTableLocation
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.alter_table import (
@@ -18,6 +22,7 @@ from iceberg_spark.spark.sql.statements.alter_table import (
     DropPartitionField,
     RenameTable,
     ReplacePartitionField,
+    SetLocation,
     SetProperties,
     UnsetProperties,
     WriteOrder,
@@ -31,6 +36,8 @@ def alter_table(spark: SparkSession, statement: AlterTable) -> DataFrame:
     match statement.changes:
         case (RenameTable(name),):
             _rename(spark, statement.table, name)
+        case (SetLocation(location),):
+            _move(target(spark, statement.table), location)
         case (RefChange() as reference,):
             change_reference(target(spark, statement.table).whole_table(), reference)
         case changes:
@@ -54,6 +61,14 @@ def _rename(spark: SparkSession, old: Name, new: Name) -> None:
     listed.rename_table(place.identifier, new_target(spark, full).identifier)
 
 
+def _move(place: Target, location: str) -> None:
+    """Send new files elsewhere; those that are there stay where they are."""
+    place.whole_table()
+    catalog, base = place.catalog, place.catalog.load(place.identifier)
+    there = moved_location(catalog, place.identifier, base.metadata.location, location)
+    commit(catalog, place.identifier, SetTableLocation(there), base)
+
+
 def _apply(tx: TableTransaction, change: Change, case: bool) -> None:
     """Add what is about no column."""
     match change:
@@ -66,7 +81,7 @@ def _apply(tx: TableTransaction, change: Change, case: bool) -> None:
         case WriteOrder():
             _write_order(tx, change, case)
         case SetProperties(properties):
-            tx.set_properties(properties)
+            set_told_properties(tx, properties)
         case UnsetProperties(keys):
             tx.set_properties({}, keys)
         case _:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.new_table import create
+from iceberg_spark.api.statements.acting_properties import check_new_properties
 from iceberg_spark.api.statements.answers import nothing, values_of
 from iceberg_spark.api.statements.target import Target, new_target, properties_at
+from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import commit, removed_unless_committed, stage
@@ -20,13 +22,12 @@ from iceberg_spark.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
-    UnsupportedError,
 )
 from iceberg_spark.expr.default_value import with_default
 from iceberg_spark.expr.schema_ddl import schema_from_ddl
 from iceberg_spark.maintenance.drop import drop_table
 from iceberg_spark.save.commit_save import commit_save, not_in_vain
-from iceberg_spark.save.plan_save import plan_save
+from iceberg_spark.save.plan_save import plan_save, save_context
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.adapt.quoted import quoted
@@ -43,12 +44,19 @@ _COMMENT = "comment"
 _FORMATS = (None, "iceberg", "pyiceberg-lite")
 
 
-def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame | None) -> DataFrame:
-    """Make a table, or make it anew; `query` has its rows.
+def create_table(
+    spark: SparkSession,
+    statement: CreateTable,
+    query: DataFrame | None,
+    options: WriteOptions | None = None,
+) -> DataFrame:
+    """Make a table, or make it anew; `query` has its rows, which are written as `options` say.
 
-    Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError.
+    Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError,
+    InvalidInputError for what is no property of a new table.
     """
     check_format(statement.using)
+    check_new_properties(statement.properties)
     place = new_target(spark, statement.table)
     exists = place.catalog.table_exists(place.identifier)
     if exists and statement.if_not_exists:
@@ -63,10 +71,10 @@ def create_table(spark: SparkSession, statement: CreateTable, query: DataFrame |
             f"There is no table {'.'.join(statement.table)} to replace: say CREATE OR REPLACE TABLE"
         )
     if exists:
-        _replace(spark, place, statement, query)
+        _replace(spark, place, statement, query, options)
         return nothing(spark)
     try:
-        _create(spark, place, statement, query)
+        _create(spark, place, statement, query, options)
     except TableAlreadyExistsError:  # another made it meanwhile
         if not statement.if_not_exists:
             raise
@@ -115,10 +123,14 @@ def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
 
 
 def _create(
-    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame | None
+    spark: SparkSession,
+    place: Target,
+    statement: CreateTable,
+    query: DataFrame | None,
+    options: WriteOptions | None,
 ) -> None:
     if query is not None:
-        _create_as(spark, place, statement, query)
+        _create_as(spark, place, statement, query, options)
         return
     create(
         place.catalog,
@@ -132,14 +144,17 @@ def _create(
 
 
 def _create_as(
-    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame
+    spark: SparkSession,
+    place: Target,
+    statement: CreateTable,
+    query: DataFrame,
+    told: WriteOptions | None,
 ) -> None:
-    if statement.location is not None:
-        raise UnsupportedError("CREATE TABLE ... LOCATION ... AS SELECT: leave LOCATION out")
-    options = WriteOptions(
-        place.path,
+    options = replace(
+        told or WriteOptions(place.path),
         partition_by=statement.partition_by,
         table_properties=_properties(statement),
+        location=statement.location,
         storage=properties_at(spark, place.path),
     )
     plan = plan_save(options, _columns_of(query), overwrite=False)
@@ -147,30 +162,51 @@ def _create_as(
         raise TableAlreadyExistsError(f"Table {place.path} was made by another meanwhile")
     saved = TablePlace(options.path, options.storage)
     with not_in_vain(saved, plan):
-        files = write_rows(query, plan.context, plan.context.io, plan.align)
+        files = write_rows(
+            query,
+            plan.context,
+            plan.context.io,
+            plan.align,
+            engine=options.engine,
+            distribution_mode=options.distribution_mode,
+        )
     commit_save(saved, plan, files)
 
 
 def _replace(
-    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame | None
+    spark: SparkSession,
+    place: Target,
+    statement: CreateTable,
+    query: DataFrame | None,
+    told: WriteOptions | None,
 ) -> None:
     catalog = place.catalog
     base = catalog.load(place.identifier)
-    if statement.location not in (None, base.metadata.location):
-        raise UnsupportedError(
-            f"The table stays at {base.metadata.location} when it is replaced: leave LOCATION out"
-        )
+    location = statement.location
+    if location is not None:
+        location = moved_location(catalog, place.identifier, base.metadata.location, location)
     schema = schema_of(spark, statement.columns) if query is None else _columns_of(query)
     spec = parse_partition_spec(statement.partition_by, schema, case_sensitive=False)
     properties = created_with(catalog.properties, _properties(statement))
-    action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties)
+    action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties, location)
     if query is None:
         commit(catalog, place.identifier, action, base)
         return
-    context = write_context(stage(base.metadata, base.io, [action]), io=base.io)
-    files = write_rows(query, context, base.io, AlignOptions(case_sensitive=False))
+    options = told or WriteOptions(place.path)
+    staged = stage(base.metadata, base.io, [action])
+    files = write_rows(
+        query,
+        write_context(staged, io=base.io) if told is None else save_context(staged, base.io, told),
+        base.io,
+        AlignOptions(case_sensitive=False),
+        engine=options.engine,
+        distribution_mode=options.distribution_mode,
+    )
     with removed_unless_committed(base.io, [file.file_path for file in files]) as handover:
-        actions: list[Action] = [action, OverwriteFiles(files, replaces_table=True)]
+        rows = OverwriteFiles(
+            files, replaces_table=True, snapshot_properties=options.snapshot_properties
+        )
+        actions: list[Action] = [action, rows]
         commit(catalog, place.identifier, actions, base, handover=handover)
 
 

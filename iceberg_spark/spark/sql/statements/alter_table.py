@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from iceberg_spark.spark.sql.statements.columns import Column, Place, read_column, read_columns
 from iceberg_spark.spark.sql.statements.cursor import Cursor
-from iceberg_spark.spark.sql.statements.properties import read_keys, read_properties
+from iceberg_spark.spark.sql.statements.properties import read_table_keys, read_table_properties
 from iceberg_spark.spark.sql.statements.references import RefChange, read_ref_change, sees_ref
 
 Path: TypeAlias = tuple[str, ...]
@@ -101,6 +101,13 @@ class UnsetProperties:
 
 
 @dataclass(frozen=True, slots=True)
+class SetLocation:
+    """Where new files of the table go from now on."""
+
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
 class RenameTable:
     """Another name, of the same catalog."""
 
@@ -119,6 +126,7 @@ Change: TypeAlias = (
     | IdentifierFields
     | SetProperties
     | UnsetProperties
+    | SetLocation
     | RenameTable
     | RefChange
 )
@@ -156,12 +164,19 @@ def _change(cursor: Cursor) -> Change:
     if cursor.takes("RENAME", "TO"):
         return RenameTable(cursor.name())
     if cursor.takes("SET", "TBLPROPERTIES"):
-        return SetProperties(read_properties(cursor))
+        return SetProperties(read_table_properties(cursor))
+    if cursor.takes("SET", "LOCATION"):
+        return SetLocation(cursor.string())
     if cursor.takes("UNSET", "TBLPROPERTIES"):
         cursor.takes("IF", "EXISTS")
-        return UnsetProperties(read_keys(cursor))
+        return UnsetProperties(read_table_keys(cursor))
     if cursor.takes("WRITE"):
         return _write_order(cursor)
+    if cursor.takes("REPLACE", "COLUMNS"):
+        raise cursor.fault(
+            "REPLACE COLUMNS takes the values of all columns away, also of those that keep their "
+            "name: say ADD, DROP, RENAME and ALTER COLUMN"
+        )
     raise cursor.error("a change of the table is needed (ADD, DROP, RENAME, ALTER, SET, WRITE)")
 
 

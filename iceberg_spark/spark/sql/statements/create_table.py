@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.sql.statements.columns import Column, read_column, read_columns
 from iceberg_spark.spark.sql.statements.cursor import Cursor
-from iceberg_spark.spark.sql.statements.properties import read_properties
+from iceberg_spark.spark.sql.statements.properties import read_table_properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Clauses:
             for item in cursor.brackets().items():
                 self._partition(item)
         elif self._next(cursor, "TBLPROPERTIES"):
-            self.properties.update(read_properties(cursor))
+            self.properties.update(read_table_properties(cursor))
         elif self._next(cursor, "LOCATION"):
             self.location = cursor.string()
         elif self._next(cursor, "COMMENT"):

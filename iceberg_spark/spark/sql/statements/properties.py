@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from iceberg_spark.spark.sql.statements.cursor import Cursor
+
+_SPARKS = {
+    "location": "say LOCATION '...'",
+    "provider": "say USING iceberg",
+    "owner": "it is the user who makes the table",
+    "external": "say LOCATION '...'",
+    "is_managed_location": "say LOCATION '...'",
+    "table_type": "the catalog knows it",
+    "collation": "Iceberg's tables have none",
+}
+"""What Spark refuses in TBLPROPERTIES (AstBuilder.cleanTableProperties)."""
 
 
 def read_properties(cursor: Cursor) -> dict[str, str]:
@@ -20,6 +33,26 @@ def read_properties(cursor: Cursor) -> dict[str, str]:
             raise item.fault(f"Property '{key}' is there twice")
         found[key] = value
     return found
+
+
+def read_table_properties(cursor: Cursor) -> dict[str, str]:
+    """Read a table's properties in brackets. Raises InvalidInputError, also for Spark's own."""
+    found = read_properties(cursor)
+    _refuse_sparks(cursor, found)
+    return found
+
+
+def read_table_keys(cursor: Cursor) -> tuple[str, ...]:
+    """Read keys of a table's properties in brackets; raises as `read_table_properties`."""
+    found = read_keys(cursor)
+    _refuse_sparks(cursor, found)
+    return found
+
+
+def _refuse_sparks(cursor: Cursor, keys: Iterable[str]) -> None:
+    for key in keys:
+        if key in _SPARKS:
+            raise cursor.fault(f"'{key}' is no property of a table in SQL: {_SPARKS[key]}")
 
 
 def read_keys(cursor: Cursor) -> tuple[str, ...]:

@@ -1,0 +1,50 @@
+"""Table properties that are none: what Java's catalog for Spark does, or refuses, by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.errors import InvalidInputError
+
+_INSTEAD = {
+    "owner": "it is the user who makes the table",
+    "sort-order": "say ALTER TABLE ... WRITE ORDERED BY",
+    "identifier-fields": "say ALTER TABLE ... SET IDENTIFIER FIELDS",
+    "format": "the format of data files is the property write.format.default",
+}
+_CURRENT, _PICKED = "current-snapshot-id", "cherry-pick-snapshot-id"
+
+
+def check_new_properties(keys: Iterable[str]) -> None:
+    """Refuse what is no property of a table that is made. Raises InvalidInputError."""
+    for key in keys:
+        if key in _INSTEAD:
+            raise InvalidInputError(f"'{key}' is no property that a table keeps: {_INSTEAD[key]}")
+        if key in (_CURRENT, _PICKED):
+            raise InvalidInputError(f"'{key}' is no property: a new table has no snapshots yet")
+
+
+def set_told_properties(tx: TableTransaction, properties: Mapping[str, str]) -> None:
+    """Set properties; those that name a snapshot move main there, or pick it (Spark3Util).
+
+    Raises InvalidInputError for what is no property, and NoSuchSnapshotError.
+    """
+    given = dict(properties)
+    current, picked = given.pop(_CURRENT, None), given.pop(_PICKED, None)
+    check_new_properties(given)
+    if current is not None and picked is not None:
+        raise InvalidInputError(f"Say '{_CURRENT}' or '{_PICKED}': which comes first is not said")
+    if current is not None:
+        tx.manage_snapshots().set_current_snapshot(_id(_CURRENT, current)).commit()
+    if picked is not None:
+        tx.manage_snapshots().cherrypick(_id(_PICKED, picked)).commit()
+    if given:
+        tx.set_properties(given)
+
+
+def _id(key: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as cause:
+        raise InvalidInputError(f"'{key}' takes the id of a snapshot, not '{text}'") from cause
