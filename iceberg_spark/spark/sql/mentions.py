@@ -8,13 +8,16 @@ from pyspark.sql import SparkSession
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.cursor import script_tokens
 
-_BEFORE_CATALOGS = ("IN", "FROM", "USE", "CATALOG", "NAMESPACE", "DATABASE", "SCHEMA", "EXISTS")
+_BEFORE_CATALOGS = (
+    "IN", "FROM", "USE", "CATALOG", "NAMESPACE", "DATABASE", "SCHEMA", "EXISTS", "EXTENDED",
+)  # fmt: skip
 
 
 def mentions_ours(spark: SparkSession, text: str) -> bool:
@@ -26,13 +29,22 @@ def mentions_ours(spark: SparkSession, text: str) -> bool:
     """
     if current_namespace(spark) is not None:
         return True
+    found = catalogs_in(text, session_dialect(spark))
+    return found is None or any(is_ours(spark, name) for name in found)
+
+
+def catalogs_in(text: str, dialect: Dialect) -> list[str] | None:
+    """Return what may be a catalog's name in a text; None where a location in backticks is there.
+
+    A text that can't be read has none: Spark says what is wrong with it.
+    """
     try:
-        tokens = script_tokens(text, session_dialect(spark))
+        tokens = script_tokens(text, dialect)
     except InvalidInputError:
-        return False  # Spark says what is wrong with it
+        return []
     if any(_is_place(token) for token in tokens):
-        return True
-    return any(is_ours(spark, name) for name in dict.fromkeys(_names(text, tokens)))
+        return None
+    return list(dict.fromkeys(_names(text, tokens)))
 
 
 def _is_place(token: Token) -> bool:
@@ -45,8 +57,11 @@ def _names(text: str, tokens: list[Token]) -> Iterator[str]:
     for place, token in enumerate(tokens):
         is_inner = place > 0 and _is_dot(tokens, place - 1)
         has_dots = _is_dot(tokens, place + 1) and _is_dot(tokens, place + 3)
-        follows = place > 0 and tokens[place - 1].text.upper() in _BEFORE_CATALOGS
-        if not is_inner and token.token_type is not TokenType.STRING and (has_dots or follows):
+        before = tokens[place - 1].text.upper() if place > 0 else ""
+        if token.token_type is TokenType.STRING:
+            if before == "CATALOG":  # SET CATALOG 'prod'
+                yield token.text
+        elif not is_inner and (has_dots or before in _BEFORE_CATALOGS):
             is_quoted = token.token_type is TokenType.IDENTIFIER
             yield token.text if is_quoted else text[token.start : token.end + 1]
 
