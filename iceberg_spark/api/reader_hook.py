@@ -27,6 +27,14 @@ from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.table_names import given_parts
+from iceberg_spark.spark.sql.table_planner import is_selector, selected
+
+_OPTION_OF = {
+    "branch": "branch",
+    "tag": "tag",
+    "snapshot_id": "snapshot-id",
+    "as_of_timestamp_ms": "as-of-timestamp",
+}
 
 
 class ReaderHook(AskedHook):
@@ -84,9 +92,21 @@ def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -
         return native_frame(new_target(session, name).path, options, session)
     except (NoSuchTableError, NoSuchNamespaceError):
         if options:  # they say how a table is read
-            raise
+            return _selected_frame(name, options, session)
         text = f"FROM {'.'.join(map(quoted, name))} SELECT *"
         return plan_query(session, text).frame(session)
+
+
+def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
+    """Return what a name like `cat.db.t.branch_x` chooses of a table, read as options say."""
+    *above, last = name
+    if len(name) < 4 or not is_selector(last):
+        raise NoSuchTableError(f"There is no table {'.'.join(name)} that options could be for")
+    place, chosen = new_target(session, tuple(above)).path, selected(last)
+    if not chosen:
+        return native_frame(f"{place}#{last}", options, session)
+    given = {_OPTION_OF[field]: str(value) for field, value in chosen.items()}
+    return native_frame(place, {**options, **given}, session)
 
 
 def native_frame(table: str, options: dict[str, str], session: SparkSession) -> DataFrame:

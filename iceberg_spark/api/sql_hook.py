@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.sql import sql
 from iceberg_spark.api.statements.session_state import about_ours
+from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
-from iceberg_spark.spark.session.session_catalogs import is_ours
-from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.table_names import given_parts
 
 Method: TypeAlias = Callable[..., DataFrame]
 
@@ -42,9 +42,8 @@ def hooked_table(own: Method) -> Method:
     def table(self: SparkSession, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         if _inside.get():
             return own(self, tableName)
-        name = whole_name(self, tuple(tableName.split(".")))
-        if len(name) > 2 and is_ours(self, name[0]):
-            return self.read.table(".".join(name))
+        if names_ours(self, given_parts(self, tableName), 3):
+            return self.read.table(tableName)
         return own(self, tableName)
 
     return table

@@ -273,6 +273,28 @@ def test_names_of_sparks_pass_untouched(enabled: Any) -> None:
         enabled.sql("DROP TABLE fw_plain")
 
 
+def test_a_name_is_read_as_spark_reads_it_with_options_too(enabled: Any) -> None:
+    """Quoted parts, and what stands behind a table's name: a branch, a tag, a metadata table."""
+    enabled.range(3).writeTo("fw.d.t").create()
+    first = ice.load_table("fw.d.t").current_snapshot().snapshot_id
+    enabled.sql("ALTER TABLE fw.d.t CREATE BRANCH x")
+    enabled.sql("ALTER TABLE fw.d.t CREATE TAG y")
+    enabled.range(3, 4).writeTo("fw.d.t").append()
+    for name, rows in (("`fw`.d.t", 4), ("fw.`d`.`t`", 4), ("`fw`.d.t.branch_x", 3)):
+        assert enabled.table(name).count() == rows, name
+    read = enabled.read.option("split-size", 1024)
+    for name, rows in (
+        ("fw.d.t.branch_x", 3),
+        ("`fw`.d.t.tag_y", 3),
+        (f"fw.d.t.snapshot_id_{first}", 3),
+        ("fw.d.t.snapshots", 2),
+    ):
+        assert read.table(name).count() == rows, name
+    for name in ("fw.d.none", "fw.d.t.none", "fw.d.none.branch_x"):
+        with pytest.raises(NoSuchTableError):
+            read.table(name)
+
+
 def test_disable_undoes_every_patch(any_spark: Any) -> None:
     def methods() -> dict[tuple[type, str], Any]:
         kinds = (type(any_spark), type(any_spark.range(0)), type(any_spark.catalog))

@@ -124,10 +124,10 @@ class TablePlanner:
 
     def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
         """Return the table's frame, pruned where the query allows."""
-        selected, as_of = _selected(selector), self._as_of()
-        if selector and not selected:
+        choice, as_of = selected(selector), self._as_of()
+        if selector and not choice:
             return self._metadata_table(loaded, selector, as_of)
-        return self._planned(loaded, {**selected, **as_of} or self._wap(loaded))
+        return self._planned(loaded, {**choice, **as_of} or self._wap(loaded))
 
     def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
         """Return the session's branch, where the table asks for it and has it already."""
@@ -224,7 +224,7 @@ class TablePlanner:
         return {"as_of_timestamp_ms": int(self.asked.spark.sql(asked).collect()[0][0])}
 
 
-def _selected(selector: str | None) -> dict[str, Any]:
+def selected(selector: str | None) -> dict[str, Any]:
     """Return what a selector says about the snapshot; nothing for a metadata table's name."""
     match selector:
         case str() if selector.startswith(_BRANCH):
