@@ -18,6 +18,11 @@ from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, Unsuppo
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.row_level.inner_fields import (
+    check_inner_names,
+    has_unknown_fields,
+    with_inner_names,
+)
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.column_texts import column_text
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
@@ -198,9 +203,13 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
 
 
 def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:
-    """Do what `insertInto` does: columns are matched by place. Raises InvalidSchemaError."""
+    """Do what `insertInto` does: columns, and fields inside, are matched by place.
+
+    Raises InvalidSchemaError.
+    """
     spark = frame.sparkSession
-    names = [field.name for field in landing(spark, name).table.schema().fields]
+    table = landing(spark, name).table
+    names = [field.name for field in table.schema().fields]
     if len(names) != len(frame.columns):
         raise InvalidSchemaError(
             f"insertInto takes {len(names)} columns in the table's order ({', '.join(names)}), "
@@ -208,7 +217,8 @@ def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | No
         )
     if asked.partition_by:
         raise InvalidOptionError("insertInto takes no partitionBy: the table has its own")
-    writer = FrameWriter(frame.toDF(*names), name).options(**asked.options)
+    rows = with_inner_names(frame.toDF(*names), row_type(table.schema()).fields)
+    writer = FrameWriter(rows, name).options(**asked.options)
     replaces = (asked.mode or "").lower() == "overwrite" if overwrite is None else overwrite
     if not replaces:
         writer.append()
@@ -221,8 +231,8 @@ def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | No
 def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> DataFrame:
     """Return rows with the types of a table's columns, cast as Spark does what is stored.
 
-    Columns are found by name without case; others are kept, for `mergeSchema`, or refused.
-    Raises InvalidSchemaError.
+    Columns and the fields inside are found by name without case; others are kept, for
+    `mergeSchema`, or refused, and so are missing fields. Raises InvalidSchemaError.
     """
     kinds = {field.name.lower(): field for field in row_type(table.schema()).fields}
     unknown = [name for name in rows.columns if name.lower() not in kinds]
@@ -233,7 +243,12 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
         )
     if unknown:
         return rows
-    return rows.to(StructType([kinds[name.lower()] for name in rows.columns]))
+    wanted = [kinds[name.lower()] for name in rows.columns]
+    if not keeps_unknown:
+        check_inner_names(rows, wanted)
+    elif has_unknown_fields(rows, wanted):
+        return rows
+    return rows.to(StructType(wanted))
 
 
 def _whole(name: Name, goes: Landing) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from iceberg_spark.api.merge import MergeBuilder
 from iceberg_spark.api.row_verbs import RowVerbs
@@ -19,6 +19,7 @@ from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import names_in
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
@@ -131,21 +132,32 @@ def _matched(
             f"{len(names)} are needed: {', '.join(names)}"
         )
     made = rows.toDF(*names)
+    made = with_inner_names(made, _fields(goes, names))
     if fixed:
         made = made.withColumns({name: sf.expr(text) for name, text in fixed.items()})
     return _stored(goes, made)
 
 
 def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
-    """Return rows cast to the table's types as Spark's ANSI store assignment does."""
+    """Return rows cast to the table's types as Spark's ANSI store assignment does.
+
+    Fields inside of columns are found by name, and none may be missing or too many.
+    """
+    wanted = _fields(goes, rows.columns)
+    check_inner_names(rows, wanted)
+    return rows.to(StructType(wanted))
+
+
+def _fields(goes: Landing, names: Sequence[str]) -> list[StructField]:
+    """Return the table's columns of these names. Raises InvalidSchemaError where it has none."""
     known = _by_name(goes)
     kinds = {field.name: field for field in row_type(goes.schema).fields}
-    for name in rows.columns:
+    for name in names:
         if _spelt(goes, name) not in known:
             raise InvalidSchemaError(
                 f"The table has no column '{name}'; it has: {', '.join(kinds)}"
             )
-    return rows.to(StructType([kinds[known[_spelt(goes, name)]] for name in rows.columns]))
+    return [kinds[known[_spelt(goes, name)]] for name in names]
 
 
 def _by_name(goes: Landing) -> dict[str, str]:

@@ -17,6 +17,7 @@ from iceberg_spark.row_level.merge_clause import Does, Kind
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain
 from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.row_level.inner_fields import check_inner_names
 from iceberg_spark.spark.row_level.merge_clauses import Clause, Clauses
 from iceberg_spark.spark.row_level.own_names import CLAUSE
 from iceberg_spark.spark.row_level.target_rows import row_type
@@ -81,6 +82,7 @@ class _Given:
         fields = [StructField(each.name, each.dataType) for each in shown]
         texts = [plain(place) for place in range(len(fields))]
         names = list(self.carried)
+        given = list(fields)
         places: dict[tuple[int, str], int] = {}
         met = plain(len(self.carried) - 1)
         for number, field, text in self._parts(makers, every, defaults, met):
@@ -90,7 +92,9 @@ class _Given:
             if text is not None:
                 texts.append(text)
                 names.append(name)
+                given.append(fields[-1])
         rows = named(by_position(self.rows), texts, names)
+        check_inner_names(rows, given)
         return _Typed(rows.to(StructType(fields)), places)
 
     def _parts(

@@ -23,6 +23,7 @@ from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewr
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.delete import matching
 from iceberg_spark.spark.row_level.fixed_clock import clock
+from iceberg_spark.spark.row_level.inner_fields import check_inner_names, has_struct
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
@@ -62,6 +63,7 @@ def update_on_spark(
     check_condition(empty, condition, "where")
     work = _Update(verb, context, values, condition, spark)
     with spark_errors(f"set {dict(updates)}"):
+        work.check_inner_names(empty)
         work.changed(empty).schema  # noqa: B018 (Spark looks the values up)
         row_filter, _ = usable_filter(verb, condition, verb.names.target)
         variants = variants_in(verb, condition, verb.names.target)
@@ -95,6 +97,14 @@ class _Update:
         read = rows_frame(self.verb.metadata, plan, self.spark, metadata_columns=self.lineage)
         made = projected_here(read, (self.condition, *self.values.texts))
         return called(made, self.verb.names.target)
+
+    def check_inner_names(self, rows: DataFrame) -> None:
+        """Refuse values whose structs have other fields than the table's."""
+        target, columns = self.verb.names.target, self.values.columns
+        fields = row_type(self.context.schema).fields
+        wanted = [one for one in fields if one.name in columns and has_struct(one.dataType)]
+        values = [self.values.value(one.name, target).alias(one.name) for one in wanted]
+        check_inner_names(rows.select(*values), wanted)
 
     def changed(self, rows: DataFrame) -> DataFrame:
         """Return rows with the new values, of the table's types."""
