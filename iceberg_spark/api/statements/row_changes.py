@@ -22,10 +22,18 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
-from iceberg_spark.spark.sql.inner_tables import with_inner_tables
+from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
+from iceberg_spark.spark.sql.named_relation import (
+    folding,
+    relation_of_frame,
+    relation_of_schema,
+)
+from iceberg_spark.spark.sql.own_names import Around
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statements.rows import (
     Delete,
     Insert,
@@ -204,9 +212,9 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
 def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     """Delete the rows for which the condition is true."""
     goes = landing(spark, statement.table)
-    named = _named(statement)
-    with with_inner_tables(spark, [statement.condition], named) as (condition,):
-        alias = _alias(statement.table, statement.alias, [condition])
+    around = seen_around(spark, [statement.condition], [_target(statement, goes)])
+    with with_inner_tables(spark, [statement.condition], around) as (condition,):
+        alias = _alias(statement, around, [condition])
         with goes.verbs() as verbs:
             verbs.delete(
                 condition,
@@ -224,7 +232,8 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     columns = [_column(path, statement, goes) for path, _ in statement.values]
     texts = _values(columns, [text for _, text in statement.values], goes)
     given = [statement.condition, *texts]
-    inner = with_inner_tables(spark, given, _named(statement))
+    around = seen_around(spark, given, [_target(statement, goes)])
+    inner = with_inner_tables(spark, given, around)
     with inner as (condition, *values), goes.verbs() as verbs:
         verbs.update(
             dict(_once(columns, values)),
@@ -232,7 +241,7 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
             branch=goes.branch,
             snapshot_properties=goes.properties,
             case_sensitive=goes.case_sensitive,
-            alias=_alias(statement.table, statement.alias, [condition, *values]),
+            alias=_alias(statement, around, [condition, *values]),
         )
     return nothing(spark)
 
@@ -250,16 +259,19 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     for clause in statement.clauses:
         columns = [_column(path, statement, goes) for path in clause.columns or ()]
         texts += [clause.condition or "true", *_values(columns, clause.values, goes)]
-    source_name = () if statement.source_name is None else (statement.source_name,)
-    named = (*_named(statement), *source_name)
-    with with_inner_tables(spark, texts, named) as (on, *said), goes.verbs() as verbs:
+    beside = _source(spark, statement, source, goes)
+    around = seen_around(spark, texts, [_target(statement, goes), beside])
+    with with_inner_tables(spark, texts, around) as (on, *said), goes.verbs() as verbs:
         builder = verbs.merge(
             source,
             on,
             branch=goes.branch,
             snapshot_properties=goes.properties,
             case_sensitive=goes.case_sensitive,
-            aliases=(statement.alias or statement.table[-1], statement.source_alias),
+            aliases=(
+                around.name(0, statement.alias or statement.table[-1]),
+                around.name(1, statement.source_alias),
+            ),
         )
         left = iter(said)
         for clause in statement.clauses:
@@ -326,15 +338,24 @@ def _with_clause(
             return builder.when_not_matched_by_source_update(given, condition)
 
 
-def _alias(table: Sequence[str], alias: str | None, texts: Sequence[str]) -> str | None:
+def _alias(statement: Delete | Update, around: Around, texts: Sequence[str]) -> str | None:
     """Return what expressions call the table; None where they don't, so that they prune more."""
-    name = alias or table[-1]
+    name = around.name(0, statement.alias or statement.table[-1])
     return name if names_in([f"{name}.", f"{name}`."], texts) else None
 
 
-def _named(statement: Delete | Update | Merge) -> tuple[Name, ...]:
-    """Return the whole name that columns may stand behind: none where the table has an alias."""
-    return () if statement.alias is not None else (statement.table,)
+def _target(statement: Delete | Update | Merge, goes: Landing) -> Relation:
+    """Return the table as expressions see it: without a whole name where it has an alias."""
+    fold = folding(goes.case_sensitive)
+    if statement.alias is not None:
+        return relation_of_schema((), statement.alias, goes.schema, fold)
+    return relation_of_schema(statement.table, statement.table[-1], goes.schema, fold)
+
+
+def _source(spark: SparkSession, statement: Merge, rows: DataFrame, goes: Landing) -> Relation:
+    named = statement.source_name
+    whole = () if named is None else whole_name(spark, named)
+    return relation_of_frame(whole, statement.source_alias, rows, folding(goes.case_sensitive))
 
 
 def _column(path: Name, statement: Update | Merge, goes: Landing) -> str:

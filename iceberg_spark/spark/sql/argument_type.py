@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 
 from pyspark.errors import PySparkException
@@ -35,8 +35,11 @@ def argument_type(
     It is looked up in the columns of all tables of ours that the text names. A column may come
     from elsewhere, a subquery or a table of Spark's: who uses the type looks at the values too.
     """
-    tables = dict(_tables(spark, text, tokens))
-    aliased = [empty_frame(schema, spark).alias(name) for name, schema in tables.items()]
+    tables: list[tuple[str, Schema]] = []
+    for one in _tables(spark, text, tokens):
+        if one not in tables:  # two under one name make its columns ambiguous
+            tables.append(one)
+    aliased = [empty_frame(schema, spark).alias(name) for name, schema in tables]
     scopes = (reduce(DataFrame.crossJoin, aliased, spark.range(1).select()), _merged(spark, tables))
     for scope in scopes:
         try:
@@ -46,10 +49,10 @@ def argument_type(
     return None
 
 
-def _merged(spark: SparkSession, tables: Mapping[str, Schema]) -> DataFrame:
+def _merged(spark: SparkSession, tables: Sequence[tuple[str, Schema]]) -> DataFrame:
     """Return a frame of the columns that have the same type wherever they are."""
     kinds: dict[str, set[DataType]] = {}
-    for schema in tables.values():
+    for _, schema in tables:
         for field in row_type(schema).fields:
             kinds.setdefault(field.name, set()).add(field.dataType)
     alike = {name: next(iter(found)) for name, found in kinds.items() if len(found) == 1}

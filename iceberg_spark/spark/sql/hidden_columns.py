@@ -34,10 +34,20 @@ _STAR = "iceberg_spark_star_"
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A table of a query and the metadata columns that the query names of it."""
+    """A table of a query and the metadata columns that the query names of it.
+
+    `name` is what Spark's text calls the table where that isn't the alias or its own name.
+    """
 
     reference: TableReference
     columns: tuple[str, ...]
+    name: str | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns as a star's EXCEPT names them."""
+        name = quoted(self.name or self.reference.alias or self.reference.parts[-1])
+        return tuple(f"{name}.{column}" for column in self.columns)
 
 
 def hidden_columns(
@@ -152,7 +162,7 @@ def stars_without(
             "name the columns instead"
         )
     places = {one.start: place for place, one in enumerate(found)}
-    tables = [(again[places[one.reference.start]], one.columns) for one in hidden]
+    tables = [(again[places[one.reference.start]], one.texts) for one in hidden]
     edits = []
     for number, star in enumerate(stars):
         left_out = list(_taken(columns[f"{_STAR}{number}"], tables))
@@ -175,8 +185,7 @@ def _taken(star: Node, tables: Iterable[tuple[TableReference, tuple[str, ...]]])
         else:
             takes = star.find_ancestor(exp.Select) is select and not is_semi(reference.node.parent)
         if takes:
-            name = quoted(reference.alias or reference.parts[-1])
-            yield from (f"{name}.{column}" for column in columns)
+            yield from columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,34 +5,53 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
-from iceberg_spark.spark.sql.qualifiers import Name, prefixes
+from iceberg_spark.spark.sql.named_relation import folding, named_relation
+from iceberg_spark.spark.sql.own_names import Around, Naming
+from iceberg_spark.spark.sql.parsed_query import parsed_query
+from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
+from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.text_edits import edited
 
 _BEFORE = "SELECT 1 WHERE "
 _SUBQUERIES = ("select", "from", "table")
+_NOTHING = Around()
+
+
+def seen_around(
+    spark: SparkSession, expressions: Sequence[str], relations: Sequence[Relation]
+) -> Around:
+    """Return what a verb's expressions see from outside, under names that all of them can use.
+
+    Raises InvalidInputError where it can't be told whose a column is.
+    """
+    around = Around(tuple(relations))
+    needed: set[Name] = set()
+    for text in expressions:
+        naming = _naming(spark, text, around)
+        needed |= naming.needed() if naming is not None else set()
+    wholes = {one.whole for one in relations}
+    return Around(around.relations, frozenset(needed & wholes))
 
 
 @contextmanager
 def with_inner_tables(
-    spark: SparkSession, expressions: Sequence[str], tables: Sequence[Name] = ()
+    spark: SparkSession, expressions: Sequence[str], around: Around = _NOTHING
 ) -> Iterator[list[str]]:
     """Give expressions in which tables of ours, named by subqueries, are views of the session.
 
-    The views are of the versions that are newest now, and go with the block. `tables` are whole
-    names that columns may stand behind, and lose. Texts without any are given as they are.
+    The views are of the versions that are newest now, and go with the block. Columns stand behind
+    the own names of what is `around`. Texts without any of both are given as they are.
     """
-    dialect = session_dialect(spark) if tables else SPARK
     with ExitStack() as views:
-        given = [_replaced(spark, text, views, _BEFORE) for text in expressions]
-        yield [edited(one, 0, len(one), prefixes(one, tables, dialect)) for one in given]
+        yield [_replaced(spark, text, views, _BEFORE, around) for text in expressions]
 
 
 @contextmanager
@@ -42,10 +61,17 @@ def with_inner_query(spark: SparkSession, query: str) -> Iterator[str]:
         yield _replaced(spark, query, views, "")
 
 
-def _replaced(spark: SparkSession, text: str, views: ExitStack, before: str) -> str:
-    if not any(word in text.lower() for word in _SUBQUERIES) or not mentions_ours(spark, text):
-        return text
-    query = plan_query(spark, f"{before}{text}")
+def _replaced(
+    spark: SparkSession, text: str, views: ExitStack, before: str, around: Around = _NOTHING
+) -> str:
+    if not _has_subquery(text) or not mentions_ours(spark, text):
+        naming = _naming(spark, text, around)
+        if naming is None:
+            return text
+        edits = naming.own_names().edits
+        whole = f"{_BEFORE}{text}"
+        return edited(whole, len(_BEFORE), len(whole), sorted(edits))
+    query = plan_query(spark, f"{before}{text}", around=around)
     pieces, at = [], len(before)
     for part in query.parts:
         if isinstance(part, SparksTable):
@@ -58,7 +84,25 @@ def _replaced(spark: SparkSession, text: str, views: ExitStack, before: str) -> 
             query.between(at, one.start),
             view,
             query.between(one.end, one.alias_at),
-            "" if one.alias else f" AS {quoted(one.parts[-1])}",
+            query.alias(one),
         ]
         at = one.alias_at
     return "".join([*pieces, query.between(at, len(query.text))])
+
+
+def _has_subquery(text: str) -> bool:
+    return any(word in text.lower() for word in _SUBQUERIES)
+
+
+def _naming(spark: SparkSession, text: str, around: Around) -> Naming | None:
+    """Return what an expression makes of names, None where it has none of a table's."""
+    if not around.relations:
+        return None
+    dialect, fold = session_dialect(spark), folding(is_case_sensitive(spark))
+    if not around.concerns(text, dialect, fold):
+        return None
+    parsed = parsed_query(f"{_BEFORE}{text}", dialect)
+    relation_of = partial(named_relation, spark, fold=fold)
+    inside = [relation_of(one) for one in parsed.references]
+    wholes = [one.whole for one in (*inside, *around.relations) if one.is_ours]
+    return Naming(parsed, relation_of, around, fold, wholes)

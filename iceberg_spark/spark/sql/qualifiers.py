@@ -1,55 +1,63 @@
-"""Columns under their table's whole name: `cat.db.t.id` is `t.id` where the table is a frame."""
+"""Names with dots between them in a text, such as columns behind their table's whole name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spark.sql.text_edits import Edit
 
 Name: TypeAlias = tuple[str, ...]
 
 
-def prefixes(text: str, names: Sequence[Name], dialect: Dialect) -> tuple[Edit, ...]:
-    """Return the edits without catalog and namespace before a table's name and a column.
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Two or more names, a star may be the last; `starts` and `ends` are each one's place."""
 
-    `names` are whole names of tables; each edit ends where the table's own name begins.
-    """
-    wanted = {
-        tuple(part.lower() for part in name[at:]) for name in names for at in range(len(name))
-    }
-    wanted = {name for name in wanted if len(name) > 1}
-    if not wanted or text.count(".") < 2:
-        return ()
-    return tuple(_found(tokens_of(text, dialect), wanted, max(map(len, wanted))))
+    parts: Name
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The names as people write them."""
+        return ".".join(self.parts)
+
+    def cut_before(self, size: int) -> Edit:
+        """Return the edit after which the last of the first `size` names begins the path."""
+        return Edit(self.starts[0], self.starts[size - 1])
+
+    def behind(self, size: int, name: str) -> Edit:
+        """Return the edit after which one name stands for the first `size`."""
+        return Edit(self.starts[0], self.ends[size - 1], quoted(name))
 
 
-def _found(tokens: list[Token], wanted: set[Name], longest: int) -> Iterator[Edit]:
+def paths(text: str, dialect: Dialect) -> Iterator[Path]:
+    """Yield the names of several parts in a text, none of functions that are called."""
+    tokens = tokens_of(text, dialect)
     at = 0
     while at < len(tokens):
-        path = _path(tokens, at)
-        size = next(
-            (
-                size
-                for size in range(min(longest, len(path) - 1), 1, -1)
-                if tuple(path[:size]) in wanted
-            ),
-            0,
-        )
-        if size:
-            yield Edit(tokens[at].start, tokens[at + 2 * (size - 1)].start)
-        at += max(2 * len(path) - 1, 1)
+        found = _path(tokens, at)
+        at += max(2 * len(found) - 1, 1)
+        is_called = at < len(tokens) and tokens[at].token_type is TokenType.L_PAREN
+        if len(found) > 1 and not is_called:
+            yield Path(
+                tuple(one.text for one in found),
+                tuple(one.start for one in found),
+                tuple(one.end + 1 for one in found),
+            )
 
 
-def _path(tokens: list[Token], at: int) -> list[str]:
-    """Return the names with dots between them that begin here; a star may be the last."""
+def _path(tokens: Sequence[Token], at: int) -> list[Token]:
     found = []
     while at < len(tokens) and tokens[at].token_type is not TokenType.STRING:
-        found.append(tokens[at].text.lower())
+        found.append(tokens[at])
         if at + 1 >= len(tokens) or tokens[at + 1].token_type is not TokenType.DOT:
             return found
         at += 2

@@ -28,10 +28,12 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
 from iceberg_spark.spark.sql.joined_filters import with_joined_filters
+from iceberg_spark.spark.sql.named_relation import folding, named_relation, relation_of_ours
+from iceberg_spark.spark.sql.own_names import Around, Naming, OwnNames
 from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.pushdown import select_of
-from iceberg_spark.spark.sql.qualifiers import prefixes
 from iceberg_spark.spark.sql.references import TableReference
+from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.table_planner import (
     AskedQuery,
     QueriedTable,
@@ -45,6 +47,7 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.view import ViewMetadata
 
 _TABLE = "iceberg_spark_table_"
+_NOTHING_AROUND = Around()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +85,25 @@ Part: TypeAlias = QueriedTable | QueriedView | SparksTable
 class Query:
     """A query whose tables are planned; `frame` has Spark run it.
 
-    `edits` take its table's catalog and namespace away before a column, and metadata columns from
-    stars.
+    `edits` put its table's own name before a column that stands behind the whole one, and take
+    metadata columns from stars. `names` are own names that aren't the whole one's last part, by
+    where the table stands.
     """
 
     text: str
     parts: tuple[Part, ...]
     edits: tuple[Edit, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict)
 
     def between(self, start: int, end: int) -> str:
         """Return a part of the text, in which tables have their own names only."""
         return edited(self.text, start, end, self.edits)
+
+    def alias(self, reference: TableReference) -> str:
+        """Return what makes a frame in place of a table have its name; nothing beside an alias."""
+        if reference.alias is not None:
+            return ""
+        return f" AS {quoted(self.names.get(reference.start, reference.parts[-1]))}"
 
     @property
     def tables(self) -> tuple[QueriedTable, ...]:
@@ -146,20 +157,25 @@ class Query:
                 pieces.append(plain(part.text))
                 at = one.name_end
             else:
-                name = "" if one.alias is not None else f" AS {quoted(one.parts[-1])}"
-                sample = self.between(one.end, one.alias_at)
-                pieces.append(f"{named(f'{_TABLE}{number}')}{plain(f'{sample}{name}')}")
+                behind = self.between(one.end, one.alias_at) + self.alias(one)
+                pieces.append(f"{named(f'{_TABLE}{number}')}{plain(behind)}")
                 at = one.alias_at
         pieces.append(plain(self.between(at, len(self.text))))
         return "".join(pieces)
 
 
-def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -> Query:
+def plan_query(
+    spark: SparkSession,
+    text: str,
+    names: ViewNames | None = None,
+    around: Around = _NOTHING_AROUND,
+) -> Query:
     """Plan the scans of the tables of ours that a query names.
 
     Tables are identifiers of configured catalogs ("cat.db.t"), and locations in backticks; with
     VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`). A name
-    that no table has may be a view's. `names` are those of a view whose text this is.
+    that no table has may be a view's. `names` are those of a view whose text this is; `around` is
+    what the outermost SELECT sees besides.
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
     parsed = parsed_query(text, session_dialect(spark))
@@ -181,11 +197,34 @@ def plan_query(spark: SparkSession, text: str, names: ViewNames | None = None) -
     tables = [one for one in parts if isinstance(one, QueriedTable)]
     pruned = iter(with_joined_filters(asked, tables))
     parts = [next(pruned) if isinstance(one, QueriedTable) else one for one in parts]
-    ours = [one.reference for one in parts if not isinstance(one, SparksTable)]
-    whole = [whole_name(spark, one.parts) for one in ours if one.alias is None]
-    hidden = [Hidden(one.reference, one.hidden) for one in tables if one.hidden]
-    edits = (*prefixes(text, whole, dialect), *stars_without(text, found, hidden, dialect))
-    return Query(text, tuple(parts), tuple(sorted(edits)))
+    own = _own_names(asked, parts, around)
+    hidden = [
+        Hidden(one.reference, one.hidden, own.names.get(one.reference.start))
+        for one in tables
+        if one.hidden
+    ]
+    edits = (*own.edits, *stars_without(text, found, hidden, dialect))
+    return Query(text, tuple(parts), tuple(sorted(edits)), own.names)
+
+
+def _own_names(asked: AskedQuery, parts: Sequence[Part], around: Around) -> OwnNames:
+    """Return what the tables of ours are called in Spark's text."""
+    spark, fold = asked.spark, folding(asked.case_sensitive)
+    ours = {
+        id(one.reference.node): relation_of_ours(spark, one.reference, one.columns, fold)
+        for one in parts
+        if not isinstance(one, SparksTable)
+    }
+    theirs = {
+        id(one.reference.node): one.reference for one in parts if isinstance(one, SparksTable)
+    }
+
+    def relation_of(reference: TableReference) -> Relation:
+        known, node = ours.get(id(reference.node)), id(reference.node)
+        return known or named_relation(spark, theirs.get(node, reference), fold)
+
+    wholes = [one.whole for one in (*ours.values(), *around.relations) if one.whole]
+    return Naming(asked.parsed, relation_of, around, fold, wholes).own_names()
 
 
 def _columns_beside(

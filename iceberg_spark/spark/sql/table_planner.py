@@ -61,6 +61,15 @@ class QueriedTable:
     left_out: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
 
+    @property
+    def columns(self) -> Schema:
+        """The columns of the version that is read."""
+        match self.scan:
+            case MetadataRows(columns=columns):
+                return columns
+            case plan:
+                return plan.context.table_schema
+
     def frame(self, spark: SparkSession) -> DataFrame:
         """Return the table's rows, those among them that the query's own conditions leave out."""
         match self.scan:

@@ -1,0 +1,224 @@
+"""What tables of ours are called in the text that Spark gets, and their columns' whole names.
+
+There a table is a frame under a name of one part. `cat.db.t.id` is `t.id` where that can mean
+nothing else; else the table is called `cat.db.t`, in backticks, and what stood for it is edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
+from iceberg_spark.spark.sql.qualifiers import Name, Path, paths
+from iceberg_spark.spark.sql.references import TableReference
+from iceberg_spark.spark.sql.relations import Level, Levels, Relation
+from iceberg_spark.spark.sql.text_edits import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What an expression sees from outside: a verb's target and source.
+
+    `renamed` are the whole names of those that are called by them.
+    """
+
+    relations: tuple[Relation, ...] = ()
+    renamed: frozenset[Name] = frozenset()
+
+    def concerns(self, text: str, dialect: Dialect, fold: Callable[[str], str]) -> bool:
+        """Return whether names in an expression may be of these."""
+        wholes = [one.whole for one in self.relations if one.whole]
+        if not wholes or "." not in text:
+            return False
+        own = {whole[-1] for whole in self.renamed}
+        every = [tuple(map(fold, path.parts)) for path in paths(text, dialect)]
+        return any(one[0] in own or _size(wholes, one) for one in every)
+
+    def name(self, place: int, own: str) -> str:
+        """Return what a relation is called, which would be called `own`."""
+        whole = self.relations[place].whole
+        return other_name(whole) if whole in self.renamed else own
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNames:
+    """Edits of a text, and what tables are called in it by where they stand, if not as usual."""
+
+    edits: tuple[Edit, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict)
+
+
+def other_name(whole: Name) -> str:
+    """Return the name of a table that can't be called by the last part of its own."""
+    return ".".join(whole)
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What one text makes of names. `relation_of` says what a named table of it is.
+
+    `wholes` are the whole names of tables of ours that columns may stand behind, folded: without
+    any there is nothing to do.
+    """
+
+    parsed: ParsedQuery
+    relation_of: Callable[[TableReference], Relation]
+    around: Around
+    fold: Callable[[str], str]
+    wholes: Sequence[Name]
+
+    def own_names(self) -> OwnNames:
+        """Return the edits. Raises InvalidInputError where it can't be told whose a column is."""
+        if not self._paths or not (self._behind_wholes or self.around.renamed):
+            return OwnNames()
+        renamed = self.around.renamed | self.needed()
+        edits = []
+        for path in self._paths:
+            size = _size(self.wholes, path.parts)
+            if size:
+                edits += self._whole(path, size, renamed)
+            elif any(path.parts[0] == whole[-1] for whole in renamed):
+                edits += self._short(path, renamed)
+        named = self.parsed.references if renamed else ()
+        tables = ((one.start, self.relation_of(one)) for one in named)
+        names = {at: other_name(one.whole) for at, one in tables if one.whole in renamed}
+        return OwnNames(tuple(edits), names)
+
+    def needed(self) -> frozenset[Name]:
+        """Return the whole names of tables whose own names would mean something else as well."""
+        found = set()
+        for path, size in self._behind_wholes:
+            one = self._table(path, size)
+            if one is not None and one.is_ours and self._is_unclear(path, one):
+                found.add(one.whole)
+        return frozenset(found)
+
+    @cached_property
+    def _paths(self) -> list[Path]:
+        if not (self.wholes or self.around.renamed) or "." not in self.parsed.text:
+            return []
+        inside = [(one.start, one.name_end) for one in self.parsed.references]
+        return [
+            Path(tuple(map(self.fold, path.parts)), path.starts, path.ends)
+            for path in paths(self.parsed.text, self.parsed.dialect)
+            if not any(start <= path.starts[0] < end for start, end in inside)
+        ]
+
+    @cached_property
+    def _behind_wholes(self) -> list[tuple[Path, int]]:
+        sized = ((path, _size(self.wholes, path.parts)) for path in self._paths)
+        return [(path, size) for path, size in sized if size]
+
+    @cached_property
+    def _levels(self) -> Levels:
+        parsed = self.parsed
+        tables = {id(one.node): self.relation_of(one) for one in parsed.references}
+        return Levels.of(parsed.tree.root, tables, self.around.relations, self.fold)
+
+    def _seen(self, path: Path) -> list[Level]:
+        """Return what a path may be of, innermost first; all at once where that can't be told."""
+        seen = None if self.parsed.is_rewritten else self._levels.seen_from(path.starts[0])
+        return [self._levels.every] if seen is None else seen
+
+    def _table(self, path: Path, size: int) -> Relation | None:
+        """Return the table behind whose name a column stands, None for none that it can see."""
+        name = path.parts[:size]
+        for level in self._seen(path):
+            found = {one.whole: one for one in level if one.whole and one.whole[-size:] == name}
+            if len(found) > 1:
+                raise self._unsure(path, found.values())
+            for one in found.values():
+                return one
+        return None
+
+    def _is_unclear(self, path: Path, table: Relation) -> bool:
+        """Return whether the table's own name could be something else where the path stands."""
+        innermost = self._seen(path)[0]
+        if all(one.whole != table.whole for one in innermost):
+            return True  # a struct between may be called so, whatever the relations are
+        return any(one.own == table.own and one.whole != table.whole for one in innermost)
+
+    def _whole(self, path: Path, size: int, renamed: frozenset[Name]) -> list[Edit]:
+        table = self._table(path, size)
+        if table is None:  # of a union's first member, if it is a table's at all
+            own = path.parts[size - 1]
+            is_clear = sum(one.own == own for one in self._levels.every) < 2
+            return [path.cut_before(size)] if is_clear and not renamed else []
+        if not table.is_ours:
+            return []
+        for level in self._seen(path):
+            if any(one.whole == table.whole for one in level):
+                break
+            if any(_may_be_of(one, path) for one in level):
+                raise self._unsure(path, (table,))
+        if table.whole in renamed:
+            return [path.behind(size, other_name(table.whole))]
+        return [path.cut_before(size)]
+
+    def _short(self, path: Path, renamed: frozenset[Name]) -> list[Edit]:
+        """Return what makes `t.id` stand behind the table's new name, if it is that table's."""
+        table = self._meant(path, renamed)
+        return [] if table is None else [path.behind(1, other_name(table.whole))]
+
+    def _meant(self, path: Path, renamed: frozenset[Name]) -> Relation | None:
+        """Return the table with a new name that a path is of, None for what keeps its name."""
+        own, column = path.parts[:2]
+        may_be_inner = False
+        seen = self._seen(path)
+        for at, level in enumerate(seen):
+            holders = [one for one in level if one.own == own and _has(one, column)]
+            news = [one for one in holders if one.whole in renamed]
+            if news and (may_be_inner or len({one.whole for one in holders}) > 1):
+                raise self._unsure(path, news)
+            if news:
+                return news[0]
+            if holders:
+                self._check_found(path, holders, seen[at + 1 :], renamed)
+                return None
+            if any(one.has(own) for one in level):
+                return None
+            may_be_inner |= any(one.has(own) is None for one in level)
+        return None
+
+    def _check_found(
+        self,
+        path: Path,
+        holders: Sequence[Relation],
+        beyond: Sequence[Level],
+        renamed: frozenset[Name],
+    ) -> None:
+        """Refuse a path that may miss a column here and find another relation's further out."""
+        own, column = path.parts[:2]
+        named = [one for level in beyond for one in level if one.own == own]
+        news = [one for one in named if one.whole in renamed]
+        is_known = any(one.has(column) or column == "*" for one in holders)
+        if news and len(news) < len(named) and not is_known:
+            raise self._unsure(path, news)
+
+    def _unsure(self, path: Path, tables: Iterable[Relation]) -> InvalidInputError:
+        written = self.parsed.text[path.starts[0] : path.ends[-1]]
+        names = ", ".join(dict.fromkeys(other_name(one.whole) for one in tables))
+        return InvalidInputError(
+            f"{written}: it can't be told for certain whose column that is; give {names} an alias "
+            "(AS x) and its columns that alias (x.column)"
+        )
+
+
+def _has(relation: Relation, column: str) -> bool:
+    return column == "*" or relation.has(column) is not False
+
+
+def _size(wholes: Sequence[Name], path: Name) -> int:
+    """Return how many names of a path are a table's of ours, 0 for a name of another kind."""
+    sizes = range(len(path) - 1, 1, -1)
+    return next((n for n in sizes if any(one[-n:] == path[:n] for one in wholes)), 0)
+
+
+def _may_be_of(relation: Relation, path: Path) -> bool:
+    """Return whether a path whose first name is no catalog or namespace is of a relation."""
+    first, second = path.parts[:2]
+    return relation.has_struct(first) or (relation.own == first and _has(relation, second))

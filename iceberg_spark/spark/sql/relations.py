@@ -1,0 +1,109 @@
+"""What the SELECTs of a query read, and what of it a place in the text sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from iceberg_spark.spark.sql.qualifiers import Name
+from iceberg_spark.spark.sql.references import Node
+
+Columns: TypeAlias = Mapping[str, bool]
+"""Columns by name, folded as the session compares names: whether each is a struct."""
+
+
+def _unknown() -> Columns | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relation:
+    """What a SELECT reads, by the name before its columns; names are folded.
+
+    `whole` is the table's whole name where columns may stand behind that too. `look` gives the
+    columns, None where they can't be told.
+    """
+
+    own: str
+    whole: Name = ()
+    is_ours: bool = False
+    look: Callable[[], Columns | None] = _unknown
+
+    def has(self, column: str) -> bool | None:
+        """Return whether there is such a column, None where that can't be told."""
+        columns = self.look()
+        return None if columns is None else column in columns
+
+    def has_struct(self, column: str) -> bool:
+        """Return whether it is known that there is such a struct."""
+        return bool((self.look() or {}).get(column))
+
+
+Level: TypeAlias = tuple[Relation, ...]
+"""What one SELECT reads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """What each SELECT of a tree reads, and the tree's columns by where they begin."""
+
+    by_select: Mapping[int, Level]
+    columns: Mapping[int, Node]
+
+    @classmethod
+    def of(
+        cls,
+        root: Node,
+        tables: Mapping[int, Relation],
+        around: Sequence[Relation],
+        fold: Callable[[str], str],
+    ) -> Levels:
+        """Return a tree's levels. `tables` are the relations of its named tables, by node.
+
+        `around` is what the outermost SELECT sees as well.
+        """
+        found: dict[int, list[Relation]] = {id(root): list(around)}
+        for select, relation in _relations(root, tables, fold):
+            found.setdefault(id(select), []).append(relation)
+        starts = (
+            (column.parts[0].meta.get("start"), column) for column in root.find_all(exp.Column)
+        )
+        return cls(
+            {select: tuple(level) for select, level in found.items()},
+            {start: column for start, column in starts if start is not None},
+        )
+
+    @property
+    def every(self) -> Level:
+        """All relations, wherever they are."""
+        return tuple(one for level in self.by_select.values() for one in level)
+
+    def seen_from(self, start: int) -> list[Level] | None:
+        """Return what a column that begins there may be of, innermost first.
+
+        None where the tree has no column there.
+        """
+        node = self.columns.get(start)
+        if node is None:
+            return None
+        found = []
+        while (node := node.find_ancestor(exp.Select)) is not None:
+            found.append(self.by_select.get(id(node), ()))
+        return found
+
+
+def _relations(
+    root: Node, tables: Mapping[int, Relation], fold: Callable[[str], str]
+) -> Iterator[tuple[Node, Relation]]:
+    for table in root.find_all(exp.Table):
+        known = tables.get(id(table))
+        name = table.alias or (table.name if isinstance(table.this, exp.Identifier) else "")
+        if known is not None or name:
+            relation = known or Relation(fold(str(name)))
+            yield table.find_ancestor(exp.Select), relation
+    for alias in root.find_all(exp.TableAlias):
+        if alias.name and not isinstance(alias.parent, exp.Table | exp.CTE):
+            yield alias.parent.find_ancestor(exp.Select), Relation(fold(str(alias.name)))
