@@ -127,10 +127,7 @@ class TableTransaction(RowVerbs):
         )
 
     def set_properties(self, updates: Mapping[str, str], removals: Sequence[str] = ()) -> None:
-        """Set and remove table properties; `format-version` upgrades the table.
-
-        Version 3 can be read here, and its rows be changed by other engines only, for now.
-        """
+        """Set and remove table properties; `format-version` upgrades the table."""
         self._staged.actions.append(UpdateProperties(updates, removals))
 
     def manage_snapshots(self) -> ManageSnapshots:
