@@ -1,5 +1,7 @@
 """Every test is run by `make test`, and none is switched off."""
 
+import ast
+
 from scripts.run_tests import SUITES, Count, count_of, judged_coverage
 from tests.architecture.source import SourceFile, against, files, names_used
 
@@ -25,15 +27,34 @@ def test_what_one_suite_leaves_out_by_a_mark_another_runs():
     assert unmarked == []
 
 
+LONG = {  # run by make stream-kills and make kills
+    "test_streams_that_are_kept_up_and_killed_write_each_row_once",
+    "test_streams_of_two_drivers_with_one_checkpoint_write_each_row_once",
+    "test_killed_writers_lose_and_double_nothing",
+}
+
+
 def switched_off(file: SourceFile) -> frozenset[str]:
-    forbidden = {"skipif", "xfail", "importorskip", "skip"}
-    if file.path.startswith("tests/oracle/"):
-        forbidden.remove("skip")  # there it names the engine, its version and what it can't do
-    return names_used(file.tree) & forbidden
+    return names_used(file.tree) & {"skipif", "xfail", "importorskip", "skip"}
+
+
+def sometimes_there(file: SourceFile) -> frozenset[str]:
+    """The tests of a module that are defined under a condition."""
+    conditions = [node for node in file.tree.body if isinstance(node, ast.If | ast.Try | ast.For)]
+    inside = [node for each in conditions for node in ast.walk(each)]
+    defined = {node.name for node in inside if isinstance(node, ast.FunctionDef)}
+    named = {
+        node.id for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return frozenset(name for name in defined | named if name.startswith("test"))
 
 
 def test_no_test_is_marked_to_be_skipped_or_to_fail():
     assert against(switched_off, TESTS) == {}
+
+
+def test_every_test_is_there_always_but_for_those_that_take_minutes():
+    assert {name for file in TESTS for name in sometimes_there(file)} == LONG
 
 
 def test_totals_count_an_error_as_a_failure(tmp_path):

@@ -119,7 +119,7 @@ def test_merges_are_what_their_words_say(
             rows = merge.applied(rows, columns)
             columns = merge.grown(columns)
         except MatchedTwiceError:
-            with pytest.raises(IcebergError):
+            with pytest.raises(IcebergError, match="more than one row"):
                 by_turns(step, text, given)
             assert ice.load_table(table).metadata_location == before.metadata_location, said
         else:

@@ -217,12 +217,16 @@ def test_columns_of_a_merge_land_with_its_rows(spark: Any, home: Path) -> None:
     before = len(table.metadata.metadata_log)
     merge = """MERGE WITH SCHEMA EVOLUTION INTO st.d.g t USING
         (SELECT {} AS id, 5000000000 AS v, 'x' AS a, 'y' AS b) s ON t.id = s.id {}"""
-    for key, clauses in {
-        "explode(array(1, 1))": "WHEN MATCHED THEN UPDATE SET *",
-        "1": "WHEN MATCHED THEN UPDATE SET a = s.a, v = raise_error('no')",
-        "2": "WHEN NOT MATCHED THEN INSERT (id, a, nowhere) VALUES (s.id, s.a, 1)",
-    }.items():
-        with pytest.raises(Exception):  # noqa: B017, PT011 (Spark's and ours)
+    for key, clauses, told in (
+        ("explode(array(1, 1))", "WHEN MATCHED THEN UPDATE SET *", "more than one row"),
+        (
+            "1",
+            "WHEN MATCHED THEN UPDATE SET a = s.a, v = raise_error('the value broke')",
+            "the value broke",
+        ),
+        ("2", "WHEN NOT MATCHED THEN INSERT (id, a, nowhere) VALUES (s.id, s.a, 1)", "nowhere"),
+    ):
+        with pytest.raises(Exception, match=told):  # Spark's and ours
             ice.sql(spark, merge.format(key, clauses))
         assert ice.load_table("st.d.g").metadata_location == table.metadata_location, clauses
     for clauses, columns in (

@@ -125,7 +125,7 @@ def test_options_of_an_upsert_are_checked(any_spark: Any, target: Path, tmp_path
     for options, message in bad:
         with pytest.raises(Exception, match=message):
             save(frame, target, **options)
-    with pytest.raises(Exception, match="none"):
+    with pytest.raises(Exception, match="No table at"):
         save(frame, tmp_path / "none")
 
 

@@ -91,7 +91,7 @@ def test_the_counts_and_the_staging_folder_are_told(tmp_path: Path) -> None:
         [one for one in files_below(staging) if one.endswith(".avro") and "snap-" not in one]
     )
     listed = table.io.read_bytes(result.file_list_location).decode().splitlines()
-    assert len(listed) == len(set(listed))
+    assert listed and len(listed) == len(set(listed))
     assert all(line.partition(",")[2].startswith("s3://bucket/t/") for line in listed)
 
 

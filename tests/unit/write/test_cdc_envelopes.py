@@ -138,7 +138,7 @@ def test_maxwells_positions_are_in_the_order_of_the_log() -> None:
     places = ["bin.000009:80", "bin.000010:9", "bin.000010:80"]
     given = records(*({**kept, "position": place} for place in places))
     order = ice.cdc.maxwell(given, sequence="position").column("__seq").to_pylist()
-    assert order == sorted(order)
+    assert order == sorted(set(order))
 
 
 @pytest.mark.parametrize("value", [b"{", b"[1]", b'{"op": "c"}', b'{"a": 1}', b"\xff"])

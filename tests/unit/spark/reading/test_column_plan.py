@@ -81,7 +81,9 @@ def test_without_footers_nothing_is_asked_for_by_its_name(
 ) -> None:
     set_limits(monkeypatch, footers, "FOOTERS", local=0)
     (plan,) = plans(shapes)
-    assert all(name.startswith("__field_") for name, _ in how(plan).values())
+    asked = how(plan)
+    assert asked.keys() == {"id", "d", "st", "sf", "u", "l"}
+    assert all(name.startswith("__field_") for name, _ in asked.values())
 
 
 def test_uuids_are_16_bytes_and_none_that_is_as_read(shapes: Table) -> None:
