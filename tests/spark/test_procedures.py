@@ -40,7 +40,11 @@ OURS = {
 @pytest.fixture
 def call(spark: Any, sql_home: Path) -> Call:
     """Call a procedure of catalog `st`, and return its rows."""
-    return lambda text: _rows(ice.sql(spark, f"CALL st.system.{text}"))
+    return _calls(spark)
+
+
+def _calls(session: Any) -> Call:
+    return lambda text: _rows(ice.sql(session, f"CALL st.system.{text}"))
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -123,16 +127,17 @@ def test_changes_since_a_time_whose_snapshots_have_expired_are_refused(call: Cal
 
 
 def test_a_view_of_changes_is_named_after_its_table_as_sql_takes_it(
-    spark: Any, call: Call, tmp_path: Path
+    any_spark: Any, sql_home: Path, tmp_path: Path
 ) -> None:
+    call = _calls(any_spark)
     _table("odd-name")
     place = tmp_path / "by.place"
     ice.create_table(str(place), pa.schema({"id": pa.int64()})).append(pa.table({"id": [7]}))
     for table, view, ids in (("d.`odd-name`", "`odd-name_changes`", [(0,)]),
                              (str(place), "`by.place_changes`", [(7,)])):  # fmt: skip
         assert call(f"create_changelog_view('{table}')") == [(view,)]
-        assert _rows(spark.sql(f"SELECT id FROM {view}")) == ids
-        spark.catalog.dropTempView(view)
+        assert _rows(any_spark.sql(f"SELECT id FROM {view}")) == ids
+        any_spark.catalog.dropTempView(view)
 
 
 def test_changes_staged_twice_under_an_id_are_not_published(spark: Any, call: Call) -> None:
@@ -217,20 +222,21 @@ def test_a_branch_is_compacted_by_its_name_and_not_taken_for_the_table_elsewhere
     assert table.refresh().current_snapshot() == head
 
 
-def test_values_are_cast_to_their_parameters_types(spark: Any, call: Call) -> None:
+def test_values_are_cast_to_their_parameters_types(any_spark: Any, sql_home: Path) -> None:
+    call = _calls(any_spark)
     first = _table("t", 2).snapshots()[0].snapshot_id
     head = ice.load_table("st.d.t").current_snapshot().snapshot_id
     for moment in ("DATE '2100-01-01'", "TIMESTAMP_NTZ '2100-01-01 00:00:00'", "'2100-01-01'"):
         assert call(f"rollback_to_timestamp('d.t', {moment})") == [(head, head)]
-    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    any_spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
     try:
         moment = "TIMESTAMP '2100-01-01 00:00:00'"
         assert call(f"rollback_to_timestamp('d.t', {moment})") == [(head, head)]
     finally:
-        spark.conf.unset("spark.sql.timestampType")
+        any_spark.conf.unset("spark.sql.timestampType")
     for number in (f"'{first}'", f"{first}BD"):
         assert len(call(f"ancestors_of('d.t', {number})")) == 1
-    ice.sql(spark, "ALTER TABLE st.d.t CREATE BRANCH `7`")
+    ice.sql(any_spark, "ALTER TABLE st.d.t CREATE BRANCH `7`")
     assert call("fast_forward('d.t', 7, 'main')")[0][0] == "7"
 
 
