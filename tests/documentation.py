@@ -1,4 +1,4 @@
-"""The Python of the documentation, as a reader would run it."""
+"""The Python and SQL of the documentation, as a reader would run them."""
 
 import re
 from pathlib import Path
@@ -17,23 +17,35 @@ PAGES = (
     "docs/metadata-tables.md",
     "docs/maintenance.md",
     "docs/lineage.md",
+    "docs/sql.md",
 )
-_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(python|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_END = re.compile(r";[ \t]*(?:--.*)?$", re.MULTILINE)
 
 
 def blocks(page: str) -> list[str]:
-    """The page's Python blocks, in order."""
-    return _BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    """The page's blocks, in order, as Python; `sql_spark` runs the statements of one in SQL."""
+    found = _BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    return [text if language == "python" else _calls(text) for language, text in found]
+
+
+def _calls(text: str) -> str:
+    statements = [one.strip() for one in _END.split(text)]
+    return "".join(f"sql_spark.sql({one!r}).collect()\n" for one in statements if one)
+
+
+def is_sql(block: str) -> bool:
+    return block.startswith("sql_spark.")
 
 
 def needs_spark(block: str) -> bool:
-    return re.search(r"\bspark\b", block) is not None
+    return is_sql(block) or re.search(r"\bspark\b", block) is not None
 
 
 def run(page: str, chosen: list[str], folder: Path, **known: Any) -> dict[str, Any]:
     """Run blocks one after the other in one namespace, with /tmp/ as a folder of their own."""
     names = dict(known)
     for block in chosen:
-        code = block.replace('"/tmp/', f'"{folder}/').replace("`/tmp/", f"`{folder}/")
+        code = re.sub(r"([\"'`])/tmp/", rf"\1{folder}/", block)
         exec(compile(code, page, "exec"), names)
     return names
