@@ -300,11 +300,11 @@ class Maintenance:
         Those below `min-file-size-bytes` or above `max-file-size-bytes` are rewritten, by
         partition, where there are `min-input-files` (5) of them or enough for a file; with
         `rewrite-all` all are. `where` chooses partitions. Positions of data files that are gone are
-        left out. `write.delete.granularity` says whether each data file has its own.
+        left out. `write.delete.granularity` says whether each data file has its own. In format
+        version 3 deletion vectors take their place, and those that are there stay.
 
-        Raises InvalidOptionError, UnsupportedError for format version 3, ValidationException when
-        another commit removed a file; with `partial-progress.enabled` such a part is left out
-        (and logged) where another landed.
+        Raises InvalidOptionError, ValidationException when another commit removed a file; with
+        `partial-progress.enabled` such a part is left out (and logged) where another landed.
         """
         asked = PositionRewrite(options or {}, where, branch)
         loaded = self._catalog.load(self._loaded.identifier)
