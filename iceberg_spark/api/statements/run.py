@@ -132,12 +132,19 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
 
 
 def _command(spark: SparkSession, command: Command, text: str, args: Args) -> DataFrame:
-    if not names_ours(spark, named_by(command), parts_needed(command)):
+    if not _is_about_ours(spark, command):
         return _into_sparks(spark, command, text, args)
     if args:
         bound = read_statement(with_arguments(spark, text, args), session_dialect(spark))
         return run_command(spark, with_whole_names(spark, cast(Command, bound)))
     return run_command(spark, command)
+
+
+def _is_about_ours(spark: SparkSession, command: Command) -> bool:
+    name = named_by(command)
+    if isinstance(command, ShowViews) and len(name) == 1:
+        return chooses_ours(spark, Use(name))  # a database of Spark's may be called so too
+    return names_ours(spark, name, parts_needed(command))
 
 
 def _current(
@@ -177,11 +184,11 @@ def named_by(command: Command) -> tuple[str, ...]:
 def parts_needed(command: Command) -> int:
     """Return how many parts the name of a command has at least where it is about ours."""
     match command:
-        case ShowNamespaces():
+        case ShowNamespaces() | ShowViews():
             return 1
         case CreateNamespace() | DropNamespace() | AlterNamespace() | DescribeNamespace():
             return 2
-        case ShowTables() | ShowViews() | CommentOn(kind="namespace"):
+        case ShowTables() | CommentOn(kind="namespace"):
             return 2
         case _:
             return 3

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame, SparkSession
 
+from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.api.statements.shown_tables import column_rows, definition_lines, text
@@ -95,11 +98,19 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
 
 
 def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
-    """List the views of a namespace: namespace, viewName, isTemporary."""
+    """List the views of a namespace, or of all in a catalog: namespace, viewName, isTemporary."""
     catalog, namespace = catalog_named(spark, statement.namespace[0]), statement.namespace[1:]
-    names = [view[-1] for view in catalog.list_views(namespace)]
-    rows = [(".".join(namespace), name, False) for name in matching(names, statement.pattern)]
+    rows = []
+    for place in [namespace] if namespace else _namespaces(catalog, ()):
+        names = [view[-1] for view in catalog.list_views(place)]
+        rows += [(".".join(place), name, False) for name in matching(names, statement.pattern)]
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
+
+
+def _namespaces(catalog: TableCatalog, parent: Name) -> Iterator[Name]:
+    for inner in sorted(catalog.list_namespaces(parent)):
+        yield inner
+        yield from _namespaces(catalog, inner)
 
 
 def view_at(spark: SparkSession, name: Name) -> View | None:
