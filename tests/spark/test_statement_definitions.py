@@ -138,6 +138,27 @@ def _runner(spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
     return lambda text: rows(ice.sql(spark, text))
 
 
+def test_what_is_shown_of_a_table_is_no_property_of_a_new_one(spark: Any, sql_home: Path) -> None:
+    """Order and identifier fields are shown as properties, and CREATE TABLE leaves them out."""
+    run = _runner(spark)
+    run("CREATE TABLE st.d.t (id int NOT NULL, `a b` string) PARTITIONED BY (`a b`) COMMENT 'x'")
+    run("ALTER TABLE st.d.t SET IDENTIFIER FIELDS id")
+    run("ALTER TABLE st.d.t WRITE ORDERED BY truncate(2, `a b`) DESC, id")
+    shown = dict(run("SHOW TBLPROPERTIES st.d.t"))
+    assert shown["identifier-fields"] == "[id]"
+    order = "truncate(a b, 2) DESC NULLS LAST, id ASC NULLS FIRST"
+    assert shown["sort-order"] == order
+    described = run("DESCRIBE EXTENDED st.d.t")
+    at = described.index(("# Metadata Columns", "", ""))
+    assert described[at + 2] == ("_partition", "struct<a b:string>", "")
+    details = {row[0]: row[1] for row in described[at:]}
+    assert (details["Comment"], f"sort-order={order}" in details["Table Properties"]) == ("x", True)
+    made = run("SHOW CREATE TABLE st.d.t")[0][0]
+    assert "sort-order" not in made and "identifier-fields" not in made
+    run("ALTER TABLE st.d.t DROP PARTITION FIELD `a b`")
+    assert ice.load_table("st.d.t").spec().live_fields == ()
+
+
 def test_columns_are_made_with_defaults_from_format_version_3_on(
     spark: Any, sql_home: Path
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.acting_properties import set_told_properties
@@ -29,6 +31,8 @@ from iceberg_spark.spark.sql.statements.alter_table import (
 )
 from iceberg_spark.spark.sql.statements.references import RefChange
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
+
+_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
 
 def alter_table(spark: SparkSession, statement: AlterTable) -> DataFrame:
@@ -75,9 +79,10 @@ def _apply(tx: TableTransaction, change: Change, case: bool) -> None:
         case AddPartitionField(text):
             tx.update_spec(case_sensitive=case).add_field(text).commit()
         case DropPartitionField(text):
-            tx.update_spec(case_sensitive=case).remove_field(text).commit()
+            tx.update_spec(case_sensitive=case).remove_field(_unquoted(text)).commit()
         case ReplacePartitionField(old, new):
-            tx.update_spec(case_sensitive=case).remove_field(old).add_field(new).commit()
+            update = tx.update_spec(case_sensitive=case).remove_field(_unquoted(old))
+            update.add_field(new).commit()
         case WriteOrder():
             _write_order(tx, change, case)
         case SetProperties(properties):
@@ -86,6 +91,12 @@ def _apply(tx: TableTransaction, change: Change, case: bool) -> None:
             tx.set_properties({}, keys)
         case _:
             return
+
+
+def _unquoted(field: str) -> str:
+    """Return a partition field's name that stands in backticks without them."""
+    quoted = _QUOTED.fullmatch(field)
+    return field if quoted is None else quoted[1].replace("``", "`")
 
 
 def _write_order(tx: TableTransaction, order: WriteOrder, case: bool) -> None:

@@ -8,8 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from iceberg_spark.api.statements.answers import nothing, rows_of
+from iceberg_spark.api.statements.shown_details import (
+    COMMENT,
+    SAID_OTHERWISE,
+    details,
+    shown_properties,
+)
 from iceberg_spark.api.statements.target import catalog_named, target
-from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.quoted import quoted
@@ -30,13 +35,6 @@ from iceberg_spark.spec.transforms import (
 )
 from iceberg_spark.spec.types import IntegerType, LongType, NestedField, StringType
 
-_COMMENT = "comment"
-_FORMAT = "write.format.default"
-_ABOUT_NOW = ("format", "current-snapshot-id")
-"""What is shown as properties, and can't be said of a new table."""
-_RESERVED = ("format", "format-version", "current-snapshot-id")
-
-
 Row = tuple[str, str, str | None]
 
 
@@ -50,14 +48,14 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
     if parts:
         rows += _partitioning(table.schema(), parts, {row[0]: row for row in rows})
     if statement.extended:
-        rows += _details(table, ".".join(statement.table))
+        rows += details(table, ".".join(statement.table))
     return rows_of(spark, "col_name string, data_type string, comment string", rows)
 
 
 def column_rows(schema: StructType) -> list[Row]:
     """Return what DESCRIBE says of columns: name, type, comment."""
     return [
-        (field.name, field.dataType.simpleString(), field.metadata.get(_COMMENT))
+        (field.name, field.dataType.simpleString(), field.metadata.get(COMMENT))
         for field in schema.fields
     ]
 
@@ -71,12 +69,13 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
     parts = [_term(table.schema(), part) for part in table.spec().live_fields]
     if parts:
         lines.append(f"PARTITIONED BY ({', '.join(parts)})")
-    properties = {key: value for key, value in _properties(table) if key not in _ABOUT_NOW}
-    comment = properties.pop(_COMMENT, None)
+    known = shown_properties(table).items()
+    properties = {key: value for key, value in known if key not in SAID_OTHERWISE}
+    comment = table.properties.get(COMMENT)
     if comment is not None:
         lines.append(f"COMMENT {text(comment)}")
     lines.append(f"LOCATION {text(table.location())}")
-    shown = [f"  {text(key)} = {text(value)}" for key, value in sorted(properties.items())]
+    shown = [f"  {text(key)} = {text(value)}" for key, value in properties.items()]
     lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
     return rows_of(spark, "createtab_stmt string", [("\n".join(lines) + "\n",)])
 
@@ -84,9 +83,9 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
 def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame:
     """Show a table's properties, or one of them: key, value; the comment is none, as in Spark."""
     table = target(spark, statement.table).whole_table()
-    found = {key: value for key, value in _properties(table) if key != _COMMENT}
+    found = shown_properties(table)
     if statement.key is None:
-        return rows_of(spark, "key string, value string", sorted(found.items()))
+        return rows_of(spark, "key string, value string", found.items())
     lacks = f"Table {'.'.join(statement.table)} does not have property: {statement.key}"
     row = (statement.key, found.get(statement.key, lacks))
     return rows_of(spark, "key string, value string", [row])
@@ -100,8 +99,8 @@ def show_columns(spark: SparkSession, statement: ShowColumns) -> DataFrame:
 
 def comment_on(spark: SparkSession, statement: CommentOn) -> DataFrame:
     """Set or take away the comment of a table or namespace."""
-    updates = {} if statement.comment is None else {_COMMENT: statement.comment}
-    gone = (_COMMENT,) if statement.comment is None else ()
+    updates = {} if statement.comment is None else {COMMENT: statement.comment}
+    gone = (COMMENT,) if statement.comment is None else ()
     if statement.kind == "table":
         table = target(spark, statement.name).whole_table()
         table.update_properties().set(updates).remove(*gone).commit()
@@ -128,35 +127,10 @@ def _partitioning(
             return [
                 ("# Partition Information", "", ""),
                 ("# col_name", "data_type", "comment"),
-                *(known[name] for name in names),
+                *((_name(name), *known[name][1:]) for name in names),
             ]
     terms = [(f"Part {at}", _term(schema, part), "") for at, part in enumerate(parts)]
     return [("", "", ""), ("# Partitioning", "", ""), *terms]
-
-
-def _details(table: Table, name: str) -> list[Row]:
-    properties = ",".join(f"{key}={value}" for key, value in sorted(_properties(table)))
-    return [
-        ("", "", ""),
-        ("# Detailed Table Information", "", ""),
-        ("Name", name, ""),
-        ("Type", "MANAGED", ""),
-        ("Location", table.location(), ""),
-        ("Provider", "iceberg", ""),
-        ("Table Properties", f"[{properties}]", ""),
-    ]
-
-
-def _properties(table: Table) -> list[tuple[str, str]]:
-    """Return a table's properties as Java's SparkTable shows them, its own ones among them."""
-    head = table.current_snapshot()
-    file_format = table.properties.get(_FORMAT, "parquet")
-    return [
-        *((key, value) for key, value in table.properties.items() if key not in _RESERVED),
-        ("format", f"iceberg/{file_format}"),
-        ("format-version", str(table.metadata.format_version)),
-        ("current-snapshot-id", "none" if head is None else str(head.snapshot_id)),
-    ]
 
 
 def definition_lines(schema: Schema, *, types: bool = True) -> list[str]:
@@ -196,7 +170,7 @@ def _kind(kind: DataType) -> str:
 
 def _inner(field: StructField) -> str:
     required = "" if field.nullable else " NOT NULL"
-    comment = field.metadata.get(_COMMENT)
+    comment = field.metadata.get(COMMENT)
     said = "" if comment is None else f" COMMENT {text(comment)}"
     return f"{_name(field.name)}: {_kind(field.dataType)}{required}{said}"
 

@@ -1,0 +1,92 @@
+"""What Java's table for Spark says of itself beside its columns (BaseSparkTable)."""
+
+from __future__ import annotations
+
+from iceberg_spark.api.table import Table
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spec.partition_type import union_partition_type
+from iceberg_spark.spec.reserved import DELETED, FILE, LINEAGE, POS, SPEC_ID, partition_field
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.sort import SortField
+from iceberg_spark.spec.transforms import (
+    BucketTransform,
+    IdentityTransform,
+    TruncateTransform,
+)
+
+COMMENT = "comment"
+SAID_OTHERWISE = ("format", "current-snapshot-id", "sort-order", "identifier-fields")
+"""What is shown as properties, and is none that a table could be made with."""
+_FORMAT = "write.format.default"
+_OWNER = "owner"
+_JAVAS = ("provider", "location", "format-version", *SAID_OTHERWISE)
+_SPARKS = (COMMENT, _OWNER, "external", "is_managed_location", "table_type", "collation")
+_Row = tuple[str, str, str]
+
+
+def shown_properties(table: Table) -> dict[str, str]:
+    """Return a table's properties as SHOW TBLPROPERTIES has them, sorted by name.
+
+    Some are none of its own: its format, newest snapshot, order and identifier fields.
+    """
+    head, schema, order = table.current_snapshot(), table.schema(), table.metadata.sort_order
+    hidden = (*_JAVAS, *_SPARKS)
+    shown = {key: value for key, value in table.properties.items() if key not in hidden}
+    shown["format"] = f"iceberg/{table.properties.get(_FORMAT, 'parquet')}"
+    shown["format-version"] = str(table.metadata.format_version)
+    shown["current-snapshot-id"] = "none" if head is None else str(head.snapshot_id)
+    if schema.identifier_field_ids:
+        names = [str(schema.find_column_name(one)) for one in schema.identifier_field_ids]
+        shown["identifier-fields"] = f"[{','.join(names)}]"
+    if not order.is_unsorted:
+        shown["sort-order"] = ", ".join(_sorted_by(schema, key) for key in order.fields)
+    return dict(sorted(shown.items()))
+
+
+def details(table: Table, name: str) -> list[_Row]:
+    """Return the rows of DESCRIBE EXTENDED behind columns and partitioning."""
+    given = [("Comment", COMMENT), ("Owner", _OWNER)]
+    said = {label: table.properties[key] for label, key in given if key in table.properties}
+    properties = ",".join(f"{key}={value}" for key, value in shown_properties(table).items())
+    rows = {
+        "Name": name,
+        "Type": "MANAGED",
+        "Comment": said.get("Comment"),
+        "Location": table.location(),
+        "Provider": "iceberg",
+        "Owner": said.get("Owner"),
+        "Table Properties": f"[{properties}]",
+    }
+    return [
+        ("", "", ""),
+        ("# Metadata Columns", "", ""),
+        *_metadata_columns(table),
+        ("", "", ""),
+        ("# Detailed Table Information", "", ""),
+        *((label, text, "") for label, text in rows.items() if text is not None),
+    ]
+
+
+def _metadata_columns(table: Table) -> list[_Row]:
+    metadata = table.metadata
+    partition = union_partition_type(
+        metadata.partition_specs.values(), metadata.schema, metadata.schemas.values()
+    )
+    lineage = LINEAGE if metadata.rules.has_row_lineage else ()
+    columns = (SPEC_ID, partition_field(partition), FILE, POS, DELETED, *lineage)
+    kinds = to_spark(Schema(*columns)).fields
+    return [(field.name, field.dataType.simpleString(), "") for field in kinds]
+
+
+def _sorted_by(schema: Schema, key: SortField) -> str:
+    column = str(schema.find_column_name(key.source_id))
+    match key.transform:
+        case IdentityTransform():
+            term = column
+        case BucketTransform(num_buckets=buckets):
+            term = f"bucket({buckets}, {column})"
+        case TruncateTransform(width=width):
+            term = f"truncate({column}, {width})"
+        case transform:
+            term = f"{transform}s({column})"
+    return f"{term} {key.direction.upper()} {key.null_order.replace('-', ' ').upper()}"
