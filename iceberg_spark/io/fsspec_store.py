@@ -9,13 +9,15 @@ from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 import pyarrow.fs as pafs
-from fsspec.asyn import AsyncFileSystem
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.store import below
 from iceberg_spark.io.stores import MEMORY_LOCK, creates_atomically, driver_path
+from iceberg_spark.lazy import LazyModule
+
+asyn = LazyModule("fsspec.asyn")
 
 
 class RemoteWriter:
@@ -173,8 +175,9 @@ def _skips_what_fails(files: Any) -> bool:
     down to the folders below the first.
     """
     kind = type(files)
-    asked_async = getattr(kind, "_find", AsyncFileSystem._find)
-    return kind.find is AbstractFileSystem.find and asked_async is AsyncFileSystem._find
+    if kind.find is not AbstractFileSystem.find:
+        return False
+    return not hasattr(kind, "_find") or kind._find is asyn.AsyncFileSystem._find
 
 
 def _walked(files: Any, root: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

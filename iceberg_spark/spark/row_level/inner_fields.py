@@ -97,6 +97,8 @@ def _pairs(
         case MapType(), MapType():
             yield from _pairs(given.keyType, wanted.keyType, f"{path}.key", spelt)
             yield from _pairs(given.valueType, wanted.valueType, f"{path}.value", spelt)
+        case _:
+            return
 
 
 def _lacking(struct: StructType, other: StructType, spelt: _Spelt) -> list[str]:
