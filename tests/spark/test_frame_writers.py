@@ -307,3 +307,30 @@ def test_disable_undoes_every_patch(any_spark: Any) -> None:
     ice.disable(any_spark)
     after = methods()
     assert {key for key, found in after.items() if found is not before[key]} == set()
+
+
+def test_fields_inside_go_by_position_with_insert_into_and_by_name_elsewhere(enabled: Any) -> None:
+    table = ice.load_catalog("fw").create_table(
+        "d.t", "s struct<a: int, b: int>, xs array<struct<a: int, b: int>>"
+    )
+    one = "named_struct('b', 1, 'a', 2)"
+    swapped = enabled.range(1).selectExpr(f"{one} AS s", f"array({one}) AS xs")
+    swapped.writeTo("fw.d.t").append()
+    swapped.write.insertInto("fw.d.t")
+    by_name, by_position = {"a": 2, "b": 1}, {"a": 1, "b": 2}
+    stored = table.refresh().scan().to_arrow()["xs"].to_pylist()
+    assert sorted(stored, key=str) == [[by_position], [by_name]]
+    lacking = enabled.range(1).selectExpr("named_struct('a', 1) AS s")
+    with pytest.raises(InvalidSchemaError, match=r"lack the fields 's\.b'"):
+        lacking.writeTo("fw.d.t").append()
+    with pytest.raises(InvalidSchemaError, match=r"has no fields 'xs\.element\.c'"):
+        enabled.range(1).selectExpr("array(named_struct('a', 1, 'b', 2, 'c', 3)) AS xs").writeTo(
+            "fw.d.t"
+        ).append()
+
+
+def test_merge_schema_gives_a_struct_the_fields_that_it_lacks(enabled: Any) -> None:
+    table = ice.load_catalog("fw").create_table("d.t", "s struct<a: int>")
+    wider = enabled.range(1).selectExpr("named_struct('a', 1, 'b', 2) AS s")
+    wider.writeTo("fw.d.t").option("mergeSchema", "true").append()
+    assert table.refresh().scan().to_arrow()["s"].to_pylist() == [{"a": 1, "b": 2}]
