@@ -33,9 +33,9 @@ class ByTurns:
             return does(self.remote)
 
     @contextmanager
-    def with_catalog(self, name: str, warehouse: str) -> Iterator[None]:
-        """Both sessions know a catalog in folders while the block runs."""
-        settings = {"type": "hadoop", "warehouse": warehouse}
+    def with_catalog(self, name: str, warehouse: str, **more: str) -> Iterator[None]:
+        """Both sessions know a catalog while the block runs, in folders unless `more` says else."""
+        settings = {"type": "hadoop", "warehouse": warehouse, **more}
         for session in (self.classic, self.remote):
             for key, value in settings.items():
                 session.conf.set(f"spark.sql.catalog.{name}.{key}", value)

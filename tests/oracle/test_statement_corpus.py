@@ -31,6 +31,7 @@ DDL = [
     "ALTER TABLE {c}.docs.t ALTER COLUMN data FIRST",
     "ALTER TABLE {c}.docs.t ALTER COLUMN location.alt AFTER lon",
     "ALTER TABLE {c}.docs.t SET IDENTIFIER FIELDS id",
+    "SHOW TBLPROPERTIES {c}.docs.t ('identifier-fields')",
     "ALTER TABLE {c}.docs.t DROP IDENTIFIER FIELDS id",
     "ALTER TABLE {c}.docs.t ADD PARTITION FIELD catalog",
     "ALTER TABLE {c}.docs.t ADD PARTITION FIELD bucket(16, id) AS shard",
@@ -38,6 +39,9 @@ DDL = [
     "ALTER TABLE {c}.docs.t DROP PARTITION FIELD catalog",
     "ALTER TABLE {c}.docs.t REPLACE PARTITION FIELD ts_day WITH month(ts) AS month_of_ts",
     "ALTER TABLE {c}.docs.t WRITE ORDERED BY category ASC NULLS LAST, id DESC NULLS FIRST",
+    """ALTER TABLE {c}.docs.t WRITE ORDERED BY truncate(data, 2), years(ts) DESC, bucket(4, id),
+       location.lon""",
+    "SHOW TBLPROPERTIES {c}.docs.t ('sort-order')",
     "ALTER TABLE {c}.docs.t WRITE UNORDERED",
     "SHOW TBLPROPERTIES {c}.docs.t ('write.distribution-mode')",
 ]
@@ -63,6 +67,22 @@ ROWS = [
     "ALTER TABLE {c}.docs.t CREATE TAG `historical-tag` AS OF VERSION {id[1]} RETAIN 365 DAYS",
     "INSERT INTO {c}.docs.t.`branch_audit-branch` (id, data) VALUES (70, 'audit')",
     "ALTER TABLE {c}.docs.t DROP COLUMN location.alt",
+]
+REFERENCES = [
+    "ALTER TABLE {c}.docs.t CREATE BRANCH a AS OF VERSION {id[0]}",
+    "ALTER TABLE {c}.docs.t REPLACE BRANCH a AS OF VERSION {id[1]} RETAIN 3 HOURS",
+    "ALTER TABLE {c}.docs.t REPLACE BRANCH a",
+    "ALTER TABLE {c}.docs.t CREATE BRANCH b WITH SNAPSHOT RETENTION 3 DAYS",
+    "ALTER TABLE {c}.docs.t REPLACE BRANCH b WITH SNAPSHOT RETENTION 2 SNAPSHOTS",
+    "ALTER TABLE {c}.docs.t CREATE OR REPLACE TAG x AS OF VERSION {id[0]}",
+    "ALTER TABLE {c}.docs.t CREATE OR REPLACE TAG x RETAIN 5 MINUTES",
+    "ALTER TABLE {c}.docs.t CREATE TAG IF NOT EXISTS x AS OF VERSION {id[1]}",
+    "ALTER TABLE {c}.docs.t CREATE TAG IF NOT EXISTS y",
+    "ALTER TABLE {c}.docs.t DROP TAG IF EXISTS z",
+    "ALTER TABLE {c}.docs.t DROP TAG IF EXISTS x",
+    "ALTER TABLE {c}.docs.t DROP TAG y",
+    "ALTER TABLE {c}.docs.t DROP BRANCH a",
+    "ALTER TABLE {c}.docs.t DROP BRANCH b",
 ]
 QUERIES = [
     "SELECT id, data FROM {c}.docs.t VERSION AS OF {id[1]} ORDER BY id",
@@ -155,7 +175,7 @@ def filled(spark: SparkSession, statement: str, catalog: str) -> str:
 def test_the_documentations_statements_do_what_javas_do(
     both: SparkSession, by_turns: ByTurns
 ) -> None:
-    for turn, statement in enumerate(DDL + ROWS + QUERIES + PROCEDURES):
+    for turn, statement in enumerate(DDL + ROWS + REFERENCES + QUERIES + PROCEDURES):
         theirs = given(both.sql(filled(both, statement, "j")), statement)
         ours = by_turns.run(turn, ours_of(statement, filled(both, statement, "o")))
         assert ours == theirs, statement
