@@ -273,6 +273,11 @@ def ours_of(statement: str, text: str) -> Callable[[Any], tuple[Any, ...]]:
     return lambda session: given(ice.sql(session, text), statement)
 
 
+def refused(run: Callable[[Any], object], given: object) -> bool:
+    """Whether a statement is refused."""
+    return refusal(run, given) != ""
+
+
 def refusal(run: Callable[[Any], object], given: object) -> str:
     """What a statement is refused with, nothing where it is not."""
     try:

@@ -1,29 +1,32 @@
-"""A column under its table's whole name keeps the table's own name only."""
+"""Names with dots between them, wherever they stand in a text."""
 
 import pytest
 
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.spark.sql.qualifiers import prefixes
+from iceberg_spark.spark.sql.qualifiers import paths
 from iceberg_spark.spark.sql.text_edits import edited
-
-TABLE = ("c", "d", "t")
 
 
 @pytest.mark.parametrize(
-    ("text", "cut"),
+    ("text", "found"),
     [
-        ("c.d.t.id = 1 AND d.t.id = t.id", "t.id = 1 AND t.id = t.id"),
-        ("`c`.D.`T`.id", "`T`.id"),
-        ("c . d /* x */ . t . id", "t . id"),
-        ("count(c.d.t.*)", "count(t.*)"),
-        ("NOT c.d.t.a OR c.d.t.b", "NOT t.a OR t.b"),
-        ("x.c.d.t.id", "x.c.d.t.id"),
-        ("c.d.t", "c.d.t"),
-        ("d.u.id + c.t.id", "d.u.id + c.t.id"),
-        ("'c.d.t.id' || \"d.t.x\"", "'c.d.t.id' || \"d.t.x\""),
-        ("t.d.t.id", "t.d.t.id"),
-        ("c.d.t.d.t.x", "t.d.t.x"),
+        ("c.d.t.id = 1 AND d.t.id = t.id", ["c.d.t.id", "d.t.id", "t.id"]),
+        ("`c`.D.`T`.id", ["c.D.T.id"]),
+        ("c . d /* x */ . t . id", ["c.d.t.id"]),
+        ("count(c.d.t.*)", ["c.d.t.*"]),
+        ("'c.d.t.id' || \"d.t.x\"", []),
+        ("c.system.bucket(4, t.id)", ["t.id"]),
+        ("id + 1", []),
     ],
 )
-def test_catalog_and_namespace_go_where_a_column_follows(text: str, cut: str) -> None:
-    assert edited(text, 0, len(text), prefixes(text, [TABLE], SPARK)) == cut
+def test_names_of_several_parts_are_found_and_no_called_functions(
+    text: str, found: list[str]
+) -> None:
+    assert [one.text for one in paths(text, SPARK)] == found
+
+
+def test_what_stands_before_a_tables_own_name_is_cut_or_all_of_it_replaced() -> None:
+    text = "1 < `c` . d.`T`.id"
+    (path,) = paths(text, SPARK)
+    assert edited(text, 0, len(text), [path.cut_before(3)]) == "1 < `T`.id"
+    assert edited(text, 0, len(text), [path.behind(3, "c.d.T")]) == "1 < `c.d.T`.id"
