@@ -44,7 +44,7 @@ REFUSED = {
     "EXPLAIN EXTENDED INSERT INTO st.d.h VALUES (1, 'a')": UnsupportedError,
     "EXPLAIN CALL st.system.rollback_to_snapshot('d.h', 1)": UnsupportedError,
     "CACHE TABLE st.d.h": UnsupportedError,
-    "CACHE LAZY TABLE hostile_cache AS SELECT * FROM st.d.h": UnsupportedError,
+    "CACHE LAZY TABLE st.d.h OPTIONS ('storageLevel' 'DISK_ONLY')": UnsupportedError,
     "CREATE GLOBAL TEMPORARY VIEW hostile_view AS SELECT * FROM st.d.h": UnsupportedError,
     "OPTIMIZE st.d.h": UnsupportedError,
     "VACUUM st.d.h": UnsupportedError,
