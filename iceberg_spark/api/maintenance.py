@@ -28,9 +28,7 @@ from iceberg_spark.commits.rewrite_manifests import RewriteManifests
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.compact_table import compaction
 from iceberg_spark.engines.count_values import sketcher
-from iceberg_spark.errors import (
-    CorruptFileError,
-)
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.inspect.partition_statistics import (

@@ -199,6 +199,12 @@ def test_a_relation_of_some_columns_says_what_they_take(
         assert said == 1000 * width, query
 
 
+def test_a_size_that_is_no_long_is_the_largest() -> None:
+    """Rows are counted by whoever wrote the manifest: nothing keeps them from being 2^62."""
+    files = RelationFiles(["a", "b"], [1, 1], [2**62, 2**62], row_bytes=100.0)
+    assert files.read_bytes == 2**63 - 1
+
+
 def test_rows_without_columns_take_something(spark: SparkSession, tmp_path: Path) -> None:
     """A broadcast of rows of which only the number is asked would be of all rows yet."""
     table = ice.create_table(str(tmp_path / "t"), "id bigint")

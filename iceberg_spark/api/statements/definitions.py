@@ -38,7 +38,6 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.write.align_batches import AlignOptions
-from iceberg_spark.write.new_write import write_context
 
 _COMMENT = "comment"
 _FORMATS = (None, "iceberg", "pyiceberg-lite")
@@ -196,7 +195,7 @@ def _replace(
     staged = stage(base.metadata, base.io, [action])
     files = write_rows(
         query,
-        write_context(staged, io=base.io) if told is None else save_context(staged, base.io, told),
+        save_context(staged, base.io, options),
         base.io,
         AlignOptions(case_sensitive=False),
         engine=options.engine,

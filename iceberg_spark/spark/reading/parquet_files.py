@@ -37,6 +37,7 @@ OPTIONS = {
 MARK = "__iceberg_files__"
 """The option of a relation that says which of those that `marked_files` keeps it is."""
 _HAS_PLACES = ("hdfs:", "viewfs:")
+_MOST_BYTES = 2**63 - 1
 _TYPES = {pa.int32(): IntegerType(), pa.int64(): LongType(), pa.string(): StringType()}
 
 
@@ -65,8 +66,8 @@ class RelationFiles:
 
     @property
     def read_bytes(self) -> int:
-        """About how many bytes all rows take in memory: a size to choose joins by."""
-        return int(sum(self.rows) * self.row_bytes)
+        """About how many bytes all rows take in memory: a size to choose joins by, a long."""
+        return min(int(sum(self.rows) * self.row_bytes), _MOST_BYTES)
 
     @property
     def cells(self) -> list[str]:

@@ -86,6 +86,18 @@ def test_a_batch_whose_snapshot_others_expired_is_known(log: str) -> None:
     assert not is_committed(table, "a", 2)
 
 
+def with_a_batch_rolled_back() -> Table:
+    """A table whose batch a1, the second of four commits, was rolled back."""
+    table = make()
+    table.append(ROW)
+    first = head(table)
+    append(table, "a", 1)
+    table.manage_snapshots().rollback_to_snapshot(first).commit()
+    table.append(ROW)
+    table.append(ROW)
+    return table
+
+
 def test_a_batch_that_was_rolled_back_and_expired_lands_again() -> None:
     table = make()
     table.append(ROW)
@@ -118,13 +130,7 @@ def silent_about(table: Table, patch: pytest.MonkeyPatch) -> None:
 def test_a_rolled_back_batch_is_not_taken_for_landed_while_the_store_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    table = make()
-    table.append(ROW)
-    first = head(table)
-    append(table, "a", 1)
-    table.manage_snapshots().rollback_to_snapshot(first).commit()
-    table.append(ROW)
-    table.append(ROW)
+    table = with_a_batch_rolled_back()
     expired_by_others(table, *[each.snapshot_id for each in table.snapshots()[:-1]])
     silent_about(table, monkeypatch)
     with pytest.raises(StorageError, match="no answer"):
@@ -157,13 +163,7 @@ def test_a_batch_does_not_land_twice_while_the_store_is_silent(
 
 
 def test_our_expiry_forgets_what_was_rolled_back() -> None:
-    table = make()
-    table.append(ROW)
-    first = head(table)
-    append(table, "a", 1)
-    table.manage_snapshots().rollback_to_snapshot(first).commit()
-    table.append(ROW)
-    table.append(ROW)
+    table = with_a_batch_rolled_back()
     table.maintenance.expire_snapshots(older_than=1 << 60)
     assert not list(records_in(table.refresh().properties))
     assert not is_committed(table, "a", 1)

@@ -201,26 +201,22 @@ def _behind_with(cursor: Cursor) -> Statement:
 
 
 def _past_ctes(cursor: Cursor) -> None:
-    """Read WITH and what it names: `name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)`."""
+    """Read WITH and what it names: `name [(columns)] [MAX RECURSION LEVEL n] [AS] (query)`.
+
+    A query in brackets behind them is read with them: no statement but a query has one there.
+    """
     cursor.needs("WITH")
     cursor.takes("RECURSIVE")
-    while True:
-        cursor.identifier()
-        if not _takes_as(cursor) and cursor.sees_open():
-            cursor.brackets()  # its columns, or without AS its query
-            has_query = not _takes_as(cursor) and not cursor.sees_open()
-        else:
-            has_query = False
-        if not has_query and cursor.sees_open():
+    cursor.identifier()
+    while not cursor.at_end:
+        if cursor.sees_open():
             cursor.brackets()
-        if not cursor.takes(","):
+        elif cursor.takes("MAX", "RECURSION", "LEVEL"):
+            cursor.whole()
+        elif cursor.takes(","):
+            cursor.identifier()
+        elif not cursor.takes("AS"):
             return
-
-
-def _takes_as(cursor: Cursor) -> bool:
-    if cursor.takes("MAX", "RECURSION", "LEVEL"):
-        cursor.word()
-    return cursor.takes("AS")
 
 
 def _explain(cursor: Cursor) -> Explain | None:
