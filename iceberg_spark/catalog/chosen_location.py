@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.catalog.foreign_folder import check_free
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
+from iceberg_spark.catalog.versions import holds_table
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location as locations
 from iceberg_spark.spec.secrets import check_place
@@ -31,15 +34,32 @@ def chosen_location(catalog: Catalog, identifier: str, asked: str) -> str:
     return place
 
 
-def moved_location(catalog: Catalog, identifier: str, before: str, asked: str) -> str:
-    """Return where new files of a table go that is at `before`; raises as `chosen_location`.
+def moved_location(catalog: Catalog, base: LoadedTable, asked: str) -> str:
+    """Return where new files of a table go from now on; raises as `chosen_location`.
 
-    Another store is refused too, since files of a table are opened in its own store only.
+    Another store is refused too, since files of a table are opened in its own store only, and so
+    is the folder of another table, whose clean-up would take these files for nobody's
+    (InvalidInputError).
     """
-    place = chosen_location(catalog, identifier, asked)
+    place, before = chosen_location(catalog, base.identifier, asked), base.metadata.location
     if locations.store_of(place) != locations.store_of(before):
         raise UnsupportedError(
             f"The table is at {before}, and its files can't be of two stores: make another table "
             f"at {asked}"
         )
+    if not _was_at(base, place):
+        check_free(base.io, place, asked=True)
+        if holds_table(base.io, place):
+            raise InvalidInputError(
+                f"Another table is at {asked}, and would take this one's files for nobody's: say a "
+                "folder of its own"
+            )
     return place
+
+
+def _was_at(base: LoadedTable, place: str) -> bool:
+    """Return whether a table is, or was, at a place, as far as its log of metadata tells."""
+    former = (entry.metadata_file for entry in base.metadata.metadata_log)
+    return base.metadata.location == place or any(
+        path.startswith(f"{place}/{METADATA_FOLDER}/") for path in former
+    )

@@ -59,6 +59,28 @@ def test_new_files_go_where_set_location_says_and_old_ones_stay(spark: Any, sql_
     assert sorted(run("SELECT id FROM st.d.t")) == [(1,), (2,)]
 
 
+def test_a_table_moves_into_no_other_tables_folder_and_back_to_its_own(
+    spark: Any, sql_home: Path
+) -> None:
+    """The other one's removal of orphan files would take these for nobody's."""
+    run = runner(spark)
+    for name in ("t", "u"):
+        run(f"CREATE TABLE st.d.{name} AS SELECT 1 AS id")
+    own, other = (ice.load_table(f"st.d.{name}").location() for name in ("t", "u"))
+    for place in (other, f"{other}/data", f"{own}/data"):
+        for text in (
+            "ALTER TABLE st.d.t SET LOCATION '{}'",
+            "REPLACE TABLE st.d.t (id int) LOCATION '{}'",
+        ):
+            with pytest.raises(InvalidInputError, match=r"none is made there|Another table is at"):
+                run(text.format(place))
+    run(f"ALTER TABLE st.d.t SET LOCATION '{sql_home}/moved'")
+    run(f"ALTER TABLE st.d.t SET LOCATION '{own}/'")
+    assert ice.load_table("st.d.t").location() == own
+    run(f"ALTER TABLE st.d.t SET LOCATION '{own}'")
+    assert run("SELECT * FROM st.d.t") == [(1,)]
+
+
 REFUSED = {
     "CREATE TABLE fs.d.n (id int) LOCATION '{at}'": "leave LOCATION out",
     "CREATE TABLE fs.d.n LOCATION '{at}' AS SELECT 1 AS id": "leave LOCATION out",

@@ -69,7 +69,7 @@ def _move(place: Target, location: str) -> None:
     """Send new files elsewhere; those that are there stay where they are."""
     place.whole_table()
     catalog, base = place.catalog, place.catalog.load(place.identifier)
-    there = moved_location(catalog, place.identifier, base.metadata.location, location)
+    there = moved_location(catalog, base, location)
     commit(catalog, place.identifier, SetTableLocation(there), base)
 
 

@@ -183,7 +183,7 @@ def _replace(
     base = catalog.load(place.identifier)
     location = statement.location
     if location is not None:
-        location = moved_location(catalog, place.identifier, base.metadata.location, location)
+        location = moved_location(catalog, base, location)
     schema = schema_of(spark, statement.columns) if query is None else _columns_of(query)
     spec = parse_partition_spec(statement.partition_by, schema, case_sensitive=False)
     properties = created_with(catalog.properties, _properties(statement))
