@@ -1,7 +1,8 @@
-"""AWS Glue and DynamoDB by moto, on loopback.
+"""AWS Glue, DynamoDB and S3 by moto, on loopback.
 
-moto takes every update of a Glue table, whatever version it is for. Glue refuses those for a former
-one, and commits rest on that: so this server does, too.
+moto takes every update of a Glue table, whatever version it is for, and looks for an object before
+it writes it while others do the same. Glue refuses updates of a former version, S3 lets one of many
+creations win, and commits rest on that: so this server does, too.
 """
 
 from __future__ import annotations
@@ -72,12 +73,26 @@ def compare_versions() -> None:
     GlueResponse.update_table = compared
 
 
+def put_one_by_one() -> None:
+    """Let nobody write between another's look for an object and its write."""
+    from moto.s3.responses import S3Response  # noqa: PLC0415
+
+    put, one = S3Response.put_object, threading.Lock()
+
+    def alone(self: Any) -> Any:
+        with one:
+            return put(self)
+
+    S3Response.put_object = alone
+
+
 def main(port: int) -> None:
     """Serve until whoever started this ends it, or is gone."""
     from moto.server import DomainDispatcherApplication, create_backend_app  # noqa: PLC0415
     from werkzeug.serving import run_simple  # noqa: PLC0415
 
     compare_versions()
+    put_one_by_one()
     app = DomainDispatcherApplication(create_backend_app)
     serve = threading.Thread(
         target=run_simple, args=(HOST, port, app), kwargs={"threaded": True}, daemon=True

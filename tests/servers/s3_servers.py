@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+from tests.servers import moto
 from tests.servers.go_program import go_program
 from tests.servers.processes import HOST, accepts, free_port, running
 
@@ -38,17 +38,11 @@ class S3Server:
 @contextmanager
 def moto_server() -> Iterator[S3Server]:
     """Serve moto: conditional PUTs are right."""
-    server = S3Server(free_port())
-    with tempfile.TemporaryDirectory(prefix="moto-") as home:
-        moto = Path(sys.executable).with_name("moto_server")
-        command = [str(moto), "-H", HOST, "-p", str(server.port)]
-        with running(command, Path(home) / "log", lambda: accepts(server.port)):
-            asked = Request(f"http://{HOST}:{server.port}/bucket", method="PUT")
-            asked.add_header(
-                "Authorization", "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/b"
-            )
-            urlopen(asked, timeout=30).close()
-            yield server
+    with moto.moto_server() as served:
+        asked = Request(f"{served.uri}/bucket", method="PUT")
+        asked.add_header("Authorization", "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/b")
+        urlopen(asked, timeout=30).close()
+        yield S3Server(served.port)
 
 
 def program() -> Path:
