@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.table_planner import is_selector, selected
+from iceberg_spark.spark.sql.wap_branch import branch_to_read
 
 _OPTION_OF = {
     "branch": "branch",
@@ -89,7 +91,7 @@ class ReaderHook(AskedHook):
 
 def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
     try:
-        return native_frame(new_target(session, name).path, options, session)
+        return native_frame(new_target(session, name).path, options, session, is_named=True)
     except (NoSuchTableError, NoSuchNamespaceError):
         if options:  # they say how a table is read
             return _selected_frame(name, options, session)
@@ -109,10 +111,13 @@ def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) 
     return native_frame(place, {**options, **given}, session)
 
 
-def native_frame(table: str, options: dict[str, str], session: SparkSession) -> DataFrame:
+def native_frame(
+    table: str, options: dict[str, str], session: SparkSession, *, is_named: bool = False
+) -> DataFrame:
     """Return a table's rows as the options of a load ask, planned here and now.
 
-    Raises what the data source raises for the same options.
+    One that is named, as statements name it, is read from the session's `spark.wap.branch` where
+    these do. Raises what the data source raises for the same options.
     """
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
     parsed = read_options({**zone, **options, "path": table}, plain=False)
@@ -121,6 +126,8 @@ def native_frame(table: str, options: dict[str, str], session: SparkSession) -> 
     name = split_name(parsed.path)[1]
     if name is not None:
         return metadata_frame(*pin_inspection(parsed, loaded, name), session)
+    if is_named and not parsed.given:
+        parsed = replace(parsed, branch=branch_to_read(session, loaded.metadata))
     context = scan_context(loaded.metadata, parsed, pinned.io)
     planned = plan(loaded.metadata, pinned.io, context)
     report_scan(loaded, planned)

@@ -334,3 +334,33 @@ def test_merge_schema_gives_a_struct_the_fields_that_it_lacks(enabled: Any) -> N
     wider = enabled.range(1).selectExpr("named_struct('a', 1, 'b', 2) AS s")
     wider.writeTo("fw.d.t").option("mergeSchema", "true").append()
     assert table.refresh().scan().to_arrow()["s"].to_pylist() == [{"a": 1, "b": 2}]
+
+
+def ids_of(frame: Any) -> list[int]:
+    return [row[0] for row in rows(frame)]
+
+
+def test_frames_of_names_read_and_write_the_branch_that_the_session_works_on(enabled: Any) -> None:
+    """As statements: where the table has `write.wap.enabled`, and the frame chooses no other."""
+    catalog = ice.load_catalog("fw")
+    table = catalog.create_table("d.t", "id bigint", properties={"write.wap.enabled": "true"})
+    enabled.range(1, 2).writeTo("fw.d.t").append()
+    enabled.conf.set("spark.wap.branch", "audit")
+    try:
+        assert ids_of(enabled.table("fw.d.t")) == [1]
+        enabled.range(2, 4).writeTo("fw.d.t").append()
+        assert ids_of(enabled.table("fw.d.t")) == [1, 2, 3]
+        assert ids_of(enabled.read.table("fw.d.t")) == [1, 2, 3]
+        assert ids_of(enabled.read.option("branch", "main").table("fw.d.t")) == [1]
+        first = table.refresh().current_snapshot()
+        assert first is not None
+        assert ids_of(enabled.read.option("snapshot-id", first.snapshot_id).table("fw.d.t")) == [1]
+        assert ids_of(enabled.table("fw.d.t.branch_main")) == [1]
+        assert ids_of(enabled.read.format("pyiceberg-lite").load(table.location())) == [1]
+        enabled.conf.set("spark.wap.id", "load")
+        with pytest.raises(InvalidInputError, match="set both"):
+            enabled.table("fw.d.t")
+    finally:
+        enabled.conf.unset("spark.wap.branch")
+        enabled.conf.unset("spark.wap.id")
+    assert ids_of(enabled.table("fw.d.t")) == [1]

@@ -12,15 +12,11 @@ from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.statements.target import Name, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
-from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.sql.wap_branch import WAP_BRANCH, wap_branch
-from iceberg_spark.spec.properties import WRITE_WAP_ENABLED, bool_property
+from iceberg_spark.spark.sql.wap_branch import wap_branch, wap_id
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.summary import STAGED_WAP_ID
 from iceberg_spark.spec.union_by_name import union_by_name
-
-_ID = "spark.wap.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +94,13 @@ def landing(spark: SparkSession, name: Name) -> Landing:
 
     A branch is the name's (`cat.db.t.branch_x`), or, where the table has `write.wap.enabled`, the
     session's `spark.wap.branch`, made with the rows where there is none; with `spark.wap.id` the
-    snapshot is staged (Java: SparkWriteConf.branch, wapId). Raises NoSuchTableError,
-    InvalidInputError.
+    snapshot is staged (Java: SparkTableUtil.determineWriteBranch, SparkWriteConf.wapId). Raises
+    NoSuchTableError, InvalidInputError.
     """
     place = target(spark, name)
     table, case = place.table(), is_case_sensitive(spark)
-    if place.branch is not None or not bool_property(table.properties, WRITE_WAP_ENABLED):
-        return Landing(table, case, place.branch)
-    branch, staged = wap_branch(spark, table.properties), spark.conf.get(_ID, None)
-    if branch is not None and staged is not None:
-        raise InvalidInputError(f"{WAP_BRANCH} and {_ID} are set both: a write goes one way")
-    if staged is not None:
-        return Landing(table, case, None, {STAGED_WAP_ID: staged})
-    is_new = branch is not None and branch not in table.refs()
+    branch = place.branch or wap_branch(spark, table.properties)
+    if (staged := wap_id(spark, table.properties)) is not None:
+        return Landing(table, case, branch, {STAGED_WAP_ID: staged})
+    is_new = place.branch is None and branch is not None and branch not in table.refs()
     return Landing(table, case, branch, makes_branch=is_new)

@@ -30,7 +30,7 @@ from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
 from iceberg_spark.spark.sql.references import TableReference
-from iceberg_spark.spark.sql.wap_branch import wap_branch
+from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.schema import Schema
 
 _BRANCH, _TAG = "branch_", "tag_"
@@ -140,8 +140,8 @@ class TablePlanner:
 
     def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
         """Return the session's branch, where the table asks for it and has it already."""
-        branch = wap_branch(self.asked.spark, loaded.metadata.properties)
-        return {} if branch not in loaded.metadata.refs else {"branch": branch}
+        branch = branch_to_read(self.asked.spark, loaded.metadata)
+        return {} if branch is None else {"branch": branch}
 
     def _metadata_table(
         self, loaded: LoadedTable, name: str, as_of: Mapping[str, Any]
