@@ -48,10 +48,10 @@ class FrameWriter:
 
     __slots__ = ("_asked", "_frame", "_name", "_partition_by", "_properties")
 
-    def __init__(self, frame: DataFrame, name: Name) -> None:
+    def __init__(self, frame: DataFrame, name: Name, asked: Asked | None = None) -> None:
         self._frame = frame
         self._name = name
-        self._asked = Asked(source=FORMAT_NAME)
+        self._asked = asked or Asked(source=FORMAT_NAME)
         self._partition_by: tuple[str, ...] = ()
         self._properties: dict[str, str] = {}
 
@@ -194,12 +194,11 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
             writer.tableProperty("location", location)
         writer.options(**options).createOrReplace()
         return
-    rows = frame
-    if exists and mode == "append":
-        merges = str(asked.options.get("mergeSchema", "false")).lower() == "true"
-        rows = stored(frame, place.table(), keeps_unknown=merges)
     told = replace(asked, options=options)
-    save_frame(rows, ".".join(name), told, None if exists else location)
+    if exists and mode == "append":
+        FrameWriter(frame, name, told).append()
+    else:
+        save_frame(frame, ".".join(name), told, None if exists else location)
 
 
 def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:

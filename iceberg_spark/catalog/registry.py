@@ -136,6 +136,14 @@ def _note_foreign_io(name: str, properties: Mapping[str, str]) -> None:
         )
 
 
+def is_kind_of_ours(properties: Mapping[str, str]) -> bool:
+    """Return whether Java's properties of a catalog describe a kind that is there."""
+    given = properties.get(TYPE, "").lower()
+    if not given and IMPLEMENTATION in properties:
+        given = _JAVAS.get(properties[IMPLEMENTATION], "unknown")
+    return not given or (given in _KINDS and _KINDS[given] is not no_bigquery_catalog)
+
+
 def is_defined(name: str) -> bool:
     """Return whether a catalog is configured outside the session, or needs no configuration."""
     return name == LOCAL_CATALOG or bool(configured(name))

@@ -77,3 +77,27 @@ def test_disable_gives_javas_catalog_back(both: SparkSession) -> None:
     found = both.sql("SELECT * FROM j.beside.back")
     assert "Iceberg" in found._jdf.queryExecution().toString() and rows(found) == [(1,), (2,)]
     assert type(both.range(1).writeTo("j.beside.back")).__name__ == "DataFrameWriterV2"
+
+
+def test_a_kind_of_catalog_that_only_the_jar_has_stays_javas(both: SparkSession) -> None:
+    """Statements, frames and `spark.catalog` leave it to Spark, beside a table of ours too."""
+    prefix = "spark.sql.catalog.jar_only"
+    both.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
+    both.conf.set(f"{prefix}.catalog-impl", "org.apache.iceberg.inmemory.InMemoryCatalog")
+    both.sql("CREATE NAMESPACE jar_only.d")
+    both.sql("CREATE TABLE jar_only.d.t (id bigint) USING iceberg")
+    both.sql("INSERT INTO jar_only.d.t VALUES (1), (2)")
+    both.range(3, 4).writeTo("jar_only.d.t").append()
+    both.range(4, 5).write.insertInto("jar_only.d.t")
+    both.sql("DELETE FROM jar_only.d.t WHERE id = 1")
+    found = both.sql("SELECT * FROM jar_only.d.t")
+    assert "Iceberg" in found._jdf.queryExecution().toString()
+    assert rows(found) == rows(both.table("jar_only.d.t")) == [(2,), (3,), (4,)]
+    assert rows(ice.sql(both, "SELECT * FROM jar_only.d.t")) == rows(found)
+    both.sql("CREATE TABLE bj.d.kept AS SELECT 3L AS id")
+    joined = "SELECT id FROM bj.d.kept JOIN jar_only.d.t USING (id)"
+    assert rows(both.sql(joined)) == [(3,)]
+    assert both.catalog.tableExists("jar_only.d.t")
+    assert "bj" in [one.name for one in both.catalog.listCatalogs()]
+    both.sql("CALL jar_only.system.expire_snapshots('d.t')")
+    both.sql("DROP TABLE jar_only.d.t")

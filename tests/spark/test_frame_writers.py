@@ -350,7 +350,9 @@ def test_frames_of_names_read_and_write_the_branch_that_the_session_works_on(ena
         assert ids_of(enabled.table("fw.d.t")) == [1]
         enabled.range(2, 4).writeTo("fw.d.t").append()
         assert ids_of(enabled.table("fw.d.t")) == [1, 2, 3]
-        assert ids_of(enabled.read.table("fw.d.t")) == [1, 2, 3]
+        enabled.range(4, 5).write.mode("append").saveAsTable("fw.d.t")
+        enabled.range(5, 6).write.insertInto("fw.d.t")
+        assert ids_of(enabled.read.table("fw.d.t")) == [1, 2, 3, 4, 5]
         assert ids_of(enabled.read.option("branch", "main").table("fw.d.t")) == [1]
         first = table.refresh().current_snapshot()
         assert first is not None

@@ -17,6 +17,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
     UnsupportedError,
 )
+from iceberg_spark.spark.session import session_catalogs
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 
@@ -186,3 +187,28 @@ def test_the_plain_source_says_where_session_catalogs_are_seen(lake: Any, table:
 def test_a_name_that_nobody_describes_is_an_error(lake: Any) -> None:
     with pytest.raises(InvalidInputError, match="'sea' is not configured"):
         ice.load_table("sea.db.t")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_ours"),
+    [
+        ("type", "nessie", False),
+        ("type", "bigquery", False),
+        ("catalog-impl", "org.example.OwnCatalog", False),
+        ("catalog-impl", "org.apache.iceberg.rest.RESTCatalog", True),
+        ("type", "REST", True),
+        ("uri", "thrift://localhost:1", True),
+    ],
+)
+def test_a_java_catalog_of_a_kind_that_is_not_there_is_left_to_spark(
+    any_spark: Any, key: str, value: str, is_ours: bool
+) -> None:
+    """Where Spark has a class for it, which may be able to; else the kind is an error."""
+    any_spark.conf.set(f"{PREFIX}other.{key}", value)
+    try:
+        assert session_catalogs.is_ours(any_spark, "other")
+        any_spark.conf.set(f"{PREFIX}other", "org.apache.iceberg.spark.SparkCatalog")
+        assert session_catalogs.is_ours(any_spark, "other") is is_ours
+    finally:
+        any_spark.conf.unset(f"{PREFIX}other.{key}")
+        any_spark.conf.unset(f"{PREFIX}other")

@@ -7,7 +7,7 @@ import re
 from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.config import configured_names
-from iceberg_spark.catalog.registry import is_defined
+from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours
 from iceberg_spark.spark.session.classic_session import all_settings, settings_text
 
 _PREFIX = "spark.sql.catalog."
@@ -58,8 +58,12 @@ def is_ours(session: SparkSession, name: str) -> bool:
     """Return whether tables of a catalog that a text names are read by us, and not by Spark.
 
     Spark keeps catalogs that it has a class for; where that is Java's Iceberg catalog, which needs
-    its JAR, the same tables are ours.
+    its JAR, the same tables are ours, unless it is of a kind that only the JAR has.
     """
-    if session.conf.get(f"{_PREFIX}{name}", None) not in (None, _JAVAS):
+    kept_by = session.conf.get(f"{_PREFIX}{name}", None)
+    if kept_by not in (None, _JAVAS):
         return False
-    return is_defined(name) or bool(session_catalog(session, name))
+    if is_defined(name):
+        return True
+    found = session_catalog(session, name)
+    return bool(found) and (kept_by is None or is_kind_of_ours(found))
