@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.adapt.asked import Asked
 
 
@@ -36,19 +35,6 @@ class AskedHook:
         self._asked.add(options)
         self._own.options(**options)
         return self
-
-    def _with_branch(self, branch: str) -> dict[str, str]:
-        """Return the options with a branch that a table's name says; what is asked stays.
-
-        Raises InvalidOptionError for an option that says another one.
-        """
-        others = {key: text for key, text in self._asked.options.items() if key.lower() != "branch"}
-        asked = [text for key, text in self._asked.options.items() if key not in others]
-        if any(text != branch for text in asked):
-            raise InvalidOptionError(
-                f"The name says branch '{branch}', option 'branch' says '{asked[0]}': leave one out"
-            )
-        return {**others, "branch": branch}
 
     def _note_partitioning(self, cols: Sequence[Any]) -> None:
         """Note the columns to partition a new table by, one by one or as one list of them."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from iceberg_spark.api.save_frame import save_frame
+from iceberg_spark.api.save_frame import ERROR_MODES, save_frame
 from iceberg_spark.api.statements.definitions import create_table
 from iceberg_spark.api.statements.landing import Landing, landing
-from iceberg_spark.api.statements.target import Name, new_target
+from iceberg_spark.api.statements.target import Name, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.save.write_options import WriteOptions, write_options
@@ -24,6 +24,7 @@ from iceberg_spark.spark.row_level.inner_fields import (
     with_inner_names,
 )
 from iceberg_spark.spark.row_level.target_rows import row_type
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.column_texts import column_text
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spec.nearest import did_you_mean
@@ -126,27 +127,36 @@ class FrameWriter:
             verbs.overwrite(
                 rows,
                 where,
-                branch=asked.get("branch", goes.branch),
+                branch=goes.branch,
                 snapshot_properties={**_summary(self._asked.options), **goes.properties},
-                case_sensitive=False,
+                case_sensitive=goes.case_sensitive,
                 engine=given["engine"],
                 distribution_mode=given["distribution-mode"],
             )
 
     def _landing(self) -> Landing:
-        return landing(self._frame.sparkSession, self._name)
+        """Return where rows go: the branch that name or option says, else the session's.
+
+        Raises InvalidOptionError where they say two.
+        """
+        goes = landing(self._frame.sparkSession, self._name)
+        if goes.is_named and goes.branch is not None:
+            self._asked.with_branch(goes.branch)
+            return goes
+        asked = [text for key, text in self._asked.options.items() if key.lower() == "branch"]
+        return replace(goes, branch=asked[-1], makes_branch=False) if asked else goes
 
     def _save(self, mode: str, more: Mapping[str, str]) -> None:
         self._refuse_definitions()
         goes = self._landing()
         summary = {f"{_SUMMARY}{key}": value for key, value in goes.properties.items()}
-        branch = {} if goes.branch is None else {"branch": goes.branch}
-        options = {**branch, **self._asked.options, **summary, **more}
+        others = {key: text for key, text in self._asked.options.items() if key.lower() != "branch"}
+        said = {} if goes.branch is None else {"branch": goes.branch}
+        options = {**others, **said, **summary, **more}
         merges = str(options.get("mergeSchema", "false")).lower() == "true"
         rows = stored(self._frame, goes.table, keeps_unknown=merges)
-        place = goes.table.location() if "/" in self._name[-1] else _whole(self._name, goes)
         goes.make_branch()
-        save_frame(rows, place, replace(self._asked, options=options, mode=mode))
+        save_frame(rows, goes.path, replace(self._asked, options=options, mode=mode))
 
     def _refuse_definitions(self) -> None:
         if self._partition_by or self._properties:
@@ -176,16 +186,21 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     """Do what `saveAsTable` does: columns by name, and overwriting replaces the definition too.
 
     The option `path` is where a new table goes. Raises TableAlreadyExistsError in Spark's default
-    mode, UnsupportedError for other formats.
+    mode, UnsupportedError for other formats, and for a branch in place of a whole table.
     """
     writer = FrameWriter(frame, name)
     if asked.source is not None:
         writer.using(asked.source)
-    place = new_target(frame.sparkSession, name)
+    place = target(frame.sparkSession, name)
     exists = place.catalog.table_exists(place.identifier)
     mode = (asked.mode or "error").lower()
     options = dict(asked.options)
     location = options.pop("path", None)
+    if place.branch is not None and mode not in ("append", *ERROR_MODES, "ignore"):
+        raise UnsupportedError(
+            f"saveAsTable in mode '{mode}' is for whole tables, and {'.'.join(name)} is a branch: "
+            "write it by insertInto, or writeTo(...).overwritePartitions()"
+        )
     if mode == "overwrite":
         columns = [quoted(column) for column in asked.partition_by]
         if columns:
@@ -198,7 +213,7 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     if exists and mode == "append":
         FrameWriter(frame, name, told).append()
     else:
-        save_frame(frame, ".".join(name), told, None if exists else location)
+        save_frame(frame, place.path, told, None if exists else location)
 
 
 def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:
@@ -230,11 +245,18 @@ def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | No
 def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> DataFrame:
     """Return rows with the types of a table's columns, cast as Spark does what is stored.
 
-    Columns and the fields inside are found by name without case; others are kept, for
-    `mergeSchema`, or refused, and so are missing fields. Raises InvalidSchemaError.
+    Columns and the fields inside are found by name, as the session tells names apart; others are
+    kept, for `mergeSchema`, or refused, and so are missing fields. Raises InvalidSchemaError.
     """
-    kinds = {field.name.lower(): field for field in row_type(table.schema()).fields}
-    unknown = [name for name in rows.columns if name.lower() not in kinds]
+    spelt: Callable[[str], str] = str if is_case_sensitive(rows.sparkSession) else str.lower
+    fields = row_type(table.schema()).fields
+    kinds = {spelt(field.name): field for field in fields}
+    if len(kinds) < len(fields):
+        raise InvalidSchemaError(
+            f"Columns of the table differ by case only ({', '.join(f.name for f in fields)}): "
+            "set spark.sql.caseSensitive to true"
+        )
+    unknown = [name for name in rows.columns if spelt(name) not in kinds]
     if unknown and not keeps_unknown:
         raise InvalidSchemaError(
             f"The table has no column '{unknown[0]}'; it has: "
@@ -242,18 +264,12 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
         )
     if unknown:
         return rows
-    wanted = [kinds[name.lower()] for name in rows.columns]
+    wanted = [kinds[spelt(name)] for name in rows.columns]
     if not keeps_unknown:
         check_inner_names(rows, wanted)
     elif has_unknown_fields(rows, wanted):
         return rows
     return rows.to(StructType(wanted))
-
-
-def _whole(name: Name, goes: Landing) -> str:
-    """Return the table's name without a branch behind it."""
-    is_branch = goes.branch is not None and name[-1] == f"branch_{goes.branch}"
-    return ".".join(name[:-1] if is_branch else name)
 
 
 def _of_new_files(name: Name, options: Mapping[str, str]) -> WriteOptions | None:

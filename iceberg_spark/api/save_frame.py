@@ -23,7 +23,7 @@ from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.transforms import IdentityTransform
 
-_ERROR = ("error", "errorifexists", "default")
+ERROR_MODES = ("error", "errorifexists", "default")
 
 
 def save_frame(frame: DataFrame, table: str, asked: Asked, location: str | None = None) -> None:
@@ -43,7 +43,7 @@ def save_frame(frame: DataFrame, table: str, asked: Asked, location: str | None 
     if catalog.table_exists(identifier):
         if mode == "ignore":
             return
-        if mode in _ERROR:
+        if mode in ERROR_MODES:
             raise TableAlreadyExistsError(
                 f"Table {table} exists already: save with mode('append'), 'overwrite' or 'ignore'"
             )
@@ -94,7 +94,7 @@ def _check_said_once(given: dict[str, str]) -> None:
 
 
 def _check_mode(mode: str) -> None:
-    if mode not in (*_ERROR, "ignore", "append", "overwrite"):
+    if mode not in (*ERROR_MODES, "ignore", "append", "overwrite"):
         raise InvalidOptionError(
             f"Mode '{mode}' is unknown; there are append, overwrite, ignore and error. Changes by "
             "key are mode('append') with option('write-mode', 'upsert')"

@@ -63,7 +63,7 @@ class StreamReaderHook(AskedHook):
         found = streamed(self._session, name)
         if found.branch is None:
             return self.load(found.path, FORMAT_NAME)
-        another = self._session.readStream.options(**self._with_branch(found.branch))
+        another = self._session.readStream.options(**self._asked.with_branch(found.branch))
         return another.load(found.path, FORMAT_NAME)  # this one may be used for others
 
     def changes(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name

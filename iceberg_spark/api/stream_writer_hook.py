@@ -108,7 +108,9 @@ class StreamWriterHook(AskedHook):
         if ours and not self._asked.other and names_ours(session, name, 3):
             found = target(session, name)
             branch = found.branch
-            return self._start(found.path, None if branch is None else self._with_branch(branch))
+            return self._start(
+                found.path, None if branch is None else self._asked.with_branch(branch)
+            )
         self._partition()
         query: StreamingQuery = self._own.toTable(tableName)
         return query

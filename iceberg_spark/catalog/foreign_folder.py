@@ -21,6 +21,7 @@ from iceberg_spark.io.foreign_errors import named_errors
 from iceberg_spark.spec.secrets import check_place
 
 _OWN = (METADATA_FOLDER, "data")
+_CHOICES = ("branch_", "tag_", "snapshot_id_", "at_timestamp_")
 _MARKS = {"_delta_log": "a Delta table", ".hoodie": "a Hudi table"}
 _KINDS = {
     ".parquet": "Parquet", ".parq": "Parquet", ".orc": "ORC", ".avro": "Avro", ".csv": "CSV",
@@ -84,8 +85,12 @@ def _refuse_taken(io: FileIO, folder: str, *, asked: bool) -> None:
 
 
 def _inside(io: FileIO, folder: str) -> ForeignFolder | None:
-    """Tell a table's own `data` or `metadata`, or a folder below."""
+    """Tell a table's own `data` or `metadata`, or a folder below, and what names its branches."""
     parts = folder.rstrip("/").split("/")
+    above = "/".join(parts[:-1])
+    if parts[-1].startswith(_CHOICES) and above and _is_table(io, above):
+        what = f"what a branch or version of the table {above} is called"
+        return ForeignFolder(what, "choose that by an option, or in SQL", is_owned=True)
     for at in range(len(parts) - 1, 2 if "://" in folder else 0, -1):  # no bucket is in a table
         table = "/".join(parts[:at])
         if parts[at] in _OWN and table and _is_table(io, table):

@@ -158,11 +158,14 @@ def _offset_seconds(nanos: int, zone: str) -> int:
 
 
 def _clamped(nanos: int) -> dt.datetime:
-    """Return a datetime near enough to know the offset; Python's years end at 1 and 9999."""
+    """Return a datetime with the same offset; Python's years end at 1 and 9999.
+
+    The calendar repeats itself after 400 years, and so do the changes of time.
+    """
     days, rest = divmod(nanos, NANOS_PER_DAY)
     year, month, day = civil(days)
     if not 1 < year < 9999:
-        return dt.datetime(min(max(year, 2), 9998), 1, 1)  # noqa: DTZ001 a wall clock
+        year += 400 * -((year - 2) // 400) if year < 2 else -400 * -(-(year - 9998) // 400)
     return dt.datetime(year, month, day) + dt.timedelta(microseconds=rest // 1000)  # noqa: DTZ001
 
 

@@ -39,8 +39,21 @@ ALLOWED = (
 )
 
 
+_NOT_SPARKS = frozenset({
+    "STARTS_WITH", "IS_NAN", "DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_ADD", "J_S_O_N_CAST",
+})  # fmt: skip
+"""What sqlglot calls functions of Spark besides: in Spark a user's own may be called so."""
+
+
 class Spark4(Spark):
     """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
+
+    class Parser(Spark.Parser):  # type: ignore[valid-type, misc] # a variable to mypy
+        """What functions are called."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            name: make for name, make in Spark.Parser.FUNCTIONS.items() if name not in _NOT_SPARKS
+        }
 
     class Tokenizer(Spark.Tokenizer):
         """How literals are read."""

@@ -52,9 +52,7 @@ def is_literal(node: Node) -> bool:
         case exp.Cast() | exp.Neg() | exp.Paren():
             return is_literal(node.this)
         case exp.Concat():
-            return all(
-                isinstance(part, exp.Literal) and part.is_string for part in node.expressions
-            )
+            return _stand_side_by_side(node)
         case _:
             return False
 
@@ -80,13 +78,23 @@ def literal_value(node: Node) -> Any:
             return literal_value(node.this)
         case exp.Neg():
             return _negative(node)
-        case exp.Concat():  # 'a' 'b' is one text
+        case exp.Concat() if _stand_side_by_side(node):
             text = "".join(str(part.this) for part in node.expressions)
             return LooseText(text) if node.expressions[0].meta.get(LOOSE) else text
         case exp.Cast():
             return _cast(node)
         case _:
             raise InvalidExpressionError(f"'{node.sql('spark')}' is not a literal")
+
+
+def _stand_side_by_side(node: exp.Concat) -> bool:
+    """Return whether these are texts that make one: 'a' 'b', which is no call.
+
+    A call is known by its place. Of the function `concat_ws`, which is of this kind too, the first
+    text is no part.
+    """
+    texts = (isinstance(part, exp.Literal) and part.is_string for part in node.expressions)
+    return type(node) is exp.Concat and "start" not in node.meta and all(texts)
 
 
 def _is_text(node: Node) -> bool:

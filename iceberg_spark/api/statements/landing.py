@@ -13,6 +13,7 @@ from iceberg_spark.api.statements.target import Name, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.wap_branch import wap_branch, wap_id
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.summary import STAGED_WAP_ID
@@ -23,18 +24,23 @@ from iceberg_spark.spec.union_by_name import union_by_name
 class Landing:
     """A table that a statement changes; None is main. `properties` go into the snapshot.
 
-    `case_sensitive` is whether the session tells names of columns apart by case. `more` has the
-    columns that the statement gives the table beside its rows, `wider` all columns then, and
-    `makes_branch` is said where the branch is not there yet.
+    `path` is the table's name or location as it was said, without the branch, `is_named` whether
+    the name said that. `seen` is what the statement sees, this version of the table among it.
+    `case_sensitive` is whether the session tells names of columns apart by
+    case. `more` has the columns that the statement gives the table beside its rows, `wider` all
+    columns then, and `makes_branch` is said where the branch is not there yet.
     """
 
     table: Table
+    path: str
+    seen: Seen
     case_sensitive: bool
     branch: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     more: Schema | None = None
     wider: Schema | None = None
     makes_branch: bool = False
+    is_named: bool = False
 
     @property
     def schema(self) -> Schema:
@@ -59,15 +65,17 @@ class Landing:
         return replace(self, more=columns, wider=wider)
 
     @contextmanager
-    def verbs(self, *, appends: bool = False) -> Iterator[RowVerbs]:
+    def verbs(self, *, appends: bool = False, as_seen: bool = False) -> Iterator[RowVerbs]:
         """Yield what changes rows. New columns land with them, or not at all.
 
-        So does a new branch that is appended to; others need it beforehand.
+        So does a new branch that is appended to; others need it beforehand. With `as_seen` the
+        version that was loaded is changed, not the newest: the statement's queries read that one,
+        and commits since are looked for (Java pins one version for all of a statement).
         """
         with_branch = self.makes_branch and appends
         if not with_branch:
             self.make_branch()
-        if self.more is None and not with_branch:
+        if self.more is None and not with_branch and not as_seen:
             yield self.table
             return
         with self.table.transaction() as tx:
@@ -98,9 +106,13 @@ def landing(spark: SparkSession, name: Name) -> Landing:
     NoSuchTableError, InvalidInputError.
     """
     place = target(spark, name)
-    table, case = place.table(), is_case_sensitive(spark)
+    seen, case = Seen(spark), is_case_sensitive(spark)
+    loaded = seen.load(place.catalog, place.identifier)
+    table = Table(place.catalog, loaded)
+    is_named = place.branch is not None
     branch = place.branch or wap_branch(spark, table.properties)
     if (staged := wap_id(spark, table.properties)) is not None:
-        return Landing(table, case, branch, {STAGED_WAP_ID: staged})
-    is_new = place.branch is None and branch is not None and branch not in table.refs()
-    return Landing(table, case, branch, makes_branch=is_new)
+        told = {STAGED_WAP_ID: staged}
+        return Landing(table, place.path, seen, case, branch, told, is_named=is_named)
+    is_new = not is_named and branch is not None and branch not in table.refs()
+    return Landing(table, place.path, seen, case, branch, makes_branch=is_new, is_named=is_named)

@@ -16,7 +16,7 @@ from iceberg_spark.api.statements.given_defaults import rows_with_defaults, valu
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.partition_values import check_once, check_types
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
-from iceberg_spark.row_level.conditions import names_in
+from iceberg_spark.row_level.conditions import is_of_one_row, names_in
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
@@ -63,7 +63,8 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     """
     goes = landing(spark, statement.table)
     fixed = _partition_values(spark, goes, statement)
-    rows = plan_query(spark, _query(spark, goes, statement, fixed)).frame(spark)
+    query = _query(spark, goes, statement, fixed)
+    rows = plan_query(spark, query, seen=goes.seen).frame(spark)
     if statement.schema_evolution:
         goes = goes.with_columns(from_spark(rows.schema))
     matched = _matched(goes, statement, rows, fixed)
@@ -129,6 +130,7 @@ def _matched(
     goes: Landing, statement: Insert, rows: DataFrame, fixed: Mapping[str, str]
 ) -> DataFrame:
     """Return the rows under the names of the table's columns; `fixed` are in none of them."""
+    _check_fixed_alone(goes, rows.columns if statement.by_name else statement.columns, fixed)
     if statement.by_name:
         for name, text in fixed.items():
             rows = rows.withColumn(name, sf.expr(text))
@@ -144,6 +146,17 @@ def _matched(
     if fixed:
         made = made.withColumns({name: sf.expr(text) for name, text in fixed.items()})
     return _stored(goes, made)
+
+
+def _check_fixed_alone(goes: Landing, names: Sequence[str], fixed: Mapping[str, str]) -> None:
+    """Refuse values for a column that has one by PARTITION (Spark: the same)."""
+    known = {_spelt(goes, name) for name in fixed}
+    twice = next((name for name in names if _spelt(goes, name) in known), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"Column '{twice}' has its value by PARTITION (...), and the query gives it another: "
+            "leave one of them out"
+        )
 
 
 def _stored(goes: Landing, rows: DataFrame) -> DataFrame:
@@ -213,9 +226,9 @@ def delete(spark: SparkSession, statement: Delete) -> DataFrame:
     """Delete the rows for which the condition is true."""
     goes = landing(spark, statement.table)
     around = seen_around(spark, [statement.condition], [_target(statement, goes)])
-    with with_inner_tables(spark, [statement.condition], around) as (condition,):
+    with with_inner_tables(spark, [statement.condition], around, goes.seen) as (condition,):
         alias = _alias(statement, around, [condition])
-        with goes.verbs() as verbs:
+        with goes.verbs(as_seen=not is_of_one_row([condition])) as verbs:
             verbs.delete(
                 condition,
                 branch=goes.branch,
@@ -233,8 +246,9 @@ def update(spark: SparkSession, statement: Update) -> DataFrame:
     texts = _values(columns, [text for _, text in statement.values], goes)
     given = [statement.condition, *texts]
     around = seen_around(spark, given, [_target(statement, goes)])
-    inner = with_inner_tables(spark, given, around)
-    with inner as (condition, *values), goes.verbs() as verbs:
+    inner = with_inner_tables(spark, given, around, goes.seen)
+    as_seen = not is_of_one_row(given)
+    with inner as (condition, *values), goes.verbs(as_seen=as_seen) as verbs:
         verbs.update(
             dict(_once(columns, values)),
             condition,
@@ -250,7 +264,7 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
     goes = landing(spark, statement.table)
     everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
-    source = plan_query(spark, everything).frame(spark)
+    source = plan_query(spark, everything, seen=goes.seen).frame(spark)
     if statement.schema_evolution:
         given = from_spark(source.schema)
         goes = goes.with_columns(_evolving(spark, statement, goes, given))
@@ -261,7 +275,8 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
         texts += [clause.condition or "true", *_values(columns, clause.values, goes)]
     beside = _source(spark, statement, source, goes)
     around = seen_around(spark, texts, [_target(statement, goes), beside])
-    with with_inner_tables(spark, texts, around) as (on, *said), goes.verbs() as verbs:
+    inner = with_inner_tables(spark, texts, around, goes.seen)
+    with inner as (on, *said), goes.verbs(as_seen=True) as verbs:
         builder = verbs.merge(
             source,
             on,

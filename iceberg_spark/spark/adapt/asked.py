@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.errors import InvalidOptionError
+
 FORMAT_NAME = "pyiceberg-lite"
 
 
@@ -31,6 +33,20 @@ class Asked:
             if value is not None:
                 text = str(value)
                 self.options[key] = text.lower() if isinstance(value, bool) else text
+
+    def with_branch(self, branch: str) -> dict[str, str]:
+        """Return the options with a branch that a table's name says.
+
+        Raises InvalidOptionError for an option that says another one (Java:
+        SparkTableUtil.determineWriteBranch).
+        """
+        others = {key: text for key, text in self.options.items() if key.lower() != "branch"}
+        asked = [text for key, text in self.options.items() if key not in others]
+        if any(text != branch for text in asked):
+            raise InvalidOptionError(
+                f"The name says branch '{branch}', option 'branch' says '{asked[0]}': leave one out"
+            )
+        return {**others, "branch": branch}
 
     def place(self, path: object) -> str | None:
         """Return the table, from the argument or option `path`; None where it isn't one text."""

@@ -10,6 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
+from iceberg_spark.spark.row_level.stars import refuse_stars
 from iceberg_spark.spark.row_level.target_rows import column
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.quoted_name import quoted_parts
@@ -99,7 +100,7 @@ def assignments(
     """Check which columns get values and match them to the table's.
 
     Raises InvalidSchemaError for an unknown column and one that gets two values, InvalidTypeError
-    for a value that isn't SQL text.
+    for a value that isn't SQL text, InvalidExpressionError for one with a star.
     """
     if not given:
         raise InvalidInputError(f"{what} needs columns to set, like {{'v': 'v + 1'}}")
@@ -108,6 +109,7 @@ def assignments(
     for name, text in given.items():
         if not isinstance(text, str):
             raise InvalidTypeError(f"{what} of '{name}' must be SQL text, like '5'; got {text!r}")
+        refuse_stars(f"{what} of '{name}'", text)
         first, *rest = _path(schema, name, what, case_sensitive)
         inner = tuple(rest)
         others = nested.get(first, {})

@@ -14,7 +14,10 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spec.quoted_name import quoted_parts
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock
 _INFIX = frozenset(
@@ -34,7 +37,7 @@ def column_text(spark: SparkSession, column: Column | str) -> str:
     inside: Any = column
     if is_connect(spark):
         client: Any = spark
-        return _of_message(inside.to_plan(client.client))
+        return _Messages(spark).text(inside.to_plan(client.client))
     return _Nodes(spark).text(inside._jc.node())
 
 
@@ -65,10 +68,27 @@ def _case_text(arguments: Sequence[str]) -> str:
     return f"CASE {whens}{otherwise} END"
 
 
-def string_text(value: str) -> str:
-    """Return a text between quotes, as Spark's parser reads it."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+def cast_text(value: str, kind: str, *, tries: bool) -> str:
+    """Return a cast; one that `tries` gives NULL for what it can't cast."""
+    return f"{'TRY_CAST' if tries else 'CAST'}({value} AS {kind})"
+
+
+def name_text(parts: Sequence[str]) -> str:
+    """Return a column's name as SQL that nothing else can be: `2024` is no number then."""
+    return ".".join(map(quoted, parts))
+
+
+def string_text(spark: SparkSession, value: str) -> str:
+    """Return a text between quotes, as the session's parser reads it."""
+    if "'" not in value and "\\" not in value:
+        return f"'{value}'"
+    dialect = session_dialect(spark)
+    if not dialect.raw_texts:
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    signs = "'" if dialect.quoted_names else "'\""
+    sign = next((one for one in signs if one not in value), None)
+    return f"CAST(X'{value.encode().hex()}' AS STRING)" if sign is None else sign + value + sign
 
 
 class _Nodes:
@@ -88,12 +108,18 @@ class _Nodes:
             case "Alias":
                 return self.text(node.child())
             case "Cast":
-                return f"CAST({self.text(node.child())} AS {node.dataType().sql()})"
+                mode = node.evalMode()
+                tries = mode.isDefined() and mode.get().getClass().getSimpleName() == "Try$"
+                return cast_text(self.text(node.child()), node.dataType().sql(), tries=tries)
             case "CaseWhenOtherwise":
                 return self._case(node)
             case "UnresolvedExtractValue":
                 return f"{self.text(node.child())}[{self.text(node.extraction())}]"
-            case "Literal" | "UnresolvedAttribute" | "Wrapper" | "ExpressionColumnNode":
+            case "UnresolvedAttribute":
+                return name_text([str(part) for part in _items(node.nameParts())])
+            case "Literal" if isinstance(node.value(), str):
+                return string_text(self._spark, node.value())
+            case "Literal" | "Wrapper" | "ExpressionColumnNode":
                 return self._leaf(node)
             case _:
                 raise UnsupportedError(f"A column with {kind} can't be said as SQL: write it so")
@@ -114,31 +140,48 @@ def _items(found: Any) -> list[Any]:
     return [found.apply(place) for place in range(found.size())]
 
 
-def _of_message(message: Any) -> str:
-    kind = message.WhichOneof("expr_type")
-    inside = getattr(message, kind)
-    match kind:
-        case "literal":
-            return _literal_text(inside)
-        case "unresolved_attribute":
-            return str(inside.unparsed_identifier)
-        case "expression_string":
-            return f"({inside.expression})"
-        case "unresolved_function":
-            given = [_of_message(one) for one in inside.arguments]
-            return function_text(str(inside.function_name), given)
-        case "alias":
-            return _of_message(inside.expr)
-        case "cast":
-            return _cast_text(inside)
-        case "unresolved_extract_value":
-            return f"{_of_message(inside.child)}[{_of_message(inside.extraction)}]"
-        case _:
-            raise UnsupportedError(f"A column with {kind} can't be said as SQL: write it so")
+class _Messages:
+    """Reads Connect's messages."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def text(self, message: Any) -> str:
+        kind = message.WhichOneof("expr_type")
+        inside = getattr(message, kind)
+        match kind:
+            case "literal":
+                return self._literal(inside)
+            case "unresolved_attribute":
+                name = str(inside.unparsed_identifier)
+                return name_text(quoted_parts(name) or name.split("."))
+            case "expression_string":
+                return f"({inside.expression})"
+            case "unresolved_function":
+                given = [self.text(one) for one in inside.arguments]
+                return function_text(str(inside.function_name), given)
+            case "alias":
+                return self.text(inside.expr)
+            case "cast":
+                tries = inside.eval_mode == inside.EVAL_MODE_TRY
+                return cast_text(self.text(inside.expr), _type_text(inside), tries=tries)
+            case "unresolved_extract_value":
+                return f"{self.text(inside.child)}[{self.text(inside.extraction)}]"
+            case _:
+                raise UnsupportedError(f"A column with {kind} can't be said as SQL: write it so")
+
+    def _literal(self, message: Any) -> str:
+        kind = message.WhichOneof("literal_type")
+        if kind == "string":
+            return string_text(self._spark, message.string)
+        write = _LITERALS.get(kind)
+        if write is None:
+            raise UnsupportedError(f"A literal of type {kind} can't be said as SQL: write it so")
+        return write(getattr(message, kind))
 
 
-def _cast_text(message: Any) -> str:
-    kind = message.type_str
+def _type_text(message: Any) -> str:
+    kind = str(message.type_str)
     if not kind:
         from_message = message.type.WhichOneof("kind")
         kind = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}.get(
@@ -146,15 +189,7 @@ def _cast_text(message: Any) -> str:
         )
         if kind == "decimal":
             kind = f"decimal({message.type.decimal.precision},{message.type.decimal.scale})"
-    return f"CAST({_of_message(message.expr)} AS {kind})"
-
-
-def _literal_text(message: Any) -> str:
-    kind = message.WhichOneof("literal_type")
-    write = _LITERALS.get(kind)
-    if write is None:
-        raise UnsupportedError(f"A literal of type {kind} can't be said as SQL: write it so")
-    return write(getattr(message, kind))
+    return kind
 
 
 _LITERALS: dict[str, Callable[[Any], str]] = {
@@ -167,7 +202,6 @@ _LITERALS: dict[str, Callable[[Any], str]] = {
     "float": lambda value: f"float('{value!r}')",
     "double": lambda value: f"double('{value!r}')",
     "decimal": lambda value: f"{Decimal(value.value):f}BD",
-    "string": string_text,
     "binary": lambda value: f"X'{value.hex()}'",
     "date": lambda value: f"DATE '{(_EPOCH + dt.timedelta(days=value)).date()}'",
     "timestamp": lambda value: f"TIMESTAMP '{_EPOCH + dt.timedelta(microseconds=value)}Z'",

@@ -18,6 +18,7 @@ from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.query import SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
+from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.text_edits import edited
 
 _BEFORE = "SELECT 1 WHERE "
@@ -43,27 +44,33 @@ def seen_around(
 
 @contextmanager
 def with_inner_tables(
-    spark: SparkSession, expressions: Sequence[str], around: Around = _NOTHING
+    spark: SparkSession,
+    expressions: Sequence[str],
+    around: Around = _NOTHING,
+    seen: Seen | None = None,
 ) -> Iterator[list[str]]:
     """Give expressions in which tables of ours, named by subqueries, are views of the session.
 
-    The views are of the versions that are newest now, and go with the block. Columns stand behind
+    The views are of the versions that were `seen` before, else of the newest, the same in all
+    expressions, and go with the block. Columns stand behind
     the own names of what is `around`. Texts without any of both are given as they are.
     """
+    seen = Seen(spark) if seen is None else seen
     with ExitStack() as views:
-        yield [_replaced(spark, text, views, _BEFORE, around) for text in expressions]
+        yield [_replaced(seen, text, views, _BEFORE, around) for text in expressions]
 
 
 @contextmanager
 def with_inner_query(spark: SparkSession, query: str) -> Iterator[str]:
     """Give a query whose tables of ours are views of the session while the block runs."""
     with ExitStack() as views:
-        yield _replaced(spark, query, views, "")
+        yield _replaced(Seen(spark), query, views, "")
 
 
 def _replaced(
-    spark: SparkSession, text: str, views: ExitStack, before: str, around: Around = _NOTHING
+    seen: Seen, text: str, views: ExitStack, before: str, around: Around = _NOTHING
 ) -> str:
+    spark = seen.spark
     if not _has_subquery(text) or not mentions_ours(spark, text):
         naming = _naming(spark, text, around)
         if naming is None:
@@ -71,7 +78,7 @@ def _replaced(
         edits = naming.own_names().edits
         whole = f"{_BEFORE}{text}"
         return edited(whole, len(_BEFORE), len(whole), sorted(edits))
-    query = plan_query(spark, f"{before}{text}", around=around)
+    query = plan_query(spark, f"{before}{text}", around=around, seen=seen)
     pieces, at = [], len(before)
     for part in query.parts:
         if isinstance(part, SparksTable):

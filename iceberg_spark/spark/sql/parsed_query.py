@@ -41,7 +41,7 @@ class ParsedQuery:
         read = selecting(text, dialect)
         root = parse_query(read, dialect)
         references = tuple(table_references(root, read, dialect))
-        return cls(read, dialect, QueryTree.of(root), references, is_rewritten(read, dialect))
+        return cls(read, dialect, QueryTree.of(root, read), references, is_rewritten(read, dialect))
 
 
 def parsed_query(text: str, dialect: Dialect) -> ParsedQuery:

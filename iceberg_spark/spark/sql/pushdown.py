@@ -7,6 +7,7 @@ nothing taken here decides about rows that it would have kept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -17,6 +18,7 @@ from iceberg_spark.spark.sql.references import TableReference
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 
+_WORDS = re.compile(r"\w+")
 _SEMI_ANTI = ("SEMI", "ANTI")
 
 
@@ -40,18 +42,22 @@ class Conditions:
 class QueryTree:
     """A query's tree, which nobody changes, and what is asked of it for each of its tables.
 
-    `identifiers` are all names in it, folded; `relations` the names of tables, parts of these, and
-    aliases; `names_at_run_time`: a column may be named by a text (Spark's IDENTIFIER clause).
+    `identifiers` are all names in it, folded, `words` all words of its text, for the tree has no
+    names where sqlglot knows a function, or a unit, of that name (`current_user`); `relations` the
+    names of tables, parts of these, and aliases; `names_at_run_time`: a column may be named by a
+    text (Spark's IDENTIFIER clause).
     """
 
     root: Node
     identifiers: frozenset[str]
+    words: frozenset[str]
     relations: tuple[str, ...]
     names_at_run_time: bool
 
     @classmethod
-    def of(cls, root: Node) -> Self:
-        """Return a tree with what is to be known of it."""
+    def of(cls, root: Node, text: str) -> Self:
+        """Return a text's tree with what is to be known of it."""
+        words = frozenset(_folded(word) for word in _WORDS.findall(text))
         identifiers, relations, at_run_time = set(), [], False
         for node in root.walk():
             match node:
@@ -65,7 +71,7 @@ class QueryTree:
                     at_run_time |= str(node.this).upper() == "IDENTIFIER"
                 case _:
                     continue
-        return cls(root, frozenset(identifiers), tuple(relations), at_run_time)
+        return cls(root, frozenset(identifiers), words, tuple(relations), at_run_time)
 
 
 def needed_columns(
@@ -75,7 +81,8 @@ def needed_columns(
     select = select_of(reference)
     if select is None or tree.names_at_run_time or _takes_every_column(tree.root, select):
         return None
-    return tuple(name for name in columns if _folded(name) in tree.identifiers)
+    named = tree.identifiers | tree.words
+    return tuple(name for name in columns if _folded(name) in named)
 
 
 def conditions(

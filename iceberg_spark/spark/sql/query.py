@@ -23,7 +23,6 @@ from iceberg_spark.errors import (
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.classic_queries import query_of_frames
-from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
@@ -34,6 +33,7 @@ from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.pushdown import select_of
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Relation
+from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.table_planner import (
     AskedQuery,
     QueriedTable,
@@ -169,13 +169,15 @@ def plan_query(
     text: str,
     names: ViewNames | None = None,
     around: Around = _NOTHING_AROUND,
+    seen: Seen | None = None,
 ) -> Query:
     """Plan the scans of the tables of ours that a query names.
 
     Tables are identifiers of configured catalogs ("cat.db.t"), and locations in backticks; with
     VERSION or TIMESTAMP AS OF, `.branch_x`, `.tag_x`, or a metadata table (`.snapshots`). A name
     that no table has may be a view's. `names` are those of a view whose text this is; `around` is
-    what the outermost SELECT sees besides.
+    what the outermost SELECT sees besides. A table that is named twice is of one version, and of
+    the one that was `seen` before.
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
     parsed = parsed_query(text, session_dialect(spark))
@@ -184,14 +186,14 @@ def plan_query(
         names.check_text(parsed.tree.root, text, dialect)
     parts: list[Part] = []
     asked = AskedQuery.of(spark, parsed)
-    catalogs = _Catalogs(spark)
+    seen = Seen(spark) if seen is None else seen
     for written in found:
         reference = written if names is None else names.qualified(written, spark)
-        place = _place(reference, catalogs, names)
+        place = _place(reference, seen, names)
         if place is not None:
-            beside = partial(_columns_beside, asked, written, found, names)
+            beside = partial(_columns_beside, asked, written, found, names, seen)
             planner = TablePlanner(asked, reference, beside)
-            parts.append(_part(planner, place, () if names is None else names.path))
+            parts.append(_part(planner, place, () if names is None else names.path, seen))
         elif names is not None:
             parts.append(SparksTable(reference))
     tables = [one for one in parts if isinstance(one, QueriedTable)]
@@ -232,6 +234,7 @@ def _columns_beside(
     table: TableReference,
     found: Sequence[TableReference],
     names: ViewNames | None,
+    seen: Seen,
 ) -> frozenset[str]:
     """Return the columns of other tables, Spark's among them, that a table's SELECT reads too."""
     select = select_of(table)
@@ -239,7 +242,8 @@ def _columns_beside(
     for one in found:
         if one is not table and select_of(one) is select:
             text = f"TABLE {asked.parsed.text[one.start : one.end]}"
-            columns.update(plan_query(asked.spark, text, names).frame(asked.spark).columns)
+            query = plan_query(asked.spark, text, names, seen=seen)
+            columns.update(query.frame(asked.spark).columns)
     return frozenset(name.lower() for name in columns)
 
 
@@ -252,28 +256,7 @@ class _Place:
     selector: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Catalogs:
-    """What a session says of catalogs while a query is planned, each asked for once."""
-
-    spark: SparkSession
-    _ours: dict[str, bool] = field(default_factory=dict)
-    _settings: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def is_ours(self, name: str) -> bool:
-        if name not in self._ours:
-            self._ours[name] = is_ours(self.spark, name)
-        return self._ours[name]
-
-    def settings(self, name: str) -> dict[str, str]:
-        if name not in self._settings:
-            self._settings[name] = session_catalog(self.spark, name)
-        return self._settings[name]
-
-
-def _place(
-    reference: TableReference, catalogs: _Catalogs, names: ViewNames | None
-) -> _Place | None:
+def _place(reference: TableReference, seen: Seen, names: ViewNames | None) -> _Place | None:
     """Return where a table of ours is, None for one of Spark's.
 
     Raises InvalidInputError for a part with a dot: joined by dots it would be another name.
@@ -281,41 +264,41 @@ def _place(
     first, *rest = reference.parts
     if names is not None and first == names.catalog.name and len(rest) > 1:
         return _Place(names.catalog, ".".join(map(check_part, rest)))
-    text = _ours(reference, catalogs)
+    text = _ours(reference, seen)
     if text is None:
         return None
     table, selector = split_name(text)
-    return _Place(*resolve(table, with_settings(table, {}, catalogs.settings)), selector)
+    return _Place(*resolve(table, with_settings(table, {}, seen.settings)), selector)
 
 
-def _ours(reference: TableReference, catalogs: _Catalogs) -> str | None:
+def _ours(reference: TableReference, seen: Seen) -> str | None:
     """Return the location or identifier of a table of ours, None for one of Spark's."""
     first, *rest = reference.parts
     if not rest and "/" in first:
         return first
     if first.lower() == FORMAT_NAME and len(rest) == 1:
         return rest[0]
-    parts = whole_name(catalogs.spark, reference.parts)
-    if len(parts) > 2 and catalogs.is_ours(parts[0]):
+    parts = whole_name(seen.spark, reference.parts)
+    if len(parts) > 2 and seen.is_ours(parts[0]):
         return ".".join(map(check_part, parts))
     return None
 
 
 def _part(
-    planner: TablePlanner, place: _Place, path: tuple[str, ...]
+    planner: TablePlanner, place: _Place, path: tuple[str, ...], seen: Seen
 ) -> QueriedTable | QueriedView:
     """Return a table, or the view of that name where there is no such table."""
     try:
-        loaded, selector = _table_and_selector(place)
+        loaded, selector = _table_and_selector(place, seen)
     except (NoSuchTableError, NoSuchNamespaceError):
         view = _view(place)
         if view is None:
             raise
-        return _queried_view(planner, place, view, path)
+        return _queried_view(planner, place, view, path, seen)
     if place.selector is None and selector is not None and not is_selector(selector):
         view = _view(place)  # of a namespace that has a table's name
         if view is not None:
-            return _queried_view(planner, place, view, path)
+            return _queried_view(planner, place, view, path, seen)
     return planner.table(loaded, selector)
 
 
@@ -330,7 +313,7 @@ def _view(place: _Place) -> ViewMetadata | None:
 
 
 def _queried_view(
-    planner: TablePlanner, place: _Place, view: ViewMetadata, path: tuple[str, ...]
+    planner: TablePlanner, place: _Place, view: ViewMetadata, path: tuple[str, ...], seen: Seen
 ) -> QueriedView:
     reference, name = planner.reference, f"{place.catalog.name}.{place.identifier}"
     if reference.end != reference.name_end:
@@ -343,11 +326,11 @@ def _queried_view(
         (*path, name),
     )
     names.check_path()
-    query = plan_query(planner.asked.spark, spark_text(view, name), names)
+    query = plan_query(planner.asked.spark, spark_text(view, name), names, seen=seen)
     return QueriedView(reference, query, view.schema, name)
 
 
-def _table_and_selector(place: _Place) -> tuple[LoadedTable, str | None]:
+def _table_and_selector(place: _Place, seen: Seen) -> tuple[LoadedTable, str | None]:
     """Return a table and what stands behind its name: a branch, a tag, a metadata table.
 
     The whole name comes first. It is loaded and not looked for: some servers say that there is a
@@ -356,12 +339,12 @@ def _table_and_selector(place: _Place) -> tuple[LoadedTable, str | None]:
     catalog, identifier, name = place.catalog, place.identifier, place.selector
     above, _, last = identifier.rpartition(".")
     if name is not None or "/" in identifier or "." not in above:
-        return catalog.load(identifier), name
+        return seen.load(catalog, identifier), name
     try:
-        return catalog.load(identifier), None
+        return seen.load(catalog, identifier), None
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         try:
-            return catalog.load(above), last
+            return seen.load(catalog, above), last
         except (NoSuchTableError, NoSuchNamespaceError):
             raise error from None
 

@@ -14,7 +14,7 @@ def named(text: str, *beside: str, own: tuple[str, ...] = ("id",), version: int 
     tree = parse_query(text)
     first, *_ = (one for one in table_references(tree, text) if one.name == "c.d.t")
     found = hidden_columns(
-        QueryTree.of(tree),
+        QueryTree.of(tree, text),
         first,
         own,
         has_lineage=version == 3,

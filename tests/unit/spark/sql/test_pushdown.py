@@ -18,7 +18,9 @@ COLUMNS = ("id", "day", "s")
 
 def reference(text: str, name: str = "c.d.t") -> tuple[QueryTree, TableReference]:
     tree = parse_query(text)
-    return QueryTree.of(tree), next(one for one in table_references(tree, text) if one.name == name)
+    return QueryTree.of(tree, text), next(
+        one for one in table_references(tree, text) if one.name == name
+    )
 
 
 def taken(text: str, name: str = "c.d.t") -> list[str]:
@@ -197,8 +199,8 @@ def test_names_in_double_quotes_are_read_as_the_session_reads_them() -> None:
     names = Dialect(quoted_names=True)
     tree = parse_query(text, names)
     one = table_references(tree, text, names)[0]
-    assert needed_columns(QueryTree.of(tree), one, COLUMNS) == ("day", "s")
-    assert [each.text for each in conditions(QueryTree.of(tree), one, COLUMNS).taken] == [
+    assert needed_columns(QueryTree.of(tree, text), one, COLUMNS) == ("day", "s")
+    assert [each.text for each in conditions(QueryTree.of(tree, text), one, COLUMNS).taken] == [
         "`s` = 'x'"
     ]
 
@@ -226,7 +228,7 @@ def equal(text: str) -> list[tuple[str, str]]:
     tree = parse_query(text)
     by_name = {one.name: one for one in table_references(tree, text)}
     other = (by_name["c.d.u"], ("key", "month", "s"))
-    return equal_columns(QueryTree.of(tree), (by_name["c.d.t"], COLUMNS), other)
+    return equal_columns(QueryTree.of(tree, text), (by_name["c.d.t"], COLUMNS), other)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""Stars in the values of a change: Spark would put columns of ours into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.lazy import LazyModule
+
+_dialect = LazyModule("sqlglot.dialects.spark")
+_errors = LazyModule("sqlglot.errors")
+_QUERIES = frozenset({"select", "with", "from", "table", "values"})
+
+
+def refuse_stars(what: str, text: str) -> None:
+    """Refuse a value with `*` or `s.*` outside of a subquery, as Spark does in SET and VALUES.
+
+    Rows that a change is worked out over have columns beside the table's and the source's. A text
+    that is no SQL is left to Spark, which says what is wrong with it. Raises
+    InvalidExpressionError.
+    """
+    if "*" not in text:
+        return
+    try:
+        tokens = _dialect.Spark().tokenize(text)
+    except _errors.SqlglotError:
+        return
+    inside: list[bool] = []
+    for place, part in enumerate(tokens):
+        match part.token_type.name:
+            case "L_PAREN":
+                after = tokens[place + 1 : place + 2]
+                inside.append(any(one.text.lower() in _QUERIES for one in after))
+            case "R_PAREN" if inside:
+                inside.pop()
+            case "STAR" if not any(inside) and _begins_a_value(tokens[:place]):
+                raise InvalidExpressionError(
+                    f"{what}: '*' is no value in {text!r}; name the columns, as in "
+                    "named_struct('a', s.a, 'b', s.b)"
+                )
+
+
+def _begins_a_value(before: Sequence[Any]) -> bool:
+    """Return whether nothing stands before a star that it could multiply."""
+    return not before or before[-1].token_type.name in ("L_PAREN", "COMMA", "DOT")

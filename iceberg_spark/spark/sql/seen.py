@@ -1,0 +1,42 @@
+"""What one statement sees of catalogs and tables: the same wherever they are named in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a session says of catalogs, and the versions of tables, while a statement is planned.
+
+    Each is asked for once, so that all parts of the statement see the same.
+    """
+
+    spark: SparkSession
+    _ours: dict[str, bool] = field(default_factory=dict)
+    _settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    _loaded: dict[tuple[str, str], LoadedTable] = field(default_factory=dict)
+
+    def is_ours(self, name: str) -> bool:
+        """Return whether a catalog is one of ours."""
+        if name not in self._ours:
+            self._ours[name] = is_ours(self.spark, name)
+        return self._ours[name]
+
+    def settings(self, name: str) -> dict[str, str]:
+        """Return the properties that the session gives a catalog."""
+        if name not in self._settings:
+            self._settings[name] = session_catalog(self.spark, name)
+        return self._settings[name]
+
+    def load(self, catalog: Catalog, identifier: str) -> LoadedTable:
+        """Load a table, the first time. Raises NoSuchTableError, NoSuchNamespaceError."""
+        key = catalog.name, identifier
+        if key not in self._loaded:
+            self._loaded[key] = catalog.load(identifier)
+        return self._loaded[key]
