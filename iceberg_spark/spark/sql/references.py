@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import sqlglot
@@ -16,6 +15,7 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.parse import grammar
+from iceberg_spark.spark.sql.spark_words import as_spark_reads
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 
@@ -24,6 +24,13 @@ _VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
 _SYSTEM = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP"}
 _QUOTED = TokenType.IDENTIFIER
+_LITERAL = (TokenType.STRING, TokenType.NUMBER)
+_SIGNS = (TokenType.PLUS, TokenType.DASH)
+_UNITS = frozenset({
+    f"{unit}{end}" for end in ("", "S")
+    for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND",
+                 "MICROSECOND")
+} | {"TO"})  # fmt: skip
 _TABLE_WORDS = ("TABLE", "STREAM")
 _AFTER_COLUMN = frozenset({
     "FROM", "AS", "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "THEN", "ELSE", "END", "WHEN",
@@ -82,20 +89,11 @@ def _parsed(text: str, dialect: Dialect) -> Node:
     try:
         return sqlglot.parse_one(text, dialect=grammar(dialect))
     except SqlglotError:
-        plain = _plain_parameters(text, dialect)
-        if plain == text:
+        tokens = as_spark_reads(text, dialect)
+        if tokens is None:
             raise
-        return sqlglot.parse_one(plain, dialect=grammar(dialect))
-
-
-def _plain_parameters(text: str, dialect: Dialect) -> str:
-    """Return a text whose parameters are no keywords (`:select`), with every sign in its place."""
-    tokens = grammar(dialect)().tokenize(text)
-    for colon, name in pairwise(tokens):
-        is_word = text[name.start : name.end + 1].isidentifier() and name.start == colon.end + 1
-        if colon.token_type is TokenType.COLON and is_word:
-            text = text[: name.start] + "p" * len(name.text) + text[name.end + 1 :]
-    return text
+        (tree,) = grammar(dialect)().parser().parse(tokens, text)
+        return tree
 
 
 def selecting(text: str, dialect: Dialect) -> str:
@@ -224,22 +222,40 @@ def _as_of(tokens: Sequence[Token]) -> tuple[str, int, int]:
     at = 1 if tokens[0].text.upper() == "FOR" else 0
     kind = tokens[at].text.upper()
     value = tokens[at + 3 :]  # behind VERSION AS OF, TIMESTAMP AS OF
-    ends = list(_value_ends(value))
-    return kind, value[0].start, ends[0]
+    count = _term_size(value)
+    while count + 1 < len(value) and value[count].token_type in _SIGNS:
+        count += 1 + _term_size(value[count + 1 :])
+    return kind, value[0].start, value[count - 1].end + 1
 
 
-def _value_ends(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield where a literal, a typed literal (`DATE '...'`), a call or a bracket ends."""
-    literal = (TokenType.STRING, TokenType.NUMBER)
+def _term_size(tokens: Sequence[Token]) -> int:
+    """Return how many tokens a literal, a typed one (`DATE '...'`), a call or a bracket has."""
     depth = 0
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    followed = zip(tokens, [*tokens[1:], None], strict=True)
+    for count, (token, following) in enumerate(followed, start=1):
         if token.token_type is TokenType.L_PAREN:
             depth += 1
         elif token.token_type is TokenType.R_PAREN:
             depth -= 1
         opens = following is not None and (
             following.token_type is TokenType.L_PAREN
-            or (token.token_type not in literal and following.token_type in literal)
+            or (token.token_type not in _LITERAL and following.token_type in _LITERAL)
         )
         if depth == 0 and not opens:
-            yield token.end + 1
+            return count + (_units_size(tokens[count:]) if _is_interval(tokens[0]) else 0)
+    return len(tokens)
+
+
+def _is_interval(token: Token) -> bool:
+    return token.text.upper() == "INTERVAL" and token.token_type is not _QUOTED
+
+
+def _units_size(tokens: Sequence[Token]) -> int:
+    """Return how many tokens of an INTERVAL's are behind its number: `DAY`, `DAY 2 HOURS`."""
+    count = 0
+    for token in tokens:
+        is_more = token.token_type in _LITERAL or token.text.upper() in _UNITS
+        if not is_more or token.token_type is _QUOTED:
+            break
+        count += 1
+    return count

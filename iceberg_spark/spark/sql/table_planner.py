@@ -230,7 +230,10 @@ class TablePlanner:
             return {}
         moment = self.reference.timestamp
         asked = f"SELECT unix_millis(cast({moment} AS timestamp))"
-        return {"as_of_timestamp_ms": int(self.asked.spark.sql(asked).collect()[0][0])}
+        ((millis,),) = self.asked.spark.sql(asked).collect()
+        if millis is None:
+            raise InvalidInputError(f"TIMESTAMP AS OF {moment}: that is NULL, and no moment")
+        return {"as_of_timestamp_ms": int(millis)}
 
 
 def selected(selector: str | None) -> dict[str, Any]:

@@ -76,7 +76,8 @@ def test_casts_of_literals_give_what_spark_gives(literal: str, expected: object)
         "cast(1234.5 as decimal(3, 1))", "1e400", "cast(1e10 as string)", "'${x}'", "r'\\''",
         "cast(timestamp'2024-01-01' as string)", "cast(timestamp'2024-01-01' as date)",
         "123456789012345678901234567890123456789", "'\\ud83d'",
-        "cast('2024' as date format 'yyyy')", "5; drop",
+        "cast('2024' as date format 'yyyy')", "5; drop", "concat_ws('-', 'a', 'b')",
+        "concat('a', 'b')",
     ],
 )  # fmt: skip
 def test_what_depends_on_more_than_the_text_is_refused(literal: str) -> None:
@@ -105,6 +106,19 @@ def test_what_depends_on_more_than_the_text_is_refused(literal: str) -> None:
 )  # fmt: skip
 def test_columns_are_compared_in_the_type_that_spark_takes(text: str, expected: str) -> None:
     assert bound(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("moment", "instant"),
+    [
+        ("9998-07-01 00:00:00", "9998-06-30 22:00:00"),
+        ("9999-07-01 00:00:00", "9999-06-30 22:00:00"),
+        ("9999-12-31 00:00:00", "9999-12-30 23:00:00"),
+        ("0001-07-01 00:00:00", "0001-06-30 23:06:32"),
+    ],
+)
+def test_the_ends_of_time_have_the_offsets_of_their_season(moment: str, instant: str) -> None:
+    assert bound(f"z < timestamp'{moment}'") == f"z < TIMESTAMP '{instant}+00:00'"
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,21 @@ def test_a_moment_is_named_in_four_ways(words: str) -> None:
     assert other.parts == ("u",)
 
 
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "now() - INTERVAL 1 DAY", "current_timestamp() - INTERVAL '1' DAY + INTERVAL 2 HOURS",
+        "DATE '2024-01-01' - INTERVAL 1 YEAR 6 MONTHS", "INTERVAL '1-2' YEAR TO MONTH + now()",
+        "now() - (INTERVAL 1 DAY)", "'2024-01-01'", "timestamp_millis(1 - 2) - INTERVAL '1 day'",
+    ],
+)  # fmt: skip
+def test_a_moment_may_be_a_sum(moment: str) -> None:
+    text = f"SELECT x FROM c.d.t TIMESTAMP AS OF {moment} t JOIN u"
+    found, _ = table_references(parse_query(text), text)
+    assert (found.timestamp, found.alias) == (moment, "t")
+    assert text[found.start : found.end] == f"c.d.t TIMESTAMP AS OF {moment}"
+
+
 def test_columns_may_be_called_as_these_words_are() -> None:
     text = "SELECT system_version AS of, system_time AS of FROM c.d.t"
     tree = parse_query(text)

@@ -1,0 +1,70 @@
+"""Words and signs that mean something else to Spark's parser than to sqlglot's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.expr.parse import grammar
+
+_NAMES = frozenset({"VALUES", "USING", "TABLESAMPLE"})
+"""Keywords of sqlglot that Spark takes for names where nothing follows that they would need."""
+_BEHIND_A_NAME = frozenset({
+    TokenType.COMMA, TokenType.DOT, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE,
+    TokenType.EQ, TokenType.NEQ, TokenType.NULLSAFE_EQ, TokenType.LT, TokenType.LTE, TokenType.GT,
+    TokenType.GTE, TokenType.PLUS, TokenType.DASH, TokenType.SLASH, TokenType.AND, TokenType.OR,
+    TokenType.IS, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ALIAS, TokenType.ASC,
+    TokenType.DESC, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT,
+    TokenType.END,
+})  # fmt: skip
+_SHIFTED = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.L_PAREN)
+
+
+def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
+    """Return a text's tokens with Spark's names for names, None where sqlglot's are no others.
+
+    A parameter (`:select`) is a name, `window` too unless it begins a WINDOW clause; `>>>` is one
+    sign, and is read as `>>`, which nothing here tells apart.
+    """
+    tokens: list[Token] = grammar(dialect)().tokenize(text)
+    names = list(_names(text, tokens))
+    for token in names:
+        token.token_type = TokenType.VAR
+    kept = [token for place, token in enumerate(tokens) if not _shifts(tokens[place - 2 :][:4])]
+    return kept if names or len(kept) < len(tokens) else None
+
+
+def _names(text: str, tokens: Sequence[Token]) -> Iterator[Token]:
+    for colon, name in pairwise(tokens):
+        is_word = text[name.start : name.end + 1].isidentifier() and name.start == colon.end + 1
+        if colon.token_type is TokenType.COLON and is_word:
+            yield name
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1].token_type if place else None
+        after = [each.text.upper() for each in tokens[place + 1 : place + 3]]
+        if token.token_type is TokenType.WINDOW:
+            if after[1:] != ["AS"]:  # WINDOW w AS (...)
+                yield token
+        elif (
+            token.text.upper() in _NAMES
+            and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+            and (before is TokenType.DOT or _ends_a_name(tokens[place + 1 : place + 2]))
+        ):
+            yield token
+
+
+def _ends_a_name(following: Sequence[Token]) -> bool:
+    return not following or following[0].token_type in _BEHIND_A_NAME
+
+
+def _shifts(tokens: Sequence[Token]) -> bool:
+    """Return whether three signs are `>>>` before a number, and not the ends of three types."""
+    return (
+        len(tokens) == 4
+        and all(token.token_type is TokenType.GT for token in tokens[:3])
+        and tokens[0].end + 2 == tokens[1].end + 1 == tokens[2].end
+        and tokens[3].token_type in _SHIFTED
+    )

@@ -1,0 +1,158 @@
+"""Words that sqlglot reads as something else than Spark does: no row is lost by them.
+
+The brute-force model is a temporary view of the same rows, which Spark reads alone.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
+from iceberg_spark.errors import InvalidInputError, NoSuchSnapshotError
+
+ROWS = [("a-b", 1), ("ab", 2), ("-ab", 3), ("a", 4), ("xa", 5), (None, 6)]
+
+
+@pytest.fixture
+def texts(spark: Any, sql_home: Path) -> Iterator[Any]:
+    """`st.d.t` has a file for each row, `model` the same rows."""
+    ice.sql(spark, "CREATE TABLE st.d.t (s string, id bigint)")
+    for text, number in ROWS:
+        value = "NULL" if text is None else f"'{text}'"
+        ice.sql(spark, f"INSERT INTO st.d.t VALUES ({value}, {number})")
+    spark.createDataFrame(ROWS, "s string, id bigint").createOrReplaceTempView("model")
+    yield spark
+    spark.catalog.dropTempView("model")
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "s = concat_ws('-', 'a', 'b')",
+        "s = concat('a', 'b')",
+        "s = 'a' 'b'",
+        "s IN (concat_ws('-', 'a', 'b'), concat_ws('', 'x', 'a'))",
+        "s > concat_ws('a', 'b')",
+        "s = 'a' || '-b'",
+        "startswith(s, concat_ws('-', 'a', 'b'))",
+    ],
+)
+def test_joined_texts_are_what_spark_joins(texts: Any, condition: str) -> None:
+    expected = ids(texts.sql(f"SELECT * FROM model WHERE {condition}"))
+    assert ids(ice.sql(texts, f"SELECT * FROM st.d.t WHERE {condition}")) == expected
+    ice.sql(texts, f"DELETE FROM st.d.t WHERE {condition}")
+    left = ids(texts.sql(f"SELECT * FROM model WHERE NOT coalesce({condition}, false)"))
+    assert ids(ice.sql(texts, "SELECT * FROM st.d.t")) == left
+
+
+@pytest.mark.parametrize("name", ["starts_with", "is_nan", "ts_or_ds_add"])
+def test_a_users_function_may_be_called_as_one_of_sqlglot(texts: Any, name: str) -> None:
+    texts.udf.register(name, lambda one, two: one is not None and one.endswith(two), "boolean")
+    try:
+        condition = f"{name}(s, 'a')"
+        expected = ids(texts.sql(f"SELECT * FROM model WHERE {condition}"))
+        assert expected == [4, 5]
+        assert ids(ice.sql(texts, f"SELECT * FROM st.d.t WHERE {condition}")) == expected
+        ice.sql(texts, f"DELETE FROM st.d.t WHERE {condition}")
+        assert ids(ice.sql(texts, "SELECT * FROM st.d.t")) == [1, 2, 3, 6]
+    finally:
+        texts.sql(f"DROP TEMPORARY FUNCTION {name}")
+
+
+WORDS = ["current_user", "current_date", "current_timestamp", "localtime", "year", "count", "day"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_column_is_read_though_its_name_is_a_words_of_sql(
+    spark: Any, sql_home: Path, word: str
+) -> None:
+    """sqlglot has no name there but a function, so no column seemed to be needed."""
+    ice.sql(spark, f"CREATE TABLE st.d.t (`{word}` string, id bigint, other int)")
+    ice.sql(spark, "INSERT INTO st.d.t VALUES ('x', 1, 2)")
+    spark.createDataFrame([("x", 1, 2)], f"`{word}` string, id bigint, other int").createTempView(
+        "model"
+    )
+    try:
+        for text in (f"SELECT {word}, id FROM", f"SELECT t.{word}, t.id FROM"):
+            expected = spark.sql(f"{text} model t").collect()
+            assert ice.sql(spark, f"{text} st.d.t t").collect() == expected == [("x", 1)]
+    finally:
+        spark.catalog.dropTempView("model")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT (SELECT count(*) FROM {t}) AS a, (SELECT count(*) FROM {t}) AS b",
+        "SELECT count(a.id) AS a, count(b.id) AS b FROM {t} a FULL JOIN {t} b ON a.id = b.id",
+        "WITH w AS (TABLE {t}) SELECT count(*) AS a, (SELECT count(*) FROM {t}) AS b FROM w",
+    ],
+)
+def test_a_query_reads_one_version_of_a_table_that_it_names_twice(
+    spark: Any, sql_home: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """Somebody commits whenever the table is loaded; a query's answer is one version's still."""
+    ice.load_catalog("fs").create_namespace("d")
+    ice.sql(spark, "CREATE TABLE fs.d.t AS SELECT 1L AS id")
+    load, busy = FileSystemCatalog.load, False
+
+    def load_and_append(self: FileSystemCatalog, identifier: str) -> Any:
+        nonlocal busy
+        found = load(self, identifier)
+        if not busy:
+            busy = True
+            ice.load_table("fs.d.t").append(spark.range(2, 3))
+            busy = False
+        return found
+
+    monkeypatch.setattr(FileSystemCatalog, "load", load_and_append)
+    (row,) = ice.sql(spark, query.format(t="fs.d.t")).collect()
+    assert row.a == row.b == 1
+    assert ice.load_table("fs.d.t").to_df(spark).count() > 1
+
+
+READ = [
+    "SELECT window.start AS w, count(*) AS n FROM {t} GROUP BY window(ts, '1 hour') ORDER BY w",
+    "SELECT `window`.end, n FROM (SELECT window(ts, '1 day') AS window, 1 AS n FROM {t})",
+    "SELECT window, count(*) AS n FROM (SELECT id AS window FROM {t}) GROUP BY window ORDER BY 1",
+    "SELECT sum(id) OVER w AS n FROM {t} WINDOW w AS (ORDER BY id) ORDER BY n",
+    "SELECT values, using FROM {t} WHERE values > 1 AND {t}.using IS NOT NULL ORDER BY values",
+    "SELECT id >>> 1 AS n FROM {t} WHERE values >>> 1 = 1 ORDER BY n",
+    "SELECT sum(values) AS n FROM {t} GROUP BY using HAVING sum(values) >= 1 ORDER BY n",
+    "SELECT from_json('[[[1]]]', 'array<array<array<int>>>') AS n, id >>> 1 FROM {t} ORDER BY id",
+]
+
+
+@pytest.mark.parametrize("query", READ)
+def test_names_and_signs_that_sqlglot_takes_for_keywords(
+    spark: Any, sql_home: Path, query: str
+) -> None:
+    columns = "id bigint, ts timestamp, `values` int, `using` string"
+    rows = """VALUES (1L, TIMESTAMP '2024-01-01 00:10:00', 1, 'a'),
+        (2L, TIMESTAMP '2024-01-01 01:10:00', 2, 'b'), (3L, NULL, 3, NULL)"""
+    ice.sql(spark, f"CREATE TABLE st.d.t ({columns})")
+    for row in (1, 2, 3):  # a file each, so that a wrong pruning shows
+        ice.sql(spark, f"INSERT INTO st.d.t SELECT * FROM {rows} AS v(a, b, c, d) WHERE a = {row}")
+    spark.sql(f"SELECT * FROM {rows} AS v(id, ts, values, using)").createTempView("model")
+    try:
+        expected = spark.sql(query.replace("{t}.", "model.").format(t="model")).collect()
+        assert ice.sql(spark, query.format(t="st.d.t")).collect() == expected
+    finally:
+        spark.catalog.dropTempView("model")
+
+
+def test_a_moment_may_be_a_sum_and_is_one(spark: Any, sql_home: Path) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1L AS id")
+    query = "SELECT * FROM st.d.t TIMESTAMP AS OF now() {} INTERVAL 1 DAY 2 HOURS t WHERE t.id > 0"
+    assert ice.sql(spark, query.format("+")).collect() == [(1,)]
+    with pytest.raises(NoSuchSnapshotError):
+        ice.sql(spark, query.format("-")).collect()
+    with pytest.raises(InvalidInputError, match="no moment"):
+        ice.sql(spark, "SELECT * FROM st.d.t TIMESTAMP AS OF CAST(NULL AS TIMESTAMP)")
