@@ -17,7 +17,6 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.row_level.inner_fields import (
     check_inner_names,
     has_unknown_fields,
@@ -28,6 +27,7 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.column_texts import column_text
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spec.nearest import did_you_mean
+from iceberg_spark.spec.quoted_name import quoted
 
 _PROVIDERS = ("iceberg", FORMAT_NAME)
 _SUMMARY = "snapshot-property."

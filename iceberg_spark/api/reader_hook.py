@@ -21,7 +21,6 @@ from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.asked import Asked
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
@@ -30,6 +29,7 @@ from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.table_planner import is_selector, selected
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
+from iceberg_spark.spec.quoted_name import quoted
 
 _OPTION_OF = {
     "branch": "branch",

@@ -17,10 +17,10 @@ from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import Asked
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.transforms import IdentityTransform
 
 ERROR_MODES = ("error", "errorifexists", "default")

@@ -7,6 +7,11 @@ import re
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 
 
+def quoted(name: str) -> str:
+    """Return a name between backquotes, whatever it is made of."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def quoted_parts(text: str) -> tuple[str, ...] | None:
     """Return the parts of a name that has backquotes: a.`b.c` is a and b.c.
 
@@ -16,8 +21,8 @@ def quoted_parts(text: str) -> tuple[str, ...] | None:
         return None
     parts, at = [], 0
     while found := _PART.match(text, at):
-        quoted, plain = found.groups()
-        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        odd, plain = found.groups()
+        parts.append(plain if odd is None else odd.replace("``", "`"))
         at = found.end()
         if at == len(text):
             return tuple(parts)

@@ -92,7 +92,7 @@ def test_a_column_is_read_though_its_name_is_a_words_of_sql(
     [
         "SELECT (SELECT count(*) FROM {t}) AS a, (SELECT count(*) FROM {t}) AS b",
         "SELECT count(a.id) AS a, count(b.id) AS b FROM {t} a FULL JOIN {t} b ON a.id = b.id",
-        "WITH w AS (TABLE {t}) SELECT count(*) AS a, (SELECT count(*) FROM {t}) AS b FROM w",
+        "WITH w AS (FROM {t}) SELECT count(*) AS a, (SELECT count(*) FROM {t}) AS b FROM w",
     ],
 )
 def test_a_query_reads_one_version_of_a_table_that_it_names_twice(
@@ -115,7 +115,8 @@ def test_a_query_reads_one_version_of_a_table_that_it_names_twice(
     monkeypatch.setattr(FileSystemCatalog, "load", load_and_append)
     (row,) = ice.sql(spark, query.format(t="fs.d.t")).collect()
     assert row.a == row.b == 1
-    assert ice.load_table("fs.d.t").to_df(spark).count() > 1
+    monkeypatch.undo()
+    assert ice.sql(spark, "SELECT * FROM fs.d.t").count() > 1
 
 
 READ = [

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spec.quoted_name import quoted
 
 
 def nothing(spark: SparkSession) -> DataFrame:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from iceberg_spark.api.statements.procedure import Called, Rows
 from iceberg_spark.api.statements.target import Target
 from iceberg_spark.errors import InvalidOptionError, NoSuchSnapshotError
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spec.ancestry import ancestors
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.snapshot import Snapshot
 
 _START, _END = "start-snapshot-id", "end-snapshot-id"

@@ -30,10 +30,10 @@ from iceberg_spark.save.commit_save import commit_save, not_in_vain
 from iceberg_spark.save.plan_save import plan_save, save_context
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec

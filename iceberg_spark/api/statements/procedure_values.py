@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from iceberg_spark.errors import InvalidTypeError
-from iceberg_spark.spark.adapt.quoted import quoted
+from iceberg_spark.spec.quoted_name import quoted
 
 TEXT, NUMBER, COUNT, FLAG = StringType(), LongType(), IntegerType(), BooleanType()
 MOMENT = TimestampType()

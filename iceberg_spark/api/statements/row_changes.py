@@ -17,7 +17,6 @@ from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.partition_values import check_once, check_types
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import is_of_one_row, names_in
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
@@ -42,6 +41,7 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
     WhenClause,
 )
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform
 

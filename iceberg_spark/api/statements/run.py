@@ -27,7 +27,6 @@ from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.shown_partitions import show_partitions
 from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -69,6 +68,7 @@ from iceberg_spark.spark.sql.statements.read import (
 from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
 from iceberg_spark.spark.sql.statements.session_state import SetVariable
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
+from iceberg_spark.spec.quoted_name import quoted
 
 OfQuery: TypeAlias = Explain | TemporaryView | CachedView
 Carried: TypeAlias = Command | Query | OfQuery | SetVariable | Other

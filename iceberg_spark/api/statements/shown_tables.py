@@ -17,7 +17,6 @@ from iceberg_spark.api.statements.shown_details import (
 from iceberg_spark.api.statements.target import catalog_named, target
 from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spark.adapt.default_text import write_default_text
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
@@ -27,6 +26,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowProperties,
 )
 from iceberg_spark.spec.partition import PartitionField
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import (
     BucketTransform,

@@ -18,7 +18,6 @@ from iceberg_spark.errors import (
     UnsupportedError,
     ViewAlreadyExistsError,
 )
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.listings import (
@@ -28,6 +27,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowProperties,
 )
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.view import QUERY_COLUMN_NAMES
 
 _COMMENT, _LOCATION = "comment", "location"

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session import classic_frame
+from iceberg_spark.spec.quoted_name import quoted
 
 
 def by_position(frame: DataFrame) -> DataFrame:

@@ -9,12 +9,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as PySpark's users write 
 from pyspark.sql import types as s
 
 from iceberg_spark.spark.adapt.default_text import default_text
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn, Shield
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.predicate_column import literal
 from iceberg_spark.spec import types as t
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 
 FIELD_ID = "parquet.field.id"

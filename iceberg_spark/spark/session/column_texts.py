@@ -14,10 +14,9 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spec.quoted_name import quoted_parts
+from iceberg_spark.spec.quoted_name import quoted, quoted_parts
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock
 _INFIX = frozenset(

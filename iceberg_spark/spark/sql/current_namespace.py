@@ -10,9 +10,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.classic_session import session_key
 from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
+from iceberg_spark.spec.quoted_name import quoted
 
 Name: TypeAlias = tuple[str, ...]
 _SPARKS = frozenset({"spark_catalog", "global_temp", "session", "system"})

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 

@@ -19,10 +19,10 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.parse import grammar
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of, uses_every_name
 from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
 from iceberg_spark.spark.sql.text_edits import Edit
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.reserved import LINEAGE_NAMES, METADATA_COLUMN_NAMES
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions

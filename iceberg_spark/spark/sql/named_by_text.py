@@ -11,11 +11,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import IcebergError, InvalidInputError
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.statements.cursor import Cursor, script_tokens, tokens_of
+from iceberg_spark.spec.quoted_name import quoted
 
 _WORD = "IDENTIFIER"
 _QUOTED = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.RAW_STRING)

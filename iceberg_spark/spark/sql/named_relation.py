@@ -9,12 +9,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType as SparksStruct
 
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.session_catalogs import is_ours
 from iceberg_spark.spark.sql.current_namespace import current_namespace, whole_name
 from iceberg_spark.spark.sql.qualifiers import Name
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.relations import Columns, Relation
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.reserved import METADATA_COLUMN_NAMES
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import StructType

@@ -9,9 +9,9 @@ from typing import TypeAlias
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spark.sql.text_edits import Edit
+from iceberg_spark.spec.quoted_name import quoted
 
 Name: TypeAlias = tuple[str, ...]
 

@@ -21,7 +21,6 @@ from iceberg_spark.errors import (
     UnsupportedError,
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.session.classic_queries import query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
@@ -43,6 +42,7 @@ from iceberg_spark.spark.sql.table_planner import (
 from iceberg_spark.spark.sql.text_edits import Edit, edited
 from iceberg_spark.spark.sql.view_columns import as_view
 from iceberg_spark.spark.sql.view_names import ViewNames, spark_text
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.view import ViewMetadata
 

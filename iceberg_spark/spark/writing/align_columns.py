@@ -12,8 +12,8 @@ from pyspark.sql import types as s
 
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 

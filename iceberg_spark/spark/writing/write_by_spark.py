@@ -15,7 +15,6 @@ from iceberg_spark.errors import IcebergError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.spark.adapt.jobs import job_results
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.writing.align_columns import table_frame
 from iceberg_spark.spark.writing.distribution import arrange, arrangement
 from iceberg_spark.spark.writing.limits import DESCRIBE
@@ -25,6 +24,7 @@ from iceberg_spark.spark.writing.shuffle import shuffle_of
 from iceberg_spark.spark.writing.spark_parquet import write_parquet
 from iceberg_spark.spark.writing.write_settings import write_settings
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from iceberg_spark.spark.adapt.quoted import quoted
 from iceberg_spark.spark.sql.statements.columns import Column, read_column, read_columns
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 from iceberg_spark.spark.sql.statements.properties import read_table_properties
+from iceberg_spark.spec.quoted_name import quoted
 
 
 @dataclass(frozen=True, slots=True)
