@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from iceberg_spark.api.save_frame import ERROR_MODES, save_frame
 from iceberg_spark.api.statements.definitions import create_table
 from iceberg_spark.api.statements.landing import Landing, landing
-from iceberg_spark.api.statements.target import Name, target
+from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.save.write_options import WriteOptions, write_options
@@ -26,6 +26,7 @@ from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.column_texts import column_text
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
+from iceberg_spark.spark.sql.table_planner import is_selector
 from iceberg_spark.spec.nearest import did_you_mean
 from iceberg_spark.spec.quoted_name import quoted
 
@@ -191,7 +192,8 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     writer = FrameWriter(frame, name)
     if asked.source is not None:
         writer.using(asked.source)
-    place = target(frame.sparkSession, name)
+    looks = target if is_selector(name[-1]) else new_target  # a namespace may be called as a table
+    place = looks(frame.sparkSession, name)
     exists = place.catalog.table_exists(place.identifier)
     mode = (asked.mode or "error").lower()
     options = dict(asked.options)

@@ -21,18 +21,19 @@ from iceberg_spark.commits.commit import Handover, commit, removed_unless_commit
 from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session, session_settings
+from iceberg_spark.engines.at_hand import active_session, session_settings, session_time_zone
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
-from iceberg_spark.save.added_files import files_to_add
+from iceberg_spark.save.added_files import files_to_add, import_options
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.spec.updates import TableUpdate
 from iceberg_spark.write.hive_folder import hive_folder
+from iceberg_spark.write.import_folder import ALL, check_same_files
 
 _SNAPSHOT = {"gc.enabled": "false", "snapshot": "true"}
 _MIGRATED = {"migrated": "true"}
@@ -51,7 +52,8 @@ def snapshot(
 
     The folder may be Hive-style (`column=value`); then the columns are partitions. The new table
     shares its files and never deletes them (`gc.enabled` is false); what is written to it
-    goes to its own location. `schema` is that of the session's reader, or of the files' footers.
+    goes to its own location. `schema` is the Spark table's; of a folder that of the session's
+    reader, or of the files' footers.
 
     Raises InvalidInputError where source and target overlap, InvalidSchemaError for a file that
     does not fit, TableAlreadyExistsError.
@@ -60,8 +62,10 @@ def snapshot(
         target, with_settings(target, property_texts(storage), session_settings)
     )
     session = active_session() if spark is None else spark
-    folder = source if location.is_absolute(source) else on_spark.source_folder(source, session)
-    given = _Import(catalog, identifier, folder, schema, {**(properties or {}), **_SNAPSHOT})
+    table = None if location.is_absolute(source) else on_spark.source_table(source, session)
+    folder = source if table is None else table.folder
+    texts = {**(properties or {}), **_SNAPSHOT}
+    given = _Import(catalog, identifier, folder, schema, texts, table)
     with working(f"Taking in {folder}"):
         return given.made(session, beside=True)
 
@@ -103,16 +107,21 @@ class _Import:
     folder: str
     schema: SchemaInput | None
     properties: Mapping[str, object]
+    table: on_spark.SourceTable | None = None
 
     def made(self, session: Any, *, beside: bool) -> Table:
         """Create the table with its files by one commit."""
         texts = created_with(self.catalog.properties, property_texts(self.properties))
         check_writable_version(texts)
         io = self.catalog.io(self.folder)
+        if self.table is not None:
+            check_same_files(io, self.folder, self.table.files, self.table.name)
         found = hive_folder(io, self.folder)
         told: SchemaInput = found.schema
         if self.schema is not None:
             told = self.schema
+        elif self.table is not None:
+            told = self.table.schema
         elif session is not None:
             told = on_spark.folder_schema(self.folder, session)
         given = as_schema(told)
@@ -133,7 +142,8 @@ class _Import:
         if beside:
             _check_apart(self.folder, new.location)
         metadata = apply(None, new.updates, now_ms=int(time.time() * 1000))
-        imported = files_to_add(metadata, io, self.folder)
+        options = import_options(metadata, None, ALL.parallelism, session_time_zone())
+        imported = files_to_add(metadata, io, self.folder, options)
         actions: list[Any] = [AppendFiles(imported.files)]
         if imported.name_mapping is not None:
             actions.insert(0, set_name_mapping(imported.name_mapping))

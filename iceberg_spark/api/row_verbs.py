@@ -421,11 +421,10 @@ class RowVerbs:
         """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
 
         `partition_filter` takes only files in these partition folders, as {"day": "2024-01-01"};
-        `parallelism` threads read their footers.
-
-        Files without field ids are read by name: the name mapping is set where there is none.
-        A file that the table has already is an InvalidInputError, unless
-        `check_duplicate_files` is off.
+        `parallelism` threads read their footers. Timestamps in names of folders are wall clocks of
+        the session's zone, of UTC without one. Files without field ids are read by name: the name
+        mapping is set where there is none. A file that the table has already is an
+        InvalidInputError, unless `check_duplicate_files` is off.
         """
         token = self._token(txn_app_id, txn_version, branch)
         told = self._told(snapshot_properties, token)
@@ -433,7 +432,8 @@ class RowVerbs:
             if not is_new:
                 return
             metadata = changes.metadata()
-            options = import_options(metadata, partition_filter, parallelism)
+            zone = session_time_zone()
+            options = import_options(metadata, partition_filter, parallelism, zone)
             imported = files_to_add(metadata, changes.io, paths, options)
             if check_duplicate_files:
                 check_not_there(metadata, changes.io, branch, imported.files)

@@ -18,6 +18,7 @@ from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.quoted_name import quoted
@@ -38,7 +39,8 @@ def save_frame(frame: DataFrame, table: str, asked: Asked, location: str | None 
     options = write_options(given, plain=False)
     settings = partial(session_catalog, frame.sparkSession)
     storage = with_settings(options.path, options.storage, settings)
-    options = replace(options, storage=storage, location=location)
+    case = is_case_sensitive(frame.sparkSession)
+    options = replace(options, storage=storage, location=location, case_sensitive=case)
     catalog, identifier = resolve(options.path, options.storage)
     if catalog.table_exists(identifier):
         if mode == "ignore":

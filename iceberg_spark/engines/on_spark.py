@@ -17,7 +17,11 @@ _HOMES = {
     LazyModule("iceberg_spark.spark.procedures.listed_files"): ("listed_files",),
     LazyModule("iceberg_spark.spark.procedures.compaction"): ("compactor",),
     LazyModule("iceberg_spark.spark.procedures.rewritten_deletes"): ("runner",),
-    LazyModule("iceberg_spark.spark.procedures.source_table"): ("folder_schema", "source_folder"),
+    LazyModule("iceberg_spark.spark.procedures.source_table"): (
+        "SourceTable",
+        "folder_schema",
+        "source_table",
+    ),
     LazyModule("iceberg_spark.spark.procedures.unreachable_files"): ("where_it_pays",),
     LazyModule("iceberg_spark.spark.reading.changelog_frame"): ("change_frame",),
     LazyModule("iceberg_spark.spark.reading.plan_frame"): ("plan_frame", "reading_lines"),

@@ -9,8 +9,9 @@ from iceberg_spark.spark.procedures.column_sketches import sketch_runner as sket
 from iceberg_spark.spark.procedures.compaction import compactor as compactor
 from iceberg_spark.spark.procedures.listed_files import listed_files as listed_files
 from iceberg_spark.spark.procedures.rewritten_deletes import runner as runner
+from iceberg_spark.spark.procedures.source_table import SourceTable as SourceTable
 from iceberg_spark.spark.procedures.source_table import folder_schema as folder_schema
-from iceberg_spark.spark.procedures.source_table import source_folder as source_folder
+from iceberg_spark.spark.procedures.source_table import source_table as source_table
 from iceberg_spark.spark.procedures.unreachable_files import where_it_pays as where_it_pays
 from iceberg_spark.spark.reading.changelog_frame import change_frame as change_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame as plan_frame

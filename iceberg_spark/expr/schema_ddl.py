@@ -77,9 +77,10 @@ _TYPE_WORDS = re.compile(
 """The words where types belong: in arrays and maps, and after names of columns and fields."""
 
 
-def schema_from_ddl(text: str) -> Schema:
+def schema_from_ddl(text: str, *, wall_clocks: bool = False) -> Schema:
     """Return a schema with provisional ids for "name type [not null] [comment '...'], ...".
 
+    With `wall_clocks` TIMESTAMP is TIMESTAMP_NTZ, as `spark.sql.timestampType` can say.
     Raises InvalidSchemaError showing the part that can't be understood.
     """
     try:
@@ -90,17 +91,21 @@ def schema_from_ddl(text: str) -> Schema:
         ) from None
     except RecursionError:
         raise InvalidSchemaError("The schema's text is nested too deeply") from None
+    if wall_clocks:
+        for kind in statement.find_all(e.DataType):
+            if kind.this is _KIND.TIMESTAMPTZ:  # TIMESTAMP_LTZ is another
+                kind.set("this", _KIND.TIMESTAMPNTZ)
     columns = getattr(statement.this, "expressions", [])
     ids = itertools.count(1)
     return Schema(*(_field(column, text, ids) for column in columns))
 
 
-def type_from_ddl(text: str) -> t.IcebergType:
+def type_from_ddl(text: str, *, wall_clocks: bool = False) -> t.IcebergType:
     """Return the type that a DDL type name stands for, nested ids provisional.
 
     Raises InvalidSchemaError showing the part that can't be understood.
     """
-    return schema_from_ddl(f"c {text}").fields[0].field_type
+    return schema_from_ddl(f"c {text}", wall_clocks=wall_clocks).fields[0].field_type
 
 
 def _field(column: e.Expression, text: str, ids: Iterator[int]) -> t.NestedField:

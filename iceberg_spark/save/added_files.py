@@ -60,9 +60,15 @@ def check_not_there(
 
 
 def import_options(
-    metadata: TableMetadata, partition_filter: Mapping[str, object] | None, parallelism: int
+    metadata: TableMetadata,
+    partition_filter: Mapping[str, object] | None,
+    parallelism: int,
+    time_zone: str | None,
 ) -> ImportOptions:
-    """Check which partitions are asked for, and the number of threads. Raises InvalidInputError."""
+    """Check which partitions are asked for, and the number of threads; without a zone it is UTC.
+
+    Raises InvalidInputError.
+    """
     names = [field.name for field in metadata.spec.fields]
     for name in partition_filter or ():
         if name not in names:
@@ -73,7 +79,8 @@ def import_options(
     threads = whole(parallelism, "parallelism")
     if threads < 1:
         raise InvalidInputError(f"parallelism must be at least 1, not {threads}")
-    return ImportOptions({k: str(v) for k, v in (partition_filter or {}).items()}, threads)
+    texts = {name: str(value) for name, value in (partition_filter or {}).items()}
+    return ImportOptions(texts, threads, time_zone or "UTC")
 
 
 def files_to_add(

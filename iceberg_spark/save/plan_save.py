@@ -49,7 +49,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
         metadata, io = loaded.metadata, loaded.io
         check_creation_options(options, metadata)
         if options.merge_schema:
-            metadata = _merged(metadata, given)
+            metadata = _merged(metadata, given, options)
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
         is_committed = _is_committed(loaded, options.token)
     except NoSuchTableError:
@@ -96,7 +96,7 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
     check_creation_options(options, loaded.metadata)
     metadata, io = loaded.metadata, loaded.io
     if options.merge_schema:
-        metadata = _merged(metadata, _columns(options, metadata.schema, given))
+        metadata = _merged(metadata, _columns(options, metadata.schema, given), options)
     context = upsert_context(
         metadata,
         save_context(metadata, io, options),
@@ -184,14 +184,14 @@ def save_context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> 
     )
 
 
-def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:
+def _merged(metadata: TableMetadata, given: Schema, options: WriteOptions) -> TableMetadata:
     """Return the metadata as it will be with the frame's new columns and wider types."""
     schema = union_by_name(
         metadata.schema,
         given,
         last_column_id=metadata.last_column_id,
         format_version=metadata.format_version,
-        case_sensitive=False,
+        case_sensitive=options.case_sensitive,
     )
     if schema is metadata.schema:
         return metadata
@@ -200,11 +200,11 @@ def _merged(metadata: TableMetadata, given: Schema) -> TableMetadata:
 
 
 def _align_options(options: WriteOptions) -> AlignOptions:
-    """Return how a frame's columns are matched; names without case, as Spark resolves them."""
+    """Return how a frame's columns are matched."""
     return AlignOptions(
         check_nullability=options.check_nullability,
         check_ordering=options.check_ordering,
-        case_sensitive=False,
+        case_sensitive=options.case_sensitive,
     )
 
 

@@ -192,9 +192,11 @@ def _single(path: str, known: list[Any] | None, part: PartitionField) -> Any:
 
 
 def partition_values_from_path(
-    path: str, root: str, spec: PartitionSpec, schema: Schema
+    path: str, root: str, spec: PartitionSpec, schema: Schema, zone: str = "UTC"
 ) -> tuple[Any, ...] | None:
     """Return the partition that the folders below `root` name; None where they name none.
+
+    Timestamps with time zone that have no offset are wall clocks of the zone.
 
     Raises InvalidInputError naming the folder for a field that is missing, unknown, or not an
     identity of a column, and for text that is no value of the column's type.
@@ -218,7 +220,7 @@ def partition_values_from_path(
                 f"{path}: partition field '{part.name}' is {part.transform}; only identity "
                 "partitions are read from folder names"
             )
-        found.append(_value(path, part.name, child.field_type, from_path[part.name]))
+        found.append(_value(path, part.name, child.field_type, from_path[part.name], zone))
     return tuple(found)
 
 
@@ -230,10 +232,10 @@ def _folders(path: str, root: str) -> Iterator[tuple[str, str]]:
             yield unescape(name), text
 
 
-def _value(path: str, name: str, kind: IcebergType, text: str) -> Any:
+def _value(path: str, name: str, kind: IcebergType, text: str, zone: str) -> Any:
     if text == HIVE_NULL:
         return None
     try:
-        return partition_value(kind, unescape(text))
+        return partition_value(kind, unescape(text), zone)
     except (ValueError, InvalidInputError) as cause:
         raise InvalidInputError(f"{path}: {name}={text} is not a value of type {kind}") from cause

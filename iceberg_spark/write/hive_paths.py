@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import unquote
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.literals import instant
 from iceberg_spark.spec.calendar_text import parse_date
 from iceberg_spark.spec.json_values import value_from_json
 from iceberg_spark.spec.types import (
@@ -27,6 +29,7 @@ from iceberg_spark.spec.types import (
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """How Hive and Spark name the folder of null."""
+_OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _BITS = {IntegerType: 32, LongType: 64}
 
 
@@ -42,11 +45,11 @@ def unescape(text: str) -> str:
     return unquote(text)
 
 
-def partition_value(kind: IcebergType, text: str) -> Any:
+def partition_value(kind: IcebergType, text: str, zone: str = "UTC") -> Any:
     """Return the canonical value that a folder's text stands for.
 
-    A timestamptz without an offset is taken as UTC. Raises InvalidInputError or ValueError for
-    text that is no value of the type.
+    A timestamptz without an offset is the wall clock of a zone. Raises InvalidInputError or
+    ValueError for text that is no value of the type.
     """
     match kind:
         case StringType():
@@ -64,7 +67,7 @@ def partition_value(kind: IcebergType, text: str) -> Any:
         case DecimalType(scale=scale):
             return _decimal(text, scale)
         case TimestampType() | TimestamptzType():
-            return _timestamp(kind, text)
+            return _timestamp(kind, text, zone)
         case UUIDType():
             return value_from_json(kind, text)
         case _:
@@ -95,10 +98,11 @@ def _decimal(text: str, scale: int) -> Decimal:
     return fitted
 
 
-def _timestamp(kind: IcebergType, text: str) -> Any:
+def _timestamp(kind: IcebergType, text: str, zone: str) -> Any:
     iso = text.strip().replace(" ", "T")
     if "T" not in iso:
         iso = f"{iso}T00:00:00"
-    if isinstance(kind, TimestamptzType) and not iso.endswith("Z") and "+" not in iso:
-        iso = f"{iso}+00:00"
+    if isinstance(kind, TimestamptzType) and not _OFFSET.search(iso):
+        micros = value_from_json(TimestampType(), iso)
+        return instant(micros * 1000, zone) // 1000
     return value_from_json(kind, iso)

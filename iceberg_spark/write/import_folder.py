@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,11 +22,12 @@ _THREADS = 8  # footers are small reads, most of the time is waiting for them
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
     """Which files of a folder are taken, by texts of its partition folders, and by how many threads
-    their footers are read.
+    their footers are read; the zone of wall clocks in names of folders.
     """
 
     partition_filter: Mapping[str, str] = field(default_factory=dict)
     parallelism: int = _THREADS
+    time_zone: str = "UTC"
 
     def takes(self, path: str, root: str) -> bool:
         """Return whether a file lies in the folders that are asked for."""
@@ -46,19 +47,58 @@ def import_folder(
 
     Partition values come from folder names (`column=value`, escaped;
     `__HIVE_DEFAULT_PARTITION__` is null), where there are none from the files' statistics.
-    Files and folders whose names start with `_` or `.` are passed over, as Spark does. Raises
-    InvalidInputError for a folder without such files, and what `data_file_from_parquet` raises.
+    Files and folders whose names start with `_` or `.` are passed over, as Spark does; any other
+    file is one of rows, whatever its name ends with (Hive's are called `000000_0`). Raises
+    InvalidInputError for a folder without files, or with partitions that the table lacks, and what
+    `data_file_from_parquet` raises.
     """
     taken = [(path, root) for path in parquet_files(io, root) if options.takes(path, root)]
+    if not metadata.spec.fields:
+        _check_flat(taken)
     return import_files(io, taken, metadata, options)
 
 
+def _check_flat(files: list[tuple[str, str]]) -> None:
+    """Refuse partitions of a folder, whose columns a table without partitions would lose."""
+    for path, root in files:
+        parts = folder_parts(path, root)
+        if parts:
+            raise InvalidInputError(
+                f"{path}: its folders name {', '.join(name for name, _ in parts)}, the table is "
+                "partitioned by nothing. Add the files one by one where their columns are in them"
+            )
+
+
 def parquet_files(io: FileIO, root: str) -> list[str]:
-    """Return the Parquet files below a folder, sorted. Raises InvalidInputError for none."""
+    """Return the files of rows below a folder, sorted. Raises InvalidInputError for none."""
     paths = sorted(info.path for info in io.list(root) if info.size and _is_data(info.path, root))
     if not paths:
         raise InvalidInputError(f"No Parquet file is below {root}")
     return paths
+
+
+def check_same_files(io: FileIO, root: str, files: Iterable[str], name: str) -> None:
+    """Refuse a table whose catalog names other files than lie in its folder.
+
+    A partition may have been dropped and its files kept, or may be elsewhere. `files` are those
+    that the table's rows are in. Raises InvalidInputError.
+    """
+    listed = list(io.list(root))
+    there = {location.normalise(info.path) for info in listed}
+    read = {location.normalise(path) for path in files}
+    elsewhere = sorted(read - there)
+    if elsewhere:
+        raise InvalidInputError(
+            f"{name} has rows outside of its folder {root}, as in {elsewhere[0]}: partitions with "
+            "a location of their own can't be taken in with it. Add their folders by add_files"
+        )
+    rows = (info.path for info in listed if info.size and _is_data(info.path, root))
+    left = next((path for path in rows if location.normalise(path) not in read), None)
+    if left is not None:
+        raise InvalidInputError(
+            f"{left} lies in the folder of {name} and is no part of that table: remove such files, "
+            f"or tell Spark of them (MSCK REPAIR TABLE {name}), or take in the folder {root} itself"
+        )
 
 
 def import_files(
@@ -74,7 +114,8 @@ def import_files(
         path, root = file
         values: tuple[Any, ...] | None = None
         if spec.fields:
-            values = partition_values_from_path(path, root, spec, metadata.schema)
+            zone = options.time_zone
+            values = partition_values_from_path(path, root, spec, metadata.schema, zone)
         return data_file_from_parquet(io, path, metadata, spec, values)
 
     with ThreadPoolExecutor(options.parallelism, "iceberg-footers") as pool:
@@ -84,4 +125,6 @@ def import_files(
 def _is_data(path: str, root: str) -> bool:
     below = path.removeprefix(root.rstrip("/")).strip("/").split("/")
     hidden = any(part.startswith(_HIDDEN) and "=" not in part for part in below)
-    return not hidden and location.name(path).lower().endswith((".parquet", ".parq"))
+    # A folder that was migrated has the metadata of its table there.
+    is_metadata = below[0] == "metadata" and not path.lower().endswith((".parquet", ".parq"))
+    return not hidden and not is_metadata

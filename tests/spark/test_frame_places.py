@@ -122,6 +122,14 @@ def test_columns_are_told_apart_by_case_where_the_session_does(enabled: Any) -> 
         with pytest.raises(InvalidSchemaError, match="no column 'V'"):
             frame.selectExpr("id AS Id", "V").writeTo("fp.d.t").append()
         frame.selectExpr("7L AS Id", "V AS v").writeTo("fp.d.t").append()
+        enabled.range(1).writeTo("fp.d.twins").append()
+        twins.writeTo("fp.d.twins").append()
+        found = enabled.table("fp.d.twins").selectExpr("id", "`ID` AS other").collect()
+        assert sorted(map(tuple, found), key=str) == [(0, 1), (0, None)]
+        enabled.sql("CREATE TABLE fp.d.one (Id int)")
+        enabled.range(1).writeTo("fp.d.one").option("mergeSchema", "true").append()
+        assert enabled.table("fp.d.one").columns == ["Id", "id"]
+        assert enabled.table("fp.d.one").collect() == [(None, 0)]
     finally:
         enabled.conf.unset("spark.sql.caseSensitive")
     assert ids(enabled.table("fp.d.t")) == [0, 7]
@@ -168,3 +176,13 @@ def test_texts_and_casts_that_try_are_said_as_the_session_reads_them(
         assert frame.where(tried).count() == len(texts)
     finally:
         enabled.conf.unset("spark.sql.parser.escapedStringLiterals")
+
+
+def test_a_namespace_may_be_called_as_a_table(enabled: Any) -> None:
+    """What stands behind a table's name is its part only where it is called like one."""
+    enabled.sql("CREATE NAMESPACE fp.d.t")
+    enabled.range(1).writeTo("fp.d.t").create()
+    enabled.range(2).write.saveAsTable("fp.d.t.fresh")
+    enabled.range(2).write.mode("append").saveAsTable("fp.d.t.fresh")
+    assert ids(enabled.table("fp.d.t.fresh")) == [0, 0, 1, 1]
+    assert ids(enabled.table("fp.d.t")) == [0]

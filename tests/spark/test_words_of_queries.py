@@ -126,6 +126,7 @@ READ = [
     "SELECT sum(id) OVER w AS n FROM {t} WINDOW w AS (ORDER BY id) ORDER BY n",
     "SELECT values, using FROM {t} WHERE values > 1 AND {t}.using IS NOT NULL ORDER BY values",
     "SELECT id >>> 1 AS n FROM {t} WHERE values >>> 1 = 1 ORDER BY n",
+    "SELECT id >>> -1 AS n, id >>> +1 FROM {t} ORDER BY id",
     "SELECT sum(values) AS n FROM {t} GROUP BY using HAVING sum(values) >= 1 ORDER BY n",
     "SELECT from_json('[[[1]]]', 'array<array<array<int>>>') AS n, id >>> 1 FROM {t} ORDER BY id",
 ]

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.api.statements.answers import values_of
+from iceberg_spark.api.schema_input import as_type
+from iceberg_spark.api.statements.column_types import column_type, default_of
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.errors import InvalidInputError
@@ -46,7 +47,7 @@ def change_columns(
             case RenameColumn(path, name):
                 update.rename_column(path, name)
             case AlterColumn():
-                _alter(spark, update, change)
+                _alter(spark, update, schema, change)
             case IdentifierFields():
                 _identify(update, schema, change)
     update.commit()
@@ -60,18 +61,22 @@ def _drop(update: UpdateSchema, schema: Schema, change: DropColumns, case: bool)
 
 
 def _add(spark: SparkSession, update: UpdateSchema, column: Column) -> None:
-    default = None if column.default is None else values_of(spark, [column.default])[0]
-    update.add_column(
-        column.path, column.type, column.comment, column.required, default_value=default
-    )
+    kind, default = column_type(spark, column.type), None
+    if column.default is not None:
+        meant = as_type(kind, column.path[-1], format_version=3)
+        default = default_of(spark, column.default, meant)
+    update.add_column(column.path, kind, column.comment, column.required, default_value=default)
     _move(update, column.path, column.place)
 
 
-def _alter(spark: SparkSession, update: UpdateSchema, change: AlterColumn) -> None:
-    if change.type is not None or change.comment is not None or change.required is not None:
-        update.update_column(change.path, change.type, change.comment, change.required)
+def _alter(spark: SparkSession, update: UpdateSchema, schema: Schema, change: AlterColumn) -> None:
+    kind = None if change.type is None else column_type(spark, change.type)
+    if kind is not None or change.comment is not None or change.required is not None:
+        update.update_column(change.path, kind, change.comment, change.required)
     if change.default is not None:
-        value = values_of(spark, [change.default])[0] if change.default else None
+        field_id = schema.find_id(".".join(change.path), case_sensitive=is_case_sensitive(spark))
+        there = None if field_id is None else schema.find_field(field_id).field_type
+        value = default_of(spark, change.default, there) if change.default else None
         update.set_default_value(change.path, value)
     _move(update, change.path, change.place)
 

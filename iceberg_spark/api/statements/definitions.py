@@ -8,8 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.new_table import create
 from iceberg_spark.api.statements.acting_properties import check_new_properties
-from iceberg_spark.api.statements.answers import nothing, values_of
+from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.column_types import default_of, has_wall_clocks
 from iceberg_spark.api.statements.target import Target, new_target, properties_at
+from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.commits.action import Action
@@ -31,6 +33,7 @@ from iceberg_spark.save.plan_save import plan_save, save_context
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spec.quoted_name import quoted
@@ -40,6 +43,7 @@ from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.write.align_batches import AlignOptions
 
 _COMMENT = "comment"
+_NULLABLE = "use-nullable-query-schema"
 _FORMATS = (None, "iceberg", "pyiceberg-lite")
 
 
@@ -110,14 +114,16 @@ def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
             raise InvalidInputError(
                 f"Column '{'.'.join(column.path)}': a new table's columns are names, in order"
             )
-    typed = schema_from_ddl(", ".join(f"{quoted(one.path[0])} {one.type}" for one in columns))
-    defaults = iter(values_of(spark, [one.default for one in columns if one.default is not None]))
+    texts = ", ".join(f"{quoted(one.path[0])} {one.type}" for one in columns)
+    typed = schema_from_ddl(texts, wall_clocks=has_wall_clocks(spark))
     fields = []
     for field, column in zip(typed.fields, columns, strict=True):
         required, doc = field.required or column.required, column.comment or field.doc
         made = replace(field, required=required, doc=doc)
-        given = None if column.default is None else next(defaults)
-        fields.append(made if given is None else with_default(made, given))
+        if column.default is not None:
+            given = default_of(spark, column.default, field.field_type)
+            made = made if given is None else with_default(made, given)
+        fields.append(made)
     return Schema(*fields)
 
 
@@ -156,7 +162,7 @@ def _create_as(
         location=statement.location,
         storage=properties_at(spark, place.path),
     )
-    plan = plan_save(options, _columns_of(query), overwrite=False)
+    plan = plan_save(options, _columns_of(query, place.catalog), overwrite=False)
     if not plan.is_new:  # its rows would go to a table that another has made meanwhile
         raise TableAlreadyExistsError(f"Table {place.path} was made by another meanwhile")
     saved = TablePlace(options.path, options.storage)
@@ -184,7 +190,7 @@ def _replace(
     location = statement.location
     if location is not None:
         location = moved_location(catalog, base, location)
-    schema = schema_of(spark, statement.columns) if query is None else _columns_of(query)
+    schema = schema_of(spark, statement.columns) if query is None else _columns_of(query, catalog)
     spec = parse_partition_spec(statement.partition_by, schema, case_sensitive=False)
     properties = created_with(catalog.properties, _properties(statement))
     action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties, location)
@@ -209,10 +215,14 @@ def _replace(
         commit(catalog, place.identifier, actions, base, handover=handover)
 
 
-def _columns_of(query: DataFrame) -> Schema:
-    """Return the columns of a query, all optional as Spark makes them for AS SELECT."""
-    given = from_spark(query.schema)
-    return Schema(*(replace(field, required=False) for field in given.fields))
+def _columns_of(query: DataFrame, catalog: Catalog) -> Schema:
+    """Return the columns of a query, all optional, and what is in them, unless the catalog asks.
+
+    Spark makes them so for AS SELECT; a property of Iceberg's catalogs says otherwise (Java:
+    BaseCatalog.useNullableQuerySchema).
+    """
+    keeps = str(catalog.properties.get(_NULLABLE, "true")).lower() == "false"
+    return from_spark(query.schema if keeps else nullable(query.schema))
 
 
 def _properties(statement: CreateTable) -> dict[str, str]:

@@ -8,8 +8,9 @@ from iceberg_spark.api.statements.procedure import Called, Procedure, Rows
 from iceberg_spark.api.statements.procedure_values import COUNT, FLAG, PAIRS, TEXT, TEXTS
 from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.api.table import Table
-from iceberg_spark.engines.on_spark import source_folder
+from iceberg_spark.engines.on_spark import source_table
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.write.import_folder import check_same_files
 
 _UPSERTED = ("added_records", "added_equality_deletes", "added_position_deletes")
 
@@ -29,8 +30,12 @@ def _add_files(called: Called) -> Rows:
     given = called.given("check_duplicate_files", "parallelism")
     if called.given("partition_filter"):
         given["partition_filter"] = called.texts("partition_filter")
-    table = called.table()
-    table.add_files(_source(called), **given)
+    table, source = called.table(), _source(called)
+    if "/" not in source:
+        named = source_table(source, called.spark)
+        check_same_files(table.io, named.folder, named.files, named.name)
+        source = named.folder
+    table.add_files(source, **given)
     head = table.current_snapshot()
     summary = {} if head is None else head.summary
     names = ("added-data-files", "changed-partition-count")
@@ -38,12 +43,12 @@ def _add_files(called: Called) -> Rows:
 
 
 def _source(called: Called) -> str:
-    """Return the folder of `source_table`: of `parquet`.`/a/folder`, or of a table of Spark's."""
+    """Return the folder that `source_table` says, as `parquet`.`/a/folder`, or a table's name."""
     source = str(called.values["source_table"])
     kind, _, path = source.partition(".")
     if kind.strip("`").lower() == "parquet" and "/" in path:
         return path.strip("`")
-    return source if "/" in source else source_folder(source, called.spark)
+    return source
 
 
 def _imported(table: Table) -> Rows:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from urllib.parse import unquote
+
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -9,9 +12,21 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.session.active_session import needed_session
 
 
-def source_folder(name: str, spark: SparkSession | None) -> str:
-    """Return where a table of the session's own catalog has its files.
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A Parquet table of the session's own catalog: columns, folder, and the files it reads."""
 
+    name: str
+    folder: str
+    schema: StructType
+    files: frozenset[str]
+
+
+def source_table(name: str, spark: SparkSession | None) -> SourceTable:
+    """Look at a table of the session's own catalog.
+
+    Its columns are those that its catalog says, not what folders and files look like, and its
+    files those of its catalog's partitions (Java: SparkTableUtil.importSparkTable).
     Raises InvalidInputError without a session, UnsupportedError for what is no Parquet table.
     """
     session = needed_session(spark)
@@ -24,7 +39,9 @@ def source_folder(name: str, spark: SparkSession | None) -> str:
         )
     if "Location" not in found:
         raise InvalidInputError(f"{name} has no location of its own: it is a view")
-    return str(found["Location"])
+    frame = session.table(name)
+    files = frozenset(unquote(path) for path in frame.inputFiles())
+    return SourceTable(name, str(found["Location"]), frame.schema, files)
 
 
 def folder_schema(folder: str, spark: SparkSession) -> StructType:

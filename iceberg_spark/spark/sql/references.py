@@ -237,8 +237,11 @@ def _term_size(tokens: Sequence[Token]) -> int:
             depth += 1
         elif token.token_type is TokenType.R_PAREN:
             depth -= 1
+        if token.token_type in _SIGNS and depth == 0:  # of INTERVAL -1 DAY
+            continue
         opens = following is not None and (
             following.token_type is TokenType.L_PAREN
+            or (count == 1 and _is_interval(token) and following.token_type in _SIGNS)
             or (token.token_type not in _LITERAL and following.token_type in _LITERAL)
         )
         if depth == 0 and not opens:

@@ -20,7 +20,7 @@ _BEHIND_A_NAME = frozenset({
     TokenType.DESC, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT,
     TokenType.END,
 })  # fmt: skip
-_SHIFTED = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.L_PAREN)
+_BEHIND_TYPES = (TokenType.R_PAREN, TokenType.COMMA, TokenType.ALIAS)
 
 
 def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
@@ -61,10 +61,10 @@ def _ends_a_name(following: Sequence[Token]) -> bool:
 
 
 def _shifts(tokens: Sequence[Token]) -> bool:
-    """Return whether three signs are `>>>` before a number, and not the ends of three types."""
+    """Return whether three signs are `>>>` before a value, and not the ends of three types."""
     return (
         len(tokens) == 4
         and all(token.token_type is TokenType.GT for token in tokens[:3])
         and tokens[0].end + 2 == tokens[1].end + 1 == tokens[2].end
-        and tokens[3].token_type in _SHIFTED
+        and tokens[3].token_type not in _BEHIND_TYPES
     )

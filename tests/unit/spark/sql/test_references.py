@@ -29,7 +29,8 @@ def test_a_moment_is_named_in_four_ways(words: str) -> None:
     [
         "now() - INTERVAL 1 DAY", "current_timestamp() - INTERVAL '1' DAY + INTERVAL 2 HOURS",
         "DATE '2024-01-01' - INTERVAL 1 YEAR 6 MONTHS", "INTERVAL '1-2' YEAR TO MONTH + now()",
-        "now() - (INTERVAL 1 DAY)", "'2024-01-01'", "timestamp_millis(1 - 2) - INTERVAL '1 day'",
+        "now() - (INTERVAL 1 DAY)", "now() + INTERVAL -1 DAY",
+        "INTERVAL + '1' DAY + now()", "'2024-01-01'", "timestamp_millis(1 - 2) - INTERVAL '1 day'",
     ],
 )  # fmt: skip
 def test_a_moment_may_be_a_sum(moment: str) -> None:

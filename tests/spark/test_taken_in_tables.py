@@ -1,0 +1,183 @@
+"""Spark's own tables that are taken in: as their catalog says they are, not as folders look."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.errors import CorruptFileError, InvalidInputError
+
+
+@pytest.fixture
+def source(spark: Any, sql_home: Path) -> Iterator[str]:
+    """The name of a Parquet table of Spark's, dropped afterwards with its folder."""
+    yield "default.taken_in"
+    spark.sql("DROP TABLE IF EXISTS default.taken_in")
+
+
+def rows(spark: Any, text: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in ice.sql(spark, text).collect()]
+
+
+def test_columns_of_partitions_have_the_types_that_the_catalog_says(
+    spark: Any, source: str
+) -> None:
+    """Folders look like numbers and dates; Java takes the source's schema."""
+    kinds = "id int, zip string, day string, big bigint"
+    spark.sql(f"CREATE TABLE {source} ({kinds}) USING parquet PARTITIONED BY (zip, day, big)")
+    spark.sql(f"INSERT INTO {source} VALUES (1, '01234', '2024-01-01', 5), (2, '9', 'x', 6)")
+    rows(spark, f"CALL st.system.snapshot('{source}', 'd.t')")
+    expected = [(1, "01234", "2024-01-01", 5), (2, "9", "x", 6)]
+    assert rows(spark, "SELECT * FROM st.d.t ORDER BY id") == expected
+    types = [str(field.field_type) for field in ice.load_table("st.d.t").schema().fields]
+    assert types == ["int", "string", "string", "long"]
+
+
+def test_instants_in_names_of_folders_are_of_the_sessions_zone(spark: Any, source: str) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        spark.sql(f"CREATE TABLE {source} (id int, ts timestamp) USING parquet PARTITIONED BY (ts)")
+        spark.sql(f"INSERT INTO {source} VALUES (1, TIMESTAMP '2024-07-01 00:00:00')")
+        expected = [tuple(row) for row in spark.table(source).collect()]
+        rows(spark, f"CALL st.system.snapshot('{source}', 'd.t')")
+        rows(spark, "CREATE TABLE st.d.u (id int, ts timestamp) PARTITIONED BY (ts)")
+        rows(spark, f"CALL st.system.add_files('d.u', '{source}')")
+        assert (
+            rows(spark, "SELECT * FROM st.d.t") == rows(spark, "SELECT * FROM st.d.u") == expected
+        )
+        found = ice.load_table("st.d.t").scan(row_filter="ts < '2024-06-30 22:00:01+00:00'")
+        assert found.to_arrow().num_rows == 1
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+
+
+@pytest.mark.parametrize("call", ["snapshot('{}', 'd.t')", "add_files('d.u', '{}')"])
+def test_a_partition_that_the_catalog_has_otherwise_than_the_folder_is_refused(
+    spark: Any, source: str, tmp_path: Path, call: str
+) -> None:
+    """Dropped from an external table its files stay; added it may be anywhere."""
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    place = f"USING parquet PARTITIONED BY (p) LOCATION '{folder}'"
+    spark.sql(f"CREATE TABLE {source} (id int, p int) {place}")
+    spark.sql(f"INSERT INTO {source} VALUES (1, 1), (2, 2)")
+    rows(spark, "CREATE TABLE st.d.u (id int, p int) PARTITIONED BY (p)")
+    text = f"CALL st.system.{call.format(source)}"
+    spark.sql(f"ALTER TABLE {source} DROP PARTITION (p = 1)")
+    with pytest.raises(InvalidInputError, match="no part of that table"):
+        rows(spark, text)
+    spark.sql(f"ALTER TABLE {source} ADD PARTITION (p = 1)")
+    spark.range(3, 4).selectExpr("int(id) AS id").write.parquet(str(other))
+    spark.sql(f"ALTER TABLE {source} ADD PARTITION (p = 9) LOCATION '{other}'")
+    with pytest.raises(InvalidInputError, match="outside of its folder"):
+        rows(spark, text)
+    assert rows(spark, "SELECT * FROM st.d.u") == []
+    spark.sql(f"ALTER TABLE {source} DROP PARTITION (p = 9)")
+    rows(spark, text)
+    name = "st.d.t" if "d.t" in call else "st.d.u"
+    assert rows(spark, f"SELECT * FROM {name} ORDER BY id") == [(1, 1), (2, 2)]
+
+
+def test_partitions_go_into_no_table_without(spark: Any, sql_home: Path, tmp_path: Path) -> None:
+    """Java: "Cannot add partitioned files to an unpartitioned table"; values would be NULL."""
+    folder = tmp_path / "folder"
+    spark.range(2).selectExpr("id", "id AS day").write.partitionBy("day").parquet(str(folder))
+    rows(spark, "CREATE TABLE st.d.t (id bigint, day bigint)")
+    with pytest.raises(InvalidInputError, match="partitioned by nothing"):
+        rows(spark, f"CALL st.system.add_files('d.t', 'parquet.`{folder}`')")
+
+
+def test_files_of_any_name_are_rows(spark: Any, sql_home: Path, tmp_path: Path) -> None:
+    """Hive's are called 000000_0; Spark and Java read every file that is not hidden."""
+    folder = tmp_path / "folder"
+    spark.range(4).repartition(2).write.parquet(str(folder))
+    first, *_ = sorted(folder.glob("part-*.parquet"))
+    first.rename(folder / "000000_0")
+    rows(spark, "CREATE TABLE st.d.t (id bigint)")
+    rows(spark, f"CALL st.system.add_files('d.t', 'parquet.`{folder}`')")
+    assert rows(spark, "SELECT * FROM st.d.t ORDER BY id") == [(0,), (1,), (2,), (3,)]
+    rows(spark, f"CALL st.system.snapshot('parquet.`{folder}`', 'd.s')")
+    assert len(rows(spark, "SELECT * FROM st.d.s")) == 4
+    folder.joinpath("notes.txt").write_text("no rows")
+    with pytest.raises(CorruptFileError, match=r"notes\.txt"):
+        rows(spark, f"CALL st.system.snapshot('parquet.`{folder}`', 'd.u')")
+
+
+def test_what_as_select_makes_is_optional_inside_too(
+    spark: Any, sql_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's asNullable goes all the way down."""
+    query = "SELECT named_struct('a', 1) AS s, array(1) AS l, map('k', 1) AS m"
+    rows(spark, f"CREATE TABLE st.d.t AS {query}")
+    rows(spark, f"CREATE OR REPLACE TABLE st.d.u AS {query}")
+    rows(spark, f"CREATE OR REPLACE TABLE st.d.u AS {query}")
+    for name in ("t", "u"):
+        values = "named_struct('a', CAST(NULL AS INT)), array(CAST(NULL AS INT)), map('k', NULL)"
+        rows(spark, f"INSERT INTO st.d.{name} VALUES ({values})")
+        assert rows(spark, f"SELECT * FROM st.d.{name}") != (({"a": None},), [None], {"k": None})
+        assert not any("required" in line for line in str(schema(name)).splitlines()[:3])
+    monkeypatch.setenv("PYICEBERG_CATALOG__ST__USE_NULLABLE_QUERY_SCHEMA", "false")
+    rows(spark, f"CREATE TABLE st.d.v AS {query}")
+    assert schema("v").find_field("s").required
+    assert schema("v").find_field("s.a").required
+
+
+def schema(name: str) -> Any:
+    return ice.load_table(f"st.d.{name}").schema()
+
+
+def test_timestamp_is_what_the_session_says(spark: Any, sql_home: Path) -> None:
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        columns = "a timestamp, b timestamp_ltz, c array<timestamp>, d struct<e: timestamp_ntz>"
+        rows(spark, f"CREATE TABLE st.d.t ({columns})")
+        rows(spark, "ALTER TABLE st.d.t ADD COLUMN f timestamp")
+        rows(spark, "ALTER TABLE st.d.t ADD COLUMN d.g timestamp_ltz")
+    finally:
+        spark.conf.unset("spark.sql.timestampType")
+    kinds = {name: str(schema("t").find_field(name).field_type) for name in ("a", "b", "f", "d.g")}
+    expected = {"a": "timestamp", "b": "timestamptz", "f": "timestamp", "d.g": "timestamptz"}
+    assert kinds == expected
+    assert str(schema("t").find_field("c.element").field_type) == "timestamp"
+    rows(spark, "ALTER TABLE st.d.t ADD COLUMN h timestamp")
+    assert str(schema("t").find_field("h").field_type) == "timestamptz"
+
+
+def test_a_default_that_is_a_wall_clock_is_of_the_sessions_zone(spark: Any, sql_home: Path) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        version = "TBLPROPERTIES ('format-version' = '3')"
+        first = "a timestamp DEFAULT DATE '2024-01-01', day date DEFAULT DATE '2024-01-01'"
+        rows(spark, f"CREATE TABLE st.d.t (id int, {first}) {version}")
+        rows(spark, "INSERT INTO st.d.t (id) VALUES (1)")
+        for name, text in {
+            "b": "DATE '2024-01-01'",
+            "c": "TIMESTAMP_NTZ '2024-01-01 00:00'",
+        }.items():
+            rows(spark, f"ALTER TABLE st.d.t ADD COLUMN {name} timestamp DEFAULT {text}")
+        rows(
+            spark, "ALTER TABLE st.d.t ADD COLUMN d timestamp DEFAULT TIMESTAMP '2024-01-01 00:00'"
+        )
+        rows(spark, "ALTER TABLE st.d.t ALTER COLUMN d SET DEFAULT DATE '2024-01-02'")
+        rows(spark, "INSERT INTO st.d.t (id) VALUES (2)")
+        same = "'2024-01-01 00:00:00'"
+        assert rows(
+            spark,
+            f"""SELECT id, a = {same}, b = {same}, c = {same}, string(d), string(day)
+                FROM st.d.t ORDER BY id""",
+        ) == [
+            (1, True, True, True, "2024-01-01 00:00:00", "2024-01-01"),
+            (2, True, True, True, "2024-01-02 00:00:00", "2024-01-01"),
+        ]
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+
+
+def test_hives_change_of_a_column_says_nothing_more(spark: Any, sql_home: Path) -> None:
+    rows(spark, "CREATE TABLE st.d.t (id int, s struct<a: int>)")
+    for more in ("id id bigint NOT NULL", "id id bigint DEFAULT 5", "s.a s.b bigint"):
+        with pytest.raises(InvalidInputError, match="CHANGE COLUMN"):
+            rows(spark, f"ALTER TABLE st.d.t CHANGE COLUMN {more}")
+    rows(spark, "ALTER TABLE st.d.t CHANGE COLUMN id number bigint COMMENT 'x'")
+    assert [field.name for field in schema("t").fields] == ["number", "s"]
