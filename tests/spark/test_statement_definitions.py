@@ -8,7 +8,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.api.statements import definitions
-from iceberg_spark.errors import TableAlreadyExistsError
+from iceberg_spark.errors import InvalidInputError, TableAlreadyExistsError
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -156,6 +156,26 @@ def test_what_is_shown_of_a_table_is_no_property_of_a_new_one(spark: Any, sql_ho
     made = run("SHOW CREATE TABLE st.d.t")[0][0]
     assert "sort-order" not in made and "identifier-fields" not in made
     run("ALTER TABLE st.d.t DROP PARTITION FIELD `a b`")
+    assert ice.load_table("st.d.t").spec().live_fields == ()
+
+
+def test_a_partition_field_that_is_called_as_a_column_is_that_column(
+    spark: Any, sql_home: Path
+) -> None:
+    """Java looks for a column first; a field keeps its name when its column gets another."""
+    run = _runner(spark)
+    run("CREATE TABLE st.d.t (a int, b int, ts timestamp) PARTITIONED BY (a)")
+    run("ALTER TABLE st.d.t RENAME COLUMN a TO x")
+    run("ALTER TABLE st.d.t RENAME COLUMN b TO a")
+    for text in ("DROP PARTITION FIELD a", "REPLACE PARTITION FIELD a WITH days(ts)"):
+        with pytest.raises(InvalidInputError, match="not partitioned by column 'a'"):
+            run(f"ALTER TABLE st.d.t {text}")
+    run("ALTER TABLE st.d.t DROP PARTITION FIELD X")
+    assert ice.load_table("st.d.t").spec().live_fields == ()
+    run("ALTER TABLE st.d.t ADD PARTITION FIELD a AS part")
+    run("ALTER TABLE st.d.t REPLACE PARTITION FIELD a WITH days(ts)")
+    assert [field.name for field in ice.load_table("st.d.t").spec().live_fields] == ["ts_day"]
+    run("ALTER TABLE st.d.t DROP PARTITION FIELD ts_day")
     assert ice.load_table("st.d.t").spec().live_fields == ()
 
 

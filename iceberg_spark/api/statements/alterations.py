@@ -11,6 +11,7 @@ from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.column_changes import change_columns
 from iceberg_spark.api.statements.reference_changes import change_reference
 from iceberg_spark.api.statements.target import Name, Target, new_target, target
+from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.commits.commit import commit
@@ -31,6 +32,7 @@ from iceberg_spark.spark.sql.statements.alter_table import (
 )
 from iceberg_spark.spark.sql.statements.references import RefChange
 from iceberg_spark.spec.properties import WRITE_DISTRIBUTION_MODE
+from iceberg_spark.spec.transforms import IdentityTransform
 
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
@@ -49,8 +51,28 @@ def alter_table(spark: SparkSession, statement: AlterTable) -> DataFrame:
             with table.transaction() as tx:
                 change_columns(spark, tx, table.schema(), changes)
                 for change in changes:
-                    _apply(tx, change, case)
+                    _apply(tx, table, change, case)
     return nothing(spark)
+
+
+def _field(table: Table, text: str, case: bool) -> str:
+    """Return the partition field that a name, or a term, stands for.
+
+    A column's name is the column as it is, whatever fields are called (Java:
+    DropPartitionFieldExec); a field keeps its name when its column is renamed. Raises
+    InvalidInputError for a column that is no field so.
+    """
+    name = _unquoted(text)
+    source_id = table.schema().find_id(name, case_sensitive=case)
+    if source_id is None:
+        return name
+    for part in table.spec().fields:
+        if part.source_id == source_id and isinstance(part.transform, IdentityTransform):
+            return part.name
+    raise InvalidInputError(
+        f"The table is not partitioned by column '{name}' as it is, but by {table.spec()}: name a "
+        "field, or what it is made of, as days(ts)"
+    )
 
 
 def _rename(spark: SparkSession, old: Name, new: Name) -> None:
@@ -73,15 +95,15 @@ def _move(place: Target, location: str) -> None:
     commit(catalog, place.identifier, SetTableLocation(there), base)
 
 
-def _apply(tx: TableTransaction, change: Change, case: bool) -> None:
+def _apply(tx: TableTransaction, table: Table, change: Change, case: bool) -> None:
     """Add what is about no column."""
     match change:
         case AddPartitionField(text):
             tx.update_spec(case_sensitive=case).add_field(text).commit()
         case DropPartitionField(text):
-            tx.update_spec(case_sensitive=case).remove_field(_unquoted(text)).commit()
+            tx.update_spec(case_sensitive=case).remove_field(_field(table, text, case)).commit()
         case ReplacePartitionField(old, new):
-            update = tx.update_spec(case_sensitive=case).remove_field(_unquoted(old))
+            update = tx.update_spec(case_sensitive=case).remove_field(_field(table, old, case))
             update.add_field(new).commit()
         case WriteOrder():
             _write_order(tx, change, case)
