@@ -65,7 +65,7 @@ class FrameMerge:
             columns = from_spark(self._frame.schema)
             goes = goes.with_columns(self._evolving(columns))
             self._set_stars(star_values(columns, goes.schema, self._alias()))
-        named = self._name[:-1] if self._name[-1] == f"branch_{goes.branch}" else self._name
+        named = self._name[:-1] if goes.is_named else self._name
         with goes.verbs() as verbs:
             builder = verbs.merge(
                 self._frame,

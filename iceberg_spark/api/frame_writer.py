@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from iceberg_spark.api.save_frame import ERROR_MODES, save_frame
-from iceberg_spark.api.statements.definitions import create_table
+from iceberg_spark.api.statements.definitions import columns_of, create_table
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.table import Table
@@ -215,7 +215,8 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     if exists and mode == "append":
         FrameWriter(frame, name, told).append()
     else:
-        save_frame(frame, place.path, told, None if exists else location)
+        made = None if exists else columns_of(frame, place.catalog)
+        save_frame(frame, place.path, told, None if exists else location, made)
 
 
 def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:

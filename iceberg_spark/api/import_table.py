@@ -120,10 +120,10 @@ class _Import:
         told: SchemaInput = found.schema
         if self.schema is not None:
             told = self.schema
-        elif self.table is not None:
-            told = self.table.schema
         elif session is not None:
             told = on_spark.folder_schema(self.folder, session)
+            if self.table is not None:
+                told = on_spark.taken_schema(self.table, told, found.partitions)
         given = as_schema(told)
         spec = parse_partition_spec([f"`{name}`" for name in found.partitions], given)
 
@@ -135,14 +135,16 @@ class _Import:
             removed_unless_committed(new.io, ()) as handover,
             dropped_unless_committed(self.catalog, self.identifier, new.ours, handover),
         ):
-            return self._filled(new, io, beside=beside, handover=handover)
+            return self._filled(new, io, session, beside=beside, handover=handover)
 
-    def _filled(self, new: NewTable, io: FileIO, *, beside: bool, handover: Handover) -> Table:
+    def _filled(
+        self, new: NewTable, io: FileIO, session: Any, *, beside: bool, handover: Handover
+    ) -> Table:
         check_free(new.io, new.location, asked=True)
         if beside:
             _check_apart(self.folder, new.location)
         metadata = apply(None, new.updates, now_ms=int(time.time() * 1000))
-        options = import_options(metadata, None, ALL.parallelism, session_time_zone())
+        options = import_options(metadata, None, ALL.parallelism, session_time_zone(session))
         imported = files_to_add(metadata, io, self.folder, options)
         actions: list[Any] = [AppendFiles(imported.files)]
         if imported.name_mapping is not None:

@@ -22,13 +22,22 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform
 
 ERROR_MODES = ("error", "errorifexists", "default")
 
 
-def save_frame(frame: DataFrame, table: str, asked: Asked, location: str | None = None) -> None:
+def save_frame(
+    frame: DataFrame,
+    table: str,
+    asked: Asked,
+    location: str | None = None,
+    columns: Schema | None = None,
+) -> None:
     """Write a frame to a table, which is made where there is none, at `location`; one commit.
+
+    `columns` are those of a new table, where they are not the frame's as it has them.
 
     Raises TableAlreadyExistsError in Spark's default mode, InvalidOptionError for `partitionBy`
     columns other than the table's, and what the data source raises for the same options.
@@ -51,7 +60,8 @@ def save_frame(frame: DataFrame, table: str, asked: Asked, location: str | None 
             )
         if asked.partition_by:
             _check_partitioning(catalog.load(identifier).metadata, asked.partition_by)
-    _write(frame, options, overwrite=mode == "overwrite")
+    schema = from_spark(frame.schema) if columns is None else columns
+    _write(frame, schema, options, overwrite=mode == "overwrite")
 
 
 def with_partitioning(options: dict[str, str], names: Sequence[str]) -> dict[str, str]:
@@ -63,8 +73,8 @@ def with_partitioning(options: dict[str, str], names: Sequence[str]) -> dict[str
     return {**options, "partition-by": ",".join(_quoted(name) for name in names)}
 
 
-def _write(frame: DataFrame, options: WriteOptions, *, overwrite: bool) -> None:
-    place, given = TablePlace(options.path, options.storage), from_spark(frame.schema)
+def _write(frame: DataFrame, given: Schema, options: WriteOptions, *, overwrite: bool) -> None:
+    place = TablePlace(options.path, options.storage)
     if options.write_mode == "upsert":  # the rows of a key are brought together first
         changes = plan_upsert(options, given, overwrite=overwrite)
         if changes.is_committed:

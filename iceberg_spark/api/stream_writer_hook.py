@@ -18,6 +18,7 @@ from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.save.stream_options import written_stream_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_catalogs import session_catalog
@@ -156,7 +157,9 @@ class StreamWriterHook(AskedHook):
             return self._started(table)
         self._check_checkpoint(session)
         settings = partial(session_catalog, session)
-        options = replace(options, storage=with_settings(options.path, options.storage, settings))
+        storage = with_settings(options.path, options.storage, settings)
+        case = is_case_sensitive(session)
+        options = replace(options, storage=storage, case_sensitive=case)
         self._own.foreachBatch(BatchSaver(options, overwrite=mode == "complete"))
         return self._started()
 

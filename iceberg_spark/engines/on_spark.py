@@ -21,6 +21,7 @@ _HOMES = {
         "SourceTable",
         "folder_schema",
         "source_table",
+        "taken_schema",
     ),
     LazyModule("iceberg_spark.spark.procedures.unreachable_files"): ("where_it_pays",),
     LazyModule("iceberg_spark.spark.reading.changelog_frame"): ("change_frame",),

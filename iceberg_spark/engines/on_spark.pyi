@@ -12,6 +12,7 @@ from iceberg_spark.spark.procedures.rewritten_deletes import runner as runner
 from iceberg_spark.spark.procedures.source_table import SourceTable as SourceTable
 from iceberg_spark.spark.procedures.source_table import folder_schema as folder_schema
 from iceberg_spark.spark.procedures.source_table import source_table as source_table
+from iceberg_spark.spark.procedures.source_table import taken_schema as taken_schema
 from iceberg_spark.spark.procedures.unreachable_files import where_it_pays as where_it_pays
 from iceberg_spark.spark.reading.changelog_frame import change_frame as change_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame as plan_frame

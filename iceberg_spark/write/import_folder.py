@@ -77,7 +77,9 @@ def parquet_files(io: FileIO, root: str) -> list[str]:
     return paths
 
 
-def check_same_files(io: FileIO, root: str, files: Iterable[str], name: str) -> None:
+def check_same_files(
+    io: FileIO, root: str, files: Iterable[str], name: str, options: ImportOptions = ALL
+) -> None:
     """Refuse a table whose catalog names other files than lie in its folder.
 
     A partition may have been dropped and its files kept, or may be elsewhere. `files` are those
@@ -86,14 +88,15 @@ def check_same_files(io: FileIO, root: str, files: Iterable[str], name: str) -> 
     listed = list(io.list(root))
     there = {location.normalise(info.path) for info in listed}
     read = {location.normalise(path) for path in files}
-    elsewhere = sorted(read - there)
+    elsewhere = sorted(path for path in read - there if not options.partition_filter)
     if elsewhere:
         raise InvalidInputError(
             f"{name} has rows outside of its folder {root}, as in {elsewhere[0]}: partitions with "
             "a location of their own can't be taken in with it. Add their folders by add_files"
         )
     rows = (info.path for info in listed if info.size and _is_data(info.path, root))
-    left = next((path for path in rows if location.normalise(path) not in read), None)
+    taken = (path for path in rows if options.takes(path, root))
+    left = next((path for path in taken if location.normalise(path) not in read), None)
     if left is not None:
         raise InvalidInputError(
             f"{left} lies in the folder of {name} and is no part of that table: remove such files, "

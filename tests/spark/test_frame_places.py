@@ -165,7 +165,7 @@ def test_texts_and_casts_that_try_are_said_as_the_session_reads_them(
 ) -> None:
     enabled.conf.set("spark.sql.parser.escapedStringLiterals", raw)
     try:
-        texts = ["it's", "a\\b", "both ' and \"", "\\n", "plain"]
+        texts = ["it's", "a\\b", "both ' and \"", "\\n", "plain", "C:\\", "D:\\\\"]
         frame = enabled.range(len(texts)).withColumn(
             "s", sf.array(*map(sf.lit, texts))[sf.col("id").cast("int")]
         )

@@ -72,6 +72,8 @@ def test_a_star_is_no_value(spark: Any, sql_home: Path) -> None:
         """UPDATE st.d.t SET id = id * 2 * (SELECT count(*) FROM st.d.t),
            j = concat(j, '(*)', /* t.* */ '.*')""",
     )
+    one = "((SELECT max(id) FROM st.d.t) UNION SELECT count(*) FROM st.d.t WHERE false LIMIT 1)"
+    rows(spark, f"UPDATE st.d.t SET id = {one}")
     assert rows(spark, "SELECT * FROM st.d.t") == [(2, "a * b(*).*")]
 
 

@@ -79,6 +79,34 @@ def test_a_partition_that_the_catalog_has_otherwise_than_the_folder_is_refused(
     assert rows(spark, f"SELECT * FROM {name} ORDER BY id") == [(1, 1), (2, 2)]
 
 
+def test_a_filter_asks_for_its_partitions_alone(spark: Any, source: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    place = f"USING parquet PARTITIONED BY (p) LOCATION '{folder}'"
+    spark.sql(f"CREATE TABLE {source} (id int, p int) {place}")
+    spark.sql(f"INSERT INTO {source} VALUES (1, 1), (2, 2)")
+    spark.sql(f"ALTER TABLE {source} DROP PARTITION (p = 2)")
+    rows(spark, "CREATE TABLE st.d.t (id int, p int) PARTITIONED BY (p)")
+    rows(spark, f"CALL st.system.add_files('d.t', '{source}', map('p', '1'))")
+    assert rows(spark, "SELECT * FROM st.d.t") == [(1, 1)]
+
+
+def test_columns_of_files_that_the_catalog_leaves_out_or_spells_otherwise_stay(
+    spark: Any, source: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    spark.range(2).selectExpr("id", "'x' AS name", "'01' AS p").write.partitionBy("p").parquet(
+        str(folder)
+    )
+    columns = "ID bigint, more int, p string"
+    spark.sql(
+        f"CREATE TABLE {source} ({columns}) USING parquet PARTITIONED BY (p) LOCATION '{folder}'"
+    )
+    spark.sql(f"MSCK REPAIR TABLE {source}")
+    rows(spark, f"CALL st.system.snapshot('{source}', 'd.t')")
+    expected = [(0, None, "01", "x"), (1, None, "01", "x")]
+    assert rows(spark, "SELECT id, more, p, name FROM st.d.t ORDER BY id") == expected
+
+
 def test_partitions_go_into_no_table_without(spark: Any, sql_home: Path, tmp_path: Path) -> None:
     """Java: "Cannot add partitioned files to an unpartitioned table"; values would be NULL."""
     folder = tmp_path / "folder"
@@ -117,6 +145,13 @@ def test_what_as_select_makes_is_optional_inside_too(
         rows(spark, f"INSERT INTO st.d.{name} VALUES ({values})")
         assert rows(spark, f"SELECT * FROM st.d.{name}") != (({"a": None},), [None], {"k": None})
         assert not any("required" in line for line in str(schema(name)).splitlines()[:3])
+    ice.enable(spark)
+    try:
+        spark.sql(query).write.saveAsTable("st.d.w")
+    finally:
+        ice.disable(spark)
+    for name in ("s", "s.a", "l", "l.element", "m.value"):
+        assert not schema("w").find_field(name).required
     monkeypatch.setenv("PYICEBERG_CATALOG__ST__USE_NULLABLE_QUERY_SCHEMA", "false")
     rows(spark, f"CREATE TABLE st.d.v AS {query}")
     assert schema("v").find_field("s").required

@@ -162,7 +162,7 @@ def _create_as(
         location=statement.location,
         storage=properties_at(spark, place.path),
     )
-    plan = plan_save(options, _columns_of(query, place.catalog), overwrite=False)
+    plan = plan_save(options, columns_of(query, place.catalog), overwrite=False)
     if not plan.is_new:  # its rows would go to a table that another has made meanwhile
         raise TableAlreadyExistsError(f"Table {place.path} was made by another meanwhile")
     saved = TablePlace(options.path, options.storage)
@@ -190,7 +190,7 @@ def _replace(
     location = statement.location
     if location is not None:
         location = moved_location(catalog, base, location)
-    schema = schema_of(spark, statement.columns) if query is None else _columns_of(query, catalog)
+    schema = schema_of(spark, statement.columns) if query is None else columns_of(query, catalog)
     spec = parse_partition_spec(statement.partition_by, schema, case_sensitive=False)
     properties = created_with(catalog.properties, _properties(statement))
     action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties, location)
@@ -215,7 +215,7 @@ def _replace(
         commit(catalog, place.identifier, actions, base, handover=handover)
 
 
-def _columns_of(query: DataFrame, catalog: Catalog) -> Schema:
+def columns_of(query: DataFrame, catalog: Catalog) -> Schema:
     """Return the columns of a query, all optional, and what is in them, unless the catalog asks.
 
     Spark makes them so for AS SELECT; a property of Iceberg's catalogs says otherwise (Java:

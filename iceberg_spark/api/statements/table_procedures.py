@@ -10,7 +10,7 @@ from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.api.table import Table
 from iceberg_spark.engines.on_spark import source_table
 from iceberg_spark.errors import UnsupportedError
-from iceberg_spark.write.import_folder import check_same_files
+from iceberg_spark.write.import_folder import ImportOptions, check_same_files
 
 _UPSERTED = ("added_records", "added_equality_deletes", "added_position_deletes")
 
@@ -33,7 +33,8 @@ def _add_files(called: Called) -> Rows:
     table, source = called.table(), _source(called)
     if "/" not in source:
         named = source_table(source, called.spark)
-        check_same_files(table.io, named.folder, named.files, named.name)
+        asked = ImportOptions(given.get("partition_filter") or {})
+        check_same_files(table.io, named.folder, named.files, named.name, asked)
         source = named.folder
     table.add_files(source, **given)
     head = table.current_snapshot()

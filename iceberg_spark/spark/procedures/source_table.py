@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.session.active_session import needed_session
@@ -25,7 +26,7 @@ class SourceTable:
 def source_table(name: str, spark: SparkSession | None) -> SourceTable:
     """Look at a table of the session's own catalog.
 
-    Its columns are those that its catalog says, not what folders and files look like, and its
+    The types of its partitions are those that its catalog says, not what folders look like, its
     files those of its catalog's partitions (Java: SparkTableUtil.importSparkTable).
     Raises InvalidInputError without a session, UnsupportedError for what is no Parquet table.
     """
@@ -42,6 +43,24 @@ def source_table(name: str, spark: SparkSession | None) -> SourceTable:
     frame = session.table(name)
     files = frozenset(unquote(path) for path in frame.inputFiles())
     return SourceTable(name, str(found["Location"]), frame.schema, files)
+
+
+def taken_schema(table: SourceTable, folder: StructType, partitions: Sequence[str]) -> StructType:
+    """Return the columns of a table that is taken in, in its order.
+
+    Columns of files are as these have them, with those that the table lacks at the end; what is in
+    the names of folders has the type that the table says. Names are matched without case, as
+    Spark reads files, and spelled as the files do.
+    """
+    there = {field.name.lower(): field for field in folder.fields}
+    named = {name.lower() for name in partitions}
+    found = []
+    for field in table.schema.fields:
+        lower = field.name.lower()
+        in_files = there.pop(lower, field)
+        kind = field.dataType if lower in named else in_files.dataType
+        found.append(StructField(in_files.name, kind, in_files.nullable, field.metadata))
+    return StructType([*found, *there.values()])
 
 
 def folder_schema(folder: str, spark: SparkSession) -> StructType:

@@ -10,7 +10,6 @@ from iceberg_spark.lazy import LazyModule
 
 _dialect = LazyModule("sqlglot.dialects.spark")
 _errors = LazyModule("sqlglot.errors")
-_QUERIES = frozenset({"select", "with", "from", "table", "values"})
 
 
 def refuse_stars(what: str, text: str) -> None:
@@ -30,10 +29,11 @@ def refuse_stars(what: str, text: str) -> None:
     for place, part in enumerate(tokens):
         match part.token_type.name:
             case "L_PAREN":
-                after = tokens[place + 1 : place + 2]
-                inside.append(any(one.text.lower() in _QUERIES for one in after))
+                inside.append(False)
             case "R_PAREN" if inside:
                 inside.pop()
+            case "SELECT" if inside and tokens[place - 1].token_type.name != "DOT":
+                inside[-1] = True
             case "STAR" if not any(inside) and _begins_a_value(tokens[:place]):
                 raise InvalidExpressionError(
                     f"{what}: '*' is no value in {text!r}; name the columns, as in "

@@ -86,7 +86,8 @@ def string_text(spark: SparkSession, value: str) -> str:
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     signs = "'" if dialect.quoted_names else "'\""
-    sign = next((one for one in signs if one not in value), None)
+    escapes = (len(value) - len(value.rstrip("\\"))) % 2  # the sign behind would be of the text
+    sign = None if escapes else next((one for one in signs if one not in value), None)
     return f"CAST(X'{value.encode().hex()}' AS STRING)" if sign is None else sign + value + sign
 
 

@@ -92,8 +92,10 @@ def _parsed(text: str, dialect: Dialect) -> Node:
         tokens = as_spark_reads(text, dialect)
         if tokens is None:
             raise
-        (tree,) = grammar(dialect)().parser().parse(tokens, text)
-        return tree
+        trees = grammar(dialect)().parser().parse(tokens, text)
+        if len(trees) != 1:
+            raise
+        return trees[0]
 
 
 def selecting(text: str, dialect: Dialect) -> str:
