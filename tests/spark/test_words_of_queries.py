@@ -3,10 +3,12 @@
 The brute-force model is a temporary view of the same rows, which Spark reads alone.
 """
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
@@ -85,6 +87,15 @@ def test_a_column_is_read_though_its_name_is_a_words_of_sql(
             assert ice.sql(spark, f"{text} st.d.t t").collect() == expected == [("x", 1)]
     finally:
         spark.catalog.dropTempView("model")
+
+
+def test_a_word_asks_for_no_column_that_spark_can_not_read(spark: Any, sql_home: Path) -> None:
+    columns = "id bigint, ts timestamp, timestamp timestamp_ns, at timestamp_ns"
+    ice.load_catalog("st").create_table("d.t", columns, properties={"format-version": "3"})
+    moment = dt.datetime(2024, 1, 2, tzinfo=dt.UTC)
+    ice.load_table("st.d.t").append(pa.table({"id": [1], "ts": [moment]}))
+    query = "SELECT id FROM st.d.t WHERE ts > TIMESTAMP '2024-01-01' AND id <> length('at') -- at"
+    assert ice.sql(spark, query).collect() == [(1,)]
 
 
 @pytest.mark.parametrize(

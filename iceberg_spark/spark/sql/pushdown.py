@@ -73,6 +73,10 @@ class QueryTree:
                     continue
         return cls(root, frozenset(identifiers), words, tuple(relations), at_run_time)
 
+    def names(self, column: str) -> bool:
+        """Return whether a column's name stands in the query as a name."""
+        return _folded(column) in self.identifiers
+
 
 def needed_columns(
     tree: QueryTree, reference: TableReference, columns: Iterable[str]

@@ -9,7 +9,12 @@ from typing import Any, Self, TypedDict
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import IcebergError, InvalidExpressionError, InvalidInputError
+from iceberg_spark.errors import (
+    IcebergError,
+    InvalidExpressionError,
+    InvalidInputError,
+    UnsupportedError,
+)
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
@@ -22,6 +27,7 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.scan_report import report_scan
+from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
@@ -32,6 +38,7 @@ from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.types import NestedField
 
 _BRANCH, _TAG = "branch_", "tag_"
 _SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
@@ -164,7 +171,7 @@ class TablePlanner:
         pruned = replace(
             request,
             row_filter=And(asked.taken) if asked.taken else None,
-            selected_fields=self._columns(names),
+            selected_fields=self._columns(whole.read_schema),
             metadata_columns=hidden,
         )
         context = scan_context(loaded.metadata, pruned, loaded.io)
@@ -183,13 +190,21 @@ class TablePlanner:
             beside=self.beside,
         )
 
-    def _columns(self, names: list[str]) -> tuple[str, ...] | None:
+    def _columns(self, schema: Schema) -> tuple[str, ...] | None:
+        """Return the columns that the query needs; of those that Spark can't read only named ones.
+
+        A word that may be none, as in TIMESTAMP '2024-01-01', asks for no such column.
+        """
+        names = [one.name for one in schema.fields]
         if self.asked.names_are_patterns or self.asked.parsed.is_rewritten:
             return None
-        found = needed_columns(self.asked.parsed.tree, self.reference, names)
+        tree = self.asked.parsed.tree
+        found = needed_columns(tree, self.reference, names)
         if found is None:
             return None
-        return found or tuple(names[:1])
+        kinds = {one.name: one for one in schema.fields}
+        sure = tuple(name for name in found if tree.names(name) or _is_sparks(kinds[name]))
+        return sure or tuple(names[:1])
 
     def _conditions(self, schema: Any, names: list[str], request: ScanRequest) -> _Understood:
         asked, parsed = self.asked, self.asked.parsed
@@ -234,6 +249,14 @@ class TablePlanner:
         if millis is None:
             raise InvalidInputError(f"TIMESTAMP AS OF {moment}: that is NULL, and no moment")
         return {"as_of_timestamp_ms": int(millis)}
+
+
+def _is_sparks(field: NestedField) -> bool:
+    try:
+        to_spark(Schema(field))
+    except UnsupportedError:
+        return False
+    return True
 
 
 def selected(selector: str | None) -> dict[str, Any]:
