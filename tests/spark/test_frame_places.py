@@ -20,14 +20,9 @@ from iceberg_spark.spark.session.column_texts import column_text
 
 
 @pytest.fixture
-def enabled(any_spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A session that knows catalogs `fp`, of a database, and `fo`, of folders; both have a `d`."""
-    monkeypatch.setenv("PYICEBERG_CATALOG__FP__URI", f"sqlite:///{tmp_path}/fp.db")
-    monkeypatch.setenv("PYICEBERG_CATALOG__FP__WAREHOUSE", str(tmp_path / "fp"))
-    monkeypatch.setenv("PYICEBERG_CATALOG__FO__TYPE", "filesystem")
-    monkeypatch.setenv("PYICEBERG_CATALOG__FO__WAREHOUSE", str(tmp_path / "fo"))
-    ice.load_catalog("fp").create_namespace("d")
-    ice.load_catalog("fo").create_namespace("d")
+def enabled(any_spark: Any, sql_home: Path) -> Iterator[Any]:
+    """A session that knows the catalogs of `sql_home`; both have a namespace `d`."""
+    ice.load_catalog("fs").create_namespace("d")
     ice.enable(any_spark)
     yield any_spark
     ice.disable(any_spark)
@@ -53,7 +48,7 @@ def test_a_copy_that_is_named_by_its_location_is_what_is_written(
     assert ids(enabled.table(f"`{copy}`")) == [5]
 
 
-@pytest.mark.parametrize("catalog", ["fp", "fo"])
+@pytest.mark.parametrize("catalog", ["st", "fs"])
 def test_save_as_table_writes_to_the_branch_that_a_name_says(enabled: Any, catalog: str) -> None:
     name = f"{catalog}.d.t"
     enabled.range(1).writeTo(name).create()
@@ -73,21 +68,21 @@ def test_save_as_table_writes_to_the_branch_that_a_name_says(enabled: Any, catal
 
 
 def test_no_table_is_made_that_would_hide_a_branch(enabled: Any, tmp_path: Path) -> None:
-    enabled.range(1).writeTo("fo.d.t").create()
+    enabled.range(1).writeTo("fs.d.t").create()
     for last in ("branch_new", "tag_new", "snapshot_id_5", "at_timestamp_5"):
         with pytest.raises(InvalidInputError, match="branch or version of the table"):
-            enabled.sql(f"CREATE TABLE fo.d.t.{last} (id int)")
+            enabled.sql(f"CREATE TABLE fs.d.t.{last} (id int)")
         with pytest.raises(InvalidInputError, match="branch or version of the table"):
-            enabled.range(1).write.format("pyiceberg-lite").save(f"{tmp_path}/fo/d/t/{last}")
-    enabled.sql("CREATE TABLE fo.d.branch_x (id int)")
-    assert [one.name for one in enabled.catalog.listTables("fo.d")] == ["branch_x", "t"]
+            enabled.range(1).write.format("pyiceberg-lite").save(f"{tmp_path}/fs/d/t/{last}")
+    enabled.sql("CREATE TABLE fs.d.branch_x (id int)")
+    assert [one.name for one in enabled.catalog.listTables("fs.d")] == ["branch_x", "t"]
 
 
 def test_a_name_and_an_option_say_one_branch(enabled: Any) -> None:
-    enabled.range(1).writeTo("fp.d.t").create()
+    enabled.range(1).writeTo("st.d.t").create()
     for branch in "ab":
-        enabled.sql(f"ALTER TABLE fp.d.t CREATE BRANCH {branch}")
-    writer = enabled.range(1, 2).writeTo("fp.d.t.branch_a")
+        enabled.sql(f"ALTER TABLE st.d.t CREATE BRANCH {branch}")
+    writer = enabled.range(1, 2).writeTo("st.d.t.branch_a")
     writer.option("branch", "a").append()
     for write in (
         lambda: writer.option("BRANCH", "b").append(),
@@ -96,45 +91,45 @@ def test_a_name_and_an_option_say_one_branch(enabled: Any) -> None:
     ):
         with pytest.raises(InvalidOptionError, match="says branch 'a'"):
             write()
-    enabled.range(2, 3).writeTo("fp.d.t").option("Branch", "b").append()
-    found = [ids(enabled.table(f"fp.d.t{end}")) for end in ("", ".branch_a", ".branch_b")]
+    enabled.range(2, 3).writeTo("st.d.t").option("Branch", "b").append()
+    found = [ids(enabled.table(f"st.d.t{end}")) for end in ("", ".branch_a", ".branch_b")]
     assert found == [[0], [0, 1], [0, 2]]
 
 
 def test_columns_are_told_apart_by_case_where_the_session_does(enabled: Any) -> None:
     """A column that only another case would find is an error, and no column of NULLs."""
-    enabled.sql("CREATE TABLE fp.d.t (Id bigint, v string)")
+    enabled.sql("CREATE TABLE st.d.t (Id bigint, v string)")
     frame = enabled.range(1).selectExpr("id", "'x' AS V")
-    frame.writeTo("fp.d.t").append()
+    frame.writeTo("st.d.t").append()
     enabled.conf.set("spark.sql.caseSensitive", "true")
     try:
-        writer = frame.writeTo("fp.d.t")
+        writer = frame.writeTo("st.d.t")
         for write in (
             writer.append,
             writer.overwritePartitions,
             lambda: writer.overwrite(sf.col("v") == "x"),
-            lambda: frame.write.mode("append").saveAsTable("fp.d.t"),
+            lambda: frame.write.mode("append").saveAsTable("st.d.t"),
         ):
             with pytest.raises(InvalidSchemaError, match="no column 'id'"):
                 write()
-        enabled.sql("CREATE TABLE fp.d.twins (id bigint, ID bigint)")
+        enabled.sql("CREATE TABLE st.d.twins (id bigint, ID bigint)")
         twins = enabled.range(1).selectExpr("id", "id + 1 AS ID")
         with pytest.raises(InvalidSchemaError, match="no column 'V'"):
-            frame.selectExpr("id AS Id", "V").writeTo("fp.d.t").append()
-        frame.selectExpr("7L AS Id", "V AS v").writeTo("fp.d.t").append()
-        enabled.range(1).writeTo("fp.d.twins").append()
-        twins.writeTo("fp.d.twins").append()
-        found = enabled.table("fp.d.twins").selectExpr("id", "`ID` AS other").collect()
+            frame.selectExpr("id AS Id", "V").writeTo("st.d.t").append()
+        frame.selectExpr("7L AS Id", "V AS v").writeTo("st.d.t").append()
+        enabled.range(1).writeTo("st.d.twins").append()
+        twins.writeTo("st.d.twins").append()
+        found = enabled.table("st.d.twins").selectExpr("id", "`ID` AS other").collect()
         assert sorted(map(tuple, found), key=str) == [(0, 1), (0, None)]
-        enabled.sql("CREATE TABLE fp.d.one (Id int)")
-        enabled.range(1).writeTo("fp.d.one").option("mergeSchema", "true").append()
-        assert enabled.table("fp.d.one").columns == ["Id", "id"]
-        assert enabled.table("fp.d.one").collect() == [(None, 0)]
+        enabled.sql("CREATE TABLE st.d.one (Id int)")
+        enabled.range(1).writeTo("st.d.one").option("mergeSchema", "true").append()
+        assert enabled.table("st.d.one").columns == ["Id", "id"]
+        assert enabled.table("st.d.one").collect() == [(None, 0)]
     finally:
         enabled.conf.unset("spark.sql.caseSensitive")
-    assert ids(enabled.table("fp.d.t")) == [0, 7]
+    assert ids(enabled.table("st.d.t")) == [0, 7]
     with pytest.raises(InvalidSchemaError, match="differ by case only"):
-        twins.writeTo("fp.d.twins").append()
+        twins.writeTo("st.d.twins").append()
 
 
 def test_a_column_is_one_whatever_its_name_is(enabled: Any) -> None:
@@ -147,15 +142,15 @@ def test_a_column_is_one_whatever_its_name_is(enabled: Any) -> None:
         assert frame.where(column_text(enabled, column == number)).count() == 1, name
         if name.isalnum():
             assert frame.where(column_text(enabled, sf.col(name) == number)).count() == 1, name
-    frame.writeTo("fp.d.t").create()
+    frame.writeTo("st.d.t").create()
     more = frame.withColumn("id", sf.lit(1).cast("bigint")).withColumn("2024", sf.lit(-5))
-    more.writeTo("fp.d.t").append()
-    more.where("false").writeTo("fp.d.t").overwrite(sf.col("2024") < 0)
-    assert ids(enabled.table("fp.d.t")) == [0]
+    more.writeTo("st.d.t").append()
+    more.where("false").writeTo("st.d.t").overwrite(sf.col("2024") < 0)
+    assert ids(enabled.table("st.d.t")) == [0]
     source = frame.withColumn("2024", sf.lit(99))
-    merge = source.alias("s").mergeInto("fp.d.t", sf.col("t.id") == sf.col("s.id"))
+    merge = source.alias("s").mergeInto("st.d.t", sf.col("t.id") == sf.col("s.id"))
     merge.whenMatched().update({"a-b": sf.col("s.2024") + sf.col("s.true")}).merge()
-    assert [row["a-b"] for row in enabled.table("fp.d.t").collect()] == [101]
+    assert [row["a-b"] for row in enabled.table("st.d.t").collect()] == [101]
 
 
 @pytest.mark.filterwarnings("ignore:.*escapedStringLiterals:UserWarning")
@@ -180,9 +175,9 @@ def test_texts_and_casts_that_try_are_said_as_the_session_reads_them(
 
 def test_a_namespace_may_be_called_as_a_table(enabled: Any) -> None:
     """What stands behind a table's name is its part only where it is called like one."""
-    enabled.sql("CREATE NAMESPACE fp.d.t")
-    enabled.range(1).writeTo("fp.d.t").create()
-    enabled.range(2).write.saveAsTable("fp.d.t.fresh")
-    enabled.range(2).write.mode("append").saveAsTable("fp.d.t.fresh")
-    assert ids(enabled.table("fp.d.t.fresh")) == [0, 0, 1, 1]
-    assert ids(enabled.table("fp.d.t")) == [0]
+    enabled.sql("CREATE NAMESPACE st.d.t")
+    enabled.range(1).writeTo("st.d.t").create()
+    enabled.range(2).write.saveAsTable("st.d.t.fresh")
+    enabled.range(2).write.mode("append").saveAsTable("st.d.t.fresh")
+    assert ids(enabled.table("st.d.t.fresh")) == [0, 0, 1, 1]
+    assert ids(enabled.table("st.d.t")) == [0]

@@ -55,6 +55,37 @@ def test_a_commit_between_what_is_read_and_what_is_changed_is_found(
     assert rows(spark, "SELECT * FROM st.d.t ORDER BY id") == left[change]
 
 
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("change", ["merge", "update", "delete"])
+def test_a_commit_to_another_partition_in_between_is_no_conflict(
+    spark: Any, sql_home: Path, monkeypatch: pytest.MonkeyPatch, change: str, mode: str
+) -> None:
+    """Both land: what was changed was seen, and what came is of other rows."""
+    modes = ", ".join(f"'write.{verb}.mode' = '{mode}'" for verb in ("delete", "update", "merge"))
+    columns = "(id bigint, v bigint, p int) PARTITIONED BY (p)"
+    rows(spark, f"CREATE TABLE st.d.t {columns} TBLPROPERTIES ({modes})")
+    rows(spark, "INSERT INTO st.d.t VALUES (1, 10, 1), (2, 20, 2)")
+    inner: Callable[..., Any] = row_changes.with_inner_tables
+
+    @contextmanager
+    def late(*given: Any) -> Iterator[Any]:
+        with inner(*given) as values:
+            monkeypatch.setattr(row_changes, "with_inner_tables", inner)
+            rows(spark, "INSERT INTO st.d.t VALUES (3, 30, 2)")
+            yield values
+
+    monkeypatch.setattr(row_changes, "with_inner_tables", late)
+    texts = {
+        "merge": """MERGE INTO st.d.t t USING (SELECT id, max(v) + 1 AS v FROM st.d.t GROUP BY id) s
+                    ON t.p = 1 AND t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v""",
+        "update": "UPDATE st.d.t SET v = (SELECT max(v) FROM st.d.t) WHERE p = 1",
+        "delete": "DELETE FROM st.d.t WHERE p = 1 AND id IN (SELECT id FROM st.d.t)",
+    }
+    rows(spark, texts[change])
+    left = {"merge": [(1, 11)], "update": [(1, 20)], "delete": []}[change]
+    assert rows(spark, "SELECT id, v FROM st.d.t ORDER BY id") == [*left, (2, 20), (3, 30)]
+
+
 def test_a_star_is_no_value(spark: Any, sql_home: Path) -> None:
     """Rows that are changed have columns of ours beside the table's."""
     rows(spark, "CREATE TABLE st.d.t (id bigint, j string) TBLPROPERTIES ('format-version' = '3')")

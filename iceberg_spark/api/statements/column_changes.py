@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from iceberg_spark.api.schema_input import as_type
-from iceberg_spark.api.statements.column_types import column_type, default_of
+from iceberg_spark.api.statements.column_types import column_type, defaults_of
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.api.update_schema import UpdateSchema
 from iceberg_spark.errors import InvalidInputError
@@ -64,7 +64,7 @@ def _add(spark: SparkSession, update: UpdateSchema, column: Column) -> None:
     kind, default = column_type(spark, column.type), None
     if column.default is not None:
         meant = as_type(kind, column.path[-1], format_version=3)
-        default = default_of(spark, column.default, meant)
+        (default,) = defaults_of(spark, [(column.default, meant)])
     update.add_column(column.path, kind, column.comment, column.required, default_value=default)
     _move(update, column.path, column.place)
 
@@ -76,7 +76,7 @@ def _alter(spark: SparkSession, update: UpdateSchema, schema: Schema, change: Al
     if change.default is not None:
         field_id = schema.find_id(".".join(change.path), case_sensitive=is_case_sensitive(spark))
         there = None if field_id is None else schema.find_field(field_id).field_type
-        value = default_of(spark, change.default, there) if change.default else None
+        value = defaults_of(spark, [(change.default, there)])[0] if change.default else None
         update.set_default_value(change.path, value)
     _move(update, change.path, change.place)
 

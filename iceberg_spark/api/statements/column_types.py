@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -26,13 +27,23 @@ def column_type(spark: SparkSession, text: str) -> str | IcebergType:
     return type_from_ddl(text, wall_clocks=True)
 
 
-def default_of(spark: SparkSession, text: str, kind: IcebergType | None) -> Any:
-    """Return what a default is worth; dates and wall clocks are of the session's zone.
+def defaults_of(spark: SparkSession, given: Sequence[tuple[str, IcebergType | None]]) -> list[Any]:
+    """Return what defaults are worth, each with its column's type; two queries at most.
 
-    Spark casts a default to the column's type. Raises Spark's own errors.
+    Dates and wall clocks are of the session's zone where the column is of instants: Spark casts a
+    default to the column's type. Raises Spark's own errors.
     """
-    (value,) = values_of(spark, [text])
-    is_wall_clock = isinstance(value, dt.date | str) and getattr(value, "tzinfo", None) is None
-    if isinstance(kind, TimestamptzType) and is_wall_clock:
-        (value,) = values_of(spark, [f"CAST(({text}) AS TIMESTAMP_LTZ)"])
-    return value
+    values = values_of(spark, [text for text, _ in given])
+    late = [
+        place
+        for place, (value, (_, kind)) in enumerate(zip(values, given, strict=True))
+        if isinstance(kind, TimestamptzType) and _is_wall_clock(value)
+    ]
+    casts = values_of(spark, [f"CAST(({given[place][0]}) AS TIMESTAMP_LTZ)" for place in late])
+    for place, value in zip(late, casts, strict=True):
+        values[place] = value
+    return values
+
+
+def _is_wall_clock(value: object) -> bool:
+    return isinstance(value, dt.date | str) and getattr(value, "tzinfo", None) is None

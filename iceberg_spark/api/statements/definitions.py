@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.new_table import create
 from iceberg_spark.api.statements.acting_properties import check_new_properties
 from iceberg_spark.api.statements.answers import nothing
-from iceberg_spark.api.statements.column_types import default_of, has_wall_clocks
+from iceberg_spark.api.statements.column_types import defaults_of, has_wall_clocks
 from iceberg_spark.api.statements.target import Target, new_target, properties_at
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.chosen_location import moved_location
@@ -116,14 +116,15 @@ def schema_of(spark: SparkSession, columns: tuple[Column, ...]) -> Schema:
             )
     texts = ", ".join(f"{quoted(one.path[0])} {one.type}" for one in columns)
     typed = schema_from_ddl(texts, wall_clocks=has_wall_clocks(spark))
+    pairs = list(zip(typed.fields, columns, strict=True))
+    given = [(one.default, field.field_type) for field, one in pairs if one.default is not None]
+    defaults = iter(defaults_of(spark, given))
     fields = []
-    for field, column in zip(typed.fields, columns, strict=True):
+    for field, column in pairs:
         required, doc = field.required or column.required, column.comment or field.doc
         made = replace(field, required=required, doc=doc)
-        if column.default is not None:
-            given = default_of(spark, column.default, field.field_type)
-            made = made if given is None else with_default(made, given)
-        fields.append(made)
+        default = None if column.default is None else next(defaults)
+        fields.append(made if default is None else with_default(made, default))
     return Schema(*fields)
 
 

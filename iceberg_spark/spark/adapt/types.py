@@ -90,6 +90,15 @@ def _spark_type(kind: t.IcebergType, path: str) -> s.DataType:
             )
 
 
+def has_spark_type(field: t.NestedField) -> bool:
+    """Return whether Spark has a type for a column, and for all that is in it."""
+    try:
+        to_spark(Schema(field))
+    except UnsupportedError:
+        return False
+    return True
+
+
 def from_spark(struct: s.StructType) -> Schema:
     """Return a schema with provisional ids 1, 2, ... for a frame type.
 

@@ -13,13 +13,12 @@ from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.row_level.conditions import columns_in, is_of_one_row
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.projection import with_metadata_columns
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import has_spark_type, to_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import NestedField
 
 FILE, POS = "_file", "_pos"
 PLACE = (FILE, POS)
@@ -75,15 +74,7 @@ def empty_frame(schema: Schema, spark: SparkSession) -> DataFrame:
 def typed_columns(schema: Schema, texts: Sequence[str]) -> Schema:
     """Return a schema without the columns that Spark has no type for and expressions don't name."""
     used = columns_in(schema, texts)
-    return Schema(*(f for f in schema.fields if f.name in used or _has_type(f)))
-
-
-def _has_type(field: NestedField) -> bool:
-    try:
-        to_spark(Schema(field))
-    except UnsupportedError:
-        return False
-    return True
+    return Schema(*(f for f in schema.fields if f.name in used or has_spark_type(f)))
 
 
 def require_types(schema: Schema, what: str) -> None:

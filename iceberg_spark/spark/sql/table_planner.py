@@ -9,12 +9,7 @@ from typing import Any, Self, TypedDict
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.errors import (
-    IcebergError,
-    InvalidExpressionError,
-    InvalidInputError,
-    UnsupportedError,
-)
+from iceberg_spark.errors import IcebergError, InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.expr.parse import predicate
@@ -27,7 +22,7 @@ from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.scan.scan_report import report_scan
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.adapt.types import has_spark_type
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
@@ -38,7 +33,6 @@ from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
 from iceberg_spark.spark.sql.references import TableReference
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import NestedField
 
 _BRANCH, _TAG = "branch_", "tag_"
 _SNAPSHOT_ID, _AT_TIMESTAMP = "snapshot_id_", "at_timestamp_"
@@ -203,7 +197,7 @@ class TablePlanner:
         if found is None:
             return None
         kinds = {one.name: one for one in schema.fields}
-        sure = tuple(name for name in found if tree.names(name) or _is_sparks(kinds[name]))
+        sure = tuple(name for name in found if tree.names(name) or has_spark_type(kinds[name]))
         return sure or tuple(names[:1])
 
     def _conditions(self, schema: Any, names: list[str], request: ScanRequest) -> _Understood:
@@ -249,14 +243,6 @@ class TablePlanner:
         if millis is None:
             raise InvalidInputError(f"TIMESTAMP AS OF {moment}: that is NULL, and no moment")
         return {"as_of_timestamp_ms": int(millis)}
-
-
-def _is_sparks(field: NestedField) -> bool:
-    try:
-        to_spark(Schema(field))
-    except UnsupportedError:
-        return False
-    return True
 
 
 def selected(selector: str | None) -> dict[str, Any]:
