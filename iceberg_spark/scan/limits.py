@@ -31,6 +31,8 @@ class PlanningLimits:
     kept_plan_bytes: int = 128 * 1024 * 1024
     """Bytes of Arrow memory that kept plans may hold together, columns they share with the cache of
     manifests included."""
+    sampled_manifest_bytes: int = 4 * 1024 * 1024
+    """Bytes of the longest manifest that is asked what its files' columns take."""
     least_adaptive_split: int = 16 * 1024 * 1024
     """Bytes: a split that adapts to the scan's size is no smaller (Java: `TableScanUtil`)."""
 

@@ -113,7 +113,7 @@ def _marked(
     spelled = [_for_spark(path) for path in named.to_pylist()]
     sizes = files.column("file_size_in_bytes").to_pylist()
     rows = files.column("record_count").to_pylist()
-    width = row_bytes(columns, plan.context.table_schema, files)
+    width = row_bytes(columns, plan, files)
     given = RelationFiles(spelled, sizes, rows, values, width)
     mark = mark_of(kind, given)
     keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))

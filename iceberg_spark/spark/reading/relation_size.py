@@ -5,18 +5,21 @@ A relation of three columns of forty that claimed its files' bytes would not be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from iceberg_spark.scan.column_bytes import column_bytes
+from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.column_plan import ColumnPlan
 from iceberg_spark.spec import types as t
-from iceberg_spark.spec.schema import Schema
 
 _LEAST_ROW_BYTES = 8
 """Bytes of a row without columns, of which a broadcast would still have all."""
+_LEAST_TEXT_BYTES = 4
+"""Bytes of a text that files have once and point at: what points at it."""
 _TEXT_BYTES, _BINARY_BYTES, _VARIANT_BYTES = 20, 100, 2048
 """Bytes of a value (Spark: `DataType.defaultSize`)."""
 
@@ -24,23 +27,29 @@ _TEXT_BYTES, _BINARY_BYTES, _VARIANT_BYTES = 20, 100, 2048
 _LOOSE = (t.StringType, t.BinaryType, t.VariantType, t.GeometryType, t.GeographyType)
 
 
-def row_bytes(columns: ColumnPlan, schema: Schema, files: pa.Table) -> float:
-    """Return how many bytes a row of a relation takes, as Java says it of a scan.
+def row_bytes(columns: ColumnPlan, plan: ScanPlan, files: pa.Table) -> float:
+    """Return how many bytes a row of a relation takes, about: Spark joins by that.
 
-    Where the files have more bytes a row than all columns should take, texts and the like are that
-    much longer: who reads them reads these bytes. `files` are rows of FILES_SCHEMA.
-    Java: `SparkSchemaUtil.estimateSize`.
+    Values of one width take it, as Java says of a scan (`SparkSchemaUtil.estimateSize`); texts and
+    the like what they take in files, as Spark says of its own, or where these don't tell, Spark's
+    estimate, and more if the files are longer than all columns should be.
+    `files` are rows of FILES_SCHEMA.
     """
     read = [one.asked for one in (*columns.read, *columns.keys) if one.asked is not None]
-    some = _leaves({one.field_id: one.field_type for one in read}.values())
-    every = _leaves([one.field_type for one in schema.fields])
-    return max(_LEAST_ROW_BYTES, _sum(some, _longer(every, files)))
+    some = list(_leaves((one.field_id, one.field_type) for one in read))
+    if not any(leaf.is_loose for leaf in some):
+        return max(_LEAST_ROW_BYTES, _sum(some, {}, 0.0))
+    stored = column_bytes(plan)
+    schema = plan.context.table_schema
+    every = _leaves((one.field_id, one.field_type) for one in schema.fields)
+    return max(_LEAST_ROW_BYTES, _sum(some, stored, _longer(list(every), files)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
     """The bytes of a value as Spark estimates them; `is_loose` if it may have any number."""
 
+    field_id: int
     width: int
     is_loose: bool
 
@@ -52,27 +61,34 @@ def _longer(every: list[_Leaf], files: pa.Table) -> float:
     loose = sum(leaf.is_loose for leaf in every)
     if not rows or not loose:
         return 0.0
-    return max(0.0, (size / rows - _sum(every, 0.0)) / loose)
+    return max(0.0, (size / rows - _sum(every, {}, 0.0)) / loose)
 
 
-def _sum(leaves: list[_Leaf], longer: float) -> float:
-    return sum(leaf.width + longer * leaf.is_loose for leaf in leaves)
+def _sum(leaves: list[_Leaf], stored: Mapping[int, float], longer: float) -> float:
+    total = 0.0
+    for leaf in leaves:
+        if leaf.is_loose and leaf.field_id in stored:
+            total += max(_LEAST_TEXT_BYTES, stored[leaf.field_id])
+        else:
+            total += leaf.width + longer * leaf.is_loose
+    return total
 
 
-def _leaves(kinds: Iterable[t.IcebergType], *, repeated: bool = False) -> list[_Leaf]:
-    """Return the leaves of types; those of lists and maps may be there any number of times."""
-    found: list[_Leaf] = []
-    for kind in kinds:
+def _leaves(
+    fields: Iterable[tuple[int, t.IcebergType]], *, repeated: bool = False
+) -> Iterator[_Leaf]:
+    """Yield the leaves of fields; those of lists and maps may be there any number of times."""
+    for field_id, kind in fields:
         match kind:
-            case t.StructType(fields=fields):
-                found += _leaves([one.field_type for one in fields], repeated=repeated)
-            case t.ListType(element_type=element):
-                found += _leaves([element], repeated=True)
-            case t.MapType(key_type=key, value_type=value):
-                found += _leaves([key, value], repeated=True)
+            case t.StructType(fields=inner):
+                pairs = ((one.field_id, one.field_type) for one in inner)
+                yield from _leaves(pairs, repeated=repeated)
+            case t.ListType(element_id=element_id, element_type=element):
+                yield from _leaves([(element_id, element)], repeated=True)
+            case t.MapType(key_id=key_id, key_type=key, value_id=value_id, value_type=value):
+                yield from _leaves([(key_id, key), (value_id, value)], repeated=True)
             case _:
-                found.append(_Leaf(_width(kind), repeated or isinstance(kind, _LOOSE)))
-    return found
+                yield _Leaf(field_id, _width(kind), repeated or isinstance(kind, _LOOSE))
 
 
 def _width(kind: t.IcebergType) -> int:
