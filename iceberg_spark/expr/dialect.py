@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +14,15 @@ class Dialect:
     `raw_texts`: a backslash stands for itself (parser.escapedStringLiterals).
     `ansi`: casts of texts raise instead of giving null, and compare in the wider type.
     `changed`: other settings that may change a meaning; under them nothing is read here.
+    `is_replaced`: whether a function of Spark, by name, is another of the session's now; of two
+    sessions that differ in this alone a text has the same tree.
     """
 
     quoted_names: bool = False
     raw_texts: bool = False
     ansi: bool = True
     changed: tuple[str, ...] = ()
+    is_replaced: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
 
 
 SPARK = Dialect()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any, ClassVar, TypeAlias
 
@@ -71,6 +72,11 @@ class Spark4Names(Spark4):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"']
 
 
+_CALLED = re.compile(
+    r"\b(isnan|startswith|isnull|isnotnull|like|variant_get|try_variant_get)\b[`\"\s]*(?:\(|/\*|--)",
+    re.IGNORECASE,
+)
+"""Functions that are read here, where a text may call them: `udf.register` replaces them all."""
 _VARIABLE = "${"
 
 _OPS: dict[type, Op] = {
@@ -150,7 +156,20 @@ def parse_predicate(sql: str, dialect: Dialect = SPARK) -> Unbound:
 
 def predicate(node: Node, sql: str, dialect: Dialect) -> Unbound:
     """Return a part of a parsed text as a predicate. Raises InvalidExpressionError."""
+    check_functions(sql, dialect)
     return predicate_of(with_texts(node, sql, dialect))
+
+
+def check_functions(sql: str, dialect: Dialect) -> None:
+    """Raise InvalidExpressionError for a text that may call what a session has replaced."""
+    if dialect.is_replaced is None:
+        return
+    for name in sorted({one[1].lower() for one in _CALLED.finditer(sql)}):
+        if dialect.is_replaced(name):
+            raise InvalidExpressionError(
+                f"'{sql}' can't be read: {name}() is a function of this session and not Spark's; "
+                f"register it under another name, or build the predicate as in col('a') > 5"
+            )
 
 
 def _refuse(node: Node) -> InvalidExpressionError:

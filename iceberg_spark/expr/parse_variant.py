@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.parse import predicate_of
+from iceberg_spark.expr.parse import check_functions, predicate_of
 from iceberg_spark.expr.parse_condition import of_table, parts_of
 from iceberg_spark.expr.parse_literal import with_texts
 from iceberg_spark.expr.variant_filter import (
@@ -47,6 +47,7 @@ def variant_predicate(node: Node, sql: str, dialect: Dialect) -> VariantPredicat
     """
     if not any(_is_getter(one) for one in node.find_all(exp.Anonymous)):
         return None
+    check_functions(sql, dialect)
     fields: dict[str, NamedVariant] = {}
 
     def named(one: Node) -> Node:

@@ -54,6 +54,36 @@ def test_joined_texts_are_what_spark_joins(texts: Any, condition: str) -> None:
     assert ids(ice.sql(texts, "SELECT * FROM st.d.t")) == left
 
 
+@pytest.fixture
+def own_session(spark: Any, any_spark: Any) -> Iterator[Any]:
+    """A session of the test's own: what it registers stays registered."""
+    if any_spark is spark:
+        yield spark.newSession()
+        return
+    port = spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")
+    session = type(any_spark).builder.remote(f"sc://localhost:{port}").create()
+    yield session
+    session.stop()
+
+
+def test_a_users_function_may_take_the_place_of_one_of_spark(
+    own_session: Any, tmp_path: Path
+) -> None:
+    """`udf.register` replaces functions that Spark has; queries and DELETE mean the new one."""
+    spark, place = own_session, str(tmp_path / "t")
+    table = ice.create_table(place, "s string, id bigint")
+    for text, number in ROWS:
+        table.append(pa.table({"s": pa.array([text], pa.string()), "id": [number]}))
+    condition = "startswith(s, 'a') AND `LIKE`(s, 'x%') /* as (before) */"
+    spark.udf.register("startswith", lambda s, end: s is not None and s.endswith(end), "boolean")
+    spark.udf.register("like", lambda s, begin: s is not None and begin > s, "boolean")
+    assert ids(ice.sql(spark, f"SELECT * FROM `{place}` WHERE {condition}")) == [4]
+    frame = spark.read.format("pyiceberg-lite").load(place)
+    assert ids(frame.where(condition)) == [4]
+    ice.sql(spark, f"DELETE FROM `{place}` WHERE {condition}")
+    assert ids(ice.sql(spark, f"SELECT * FROM `{place}`")) == [1, 2, 3, 5, 6]
+
+
 @pytest.mark.parametrize("name", ["starts_with", "is_nan", "ts_or_ds_add"])
 def test_a_users_function_may_be_called_as_one_of_sqlglot(texts: Any, name: str) -> None:
     texts.udf.register(name, lambda one, two: one is not None and one.endswith(two), "boolean")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_spark.expr.dialect import Dialect
@@ -23,6 +25,7 @@ _HARMLESS = (
 )  # fmt: skip
 _GROUPS = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
 _TIMESTAMP = "spark.sql.timestampType"
+_OWN_FUNCTIONS = "org.apache.spark.sql.catalyst.expressions."
 _SETTING = re.compile(r"(?:\{|, )(spark\.sql\.[\w.]+)=([^,}]*)")
 
 
@@ -38,7 +41,17 @@ def session_dialect(session: SparkSession) -> Dialect:
         raw_texts=_is_on(given.get(_RAW)),
         ansi=ansi,
         changed=tuple(sorted(key for key, value in given.items() if _changes(key, value))),
+        is_replaced=partial(_is_replaced, session),
     )
+
+
+def _is_replaced(session: SparkSession, name: str) -> bool:
+    """Return whether a function may be another than Spark's; a round trip or two."""
+    try:
+        found = session.catalog.getFunction(name).className
+    except PySparkException:
+        return True
+    return not (found or "").startswith(_OWN_FUNCTIONS)
 
 
 def _settings(session: SparkSession) -> dict[str, str]:

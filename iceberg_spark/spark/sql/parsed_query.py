@@ -5,7 +5,7 @@ The same texts are run again and again, and reading one takes Python millisecond
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
@@ -46,8 +46,10 @@ class ParsedQuery:
 
 def parsed_query(text: str, dialect: Dialect) -> ParsedQuery:
     """Return a text parsed, or what was parsed of it before."""
-    is_short = len(text) <= PARSING.longest_kept
-    return _kept(text, dialect) if is_short else ParsedQuery.of(text, dialect)
+    if len(text) > PARSING.longest_kept:
+        return ParsedQuery.of(text, dialect)
+    # Kept for every session, so without what is asked of one.
+    return replace(_kept(text, replace(dialect, is_replaced=None)), dialect=dialect)
 
 
 @lru_cache(maxsize=PARSING.kept)
