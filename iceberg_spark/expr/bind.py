@@ -16,6 +16,7 @@ import numpy as np
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidSchemaError
 from iceberg_spark.expr.coerce import Band, Between, Exact, coerce, limits
+from iceberg_spark.expr.decimal_literals import as_compared, is_exact, of_integer, plain
 from iceberg_spark.expr.literals import LooseText
 from iceberg_spark.expr.logic import conjunction, disjunction, is_null, membership, not_null
 from iceberg_spark.expr.nodes import (
@@ -45,7 +46,9 @@ from iceberg_spark.spec.types import (
     FloatType,
     GeographyType,
     GeometryType,
+    IntegerType,
     ListType,
+    LongType,
     MapType,
     StringType,
     UnknownType,
@@ -156,6 +159,8 @@ class _Binder:
         ref = self._comparable(term)
         if value is None or isinstance(ref.field_type, UnknownType):
             return ALWAYS_FALSE  # comparing with null gives null
+        if not _is_ordered_exactly(op, ref, value):
+            (value,) = _as_compared(ref, [value])
         match coerce(ref, value, self.time_zone):
             case Exact(value=float(number)) if math.isnan(number):
                 return _compare_with_nan(op, ref)
@@ -281,8 +286,35 @@ def _of_one_type(ref: BoundReference, literals: list[Any]) -> list[Any]:
             "texts, or not at all; write values of the type"
         )
     if not any(isinstance(one, float | np.floating) for one in literals):
-        return literals
+        typed = [of_integer(one) if type(one) is int else one for one in literals]
+        return _as_compared(ref, typed)
+    literals = [plain(one) for one in literals]
     return [float(one) if isinstance(one, int | Decimal) else one for one in literals]
+
+
+def _is_ordered_exactly(op: Op, ref: BoundReference, value: Any) -> bool:
+    """Return whether no common type is needed: for integers Spark makes `i < 2` of `i < 1.5`.
+
+    Source: Spark's DecimalPrecisionTypeCoercion.integralAndDecimalLiteral.
+    """
+    is_whole = isinstance(ref.field_type, IntegerType | LongType)
+    return is_whole and isinstance(value, Decimal) and op not in (Op.EQ, Op.NE)
+
+
+def _as_compared(ref: BoundReference, literals: list[Any]) -> list[Any]:
+    """Return literals as Spark compares a column with them: rounded, where its types end.
+
+    Raises InvalidExpressionError where the column would be rounded.
+    """
+    if not all(is_exact(one) for one in literals):
+        return [plain(one) for one in literals]
+    found = as_compared(ref.field_type, literals)
+    if found is None:
+        raise InvalidExpressionError(
+            f"Column '{ref.name}' has type {ref.field_type}, which Spark would round to compare it "
+            f"with {', '.join(str(plain(one)) for one in literals)}: write it with fewer digits"
+        )
+    return list(found)
 
 
 def _compare_between(op: Op, ref: BoundReference, below: Any, above: Any) -> Bound:

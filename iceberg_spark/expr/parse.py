@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 
 from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.expr.decimal_literals import is_exact, keep_digits, plain
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.evaluate import holds
+from iceberg_spark.expr.grammar import grammar
 from iceberg_spark.expr.literals import LooseText, Pattern
 from iceberg_spark.expr.nodes import (
     And,
@@ -38,38 +39,6 @@ ALLOWED = (
     "allowed are comparisons, IN, BETWEEN, LIKE 'x%', IS NULL, isnan(), AND, OR and NOT over "
     "columns and literals"
 )
-
-
-_NOT_SPARKS = frozenset({
-    "STARTS_WITH", "IS_NAN", "DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_ADD", "J_S_O_N_CAST",
-})  # fmt: skip
-"""What sqlglot calls functions of Spark besides: in Spark a user's own may be called so."""
-
-
-class Spark4(Spark):
-    """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
-
-    class Parser(Spark.Parser):  # type: ignore[valid-type, misc] # a variable to mypy
-        """What functions are called."""
-
-        FUNCTIONS: ClassVar[dict[str, Any]] = {
-            name: make for name, make in Spark.Parser.FUNCTIONS.items() if name not in _NOT_SPARKS
-        }
-
-    class Tokenizer(Spark.Tokenizer):
-        """How literals are read."""
-
-        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
-
-
-class Spark4Names(Spark4):
-    """The same with names in double quotes (spark.sql.ansi.doubleQuotedIdentifiers)."""
-
-    class Tokenizer(Spark4.Tokenizer):
-        """How literals are read."""
-
-        QUOTES: ClassVar[list[tuple[str, str] | str]] = ["'"]
-        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"']
 
 
 _CALLED = re.compile(
@@ -106,11 +75,6 @@ _ARGS: dict[type, frozenset[str]] = {
     exp.Column: frozenset({"this", "table", "db", "catalog"}),
 }
 _NULL_TESTS = {"isnull": False, "isnotnull": True}
-
-
-def grammar(dialect: Dialect) -> type[Spark4]:
-    """Return sqlglot's dialect for a session's."""
-    return Spark4Names if dialect.quoted_names else Spark4
 
 
 def parse_sql(sql: str, dialect: Dialect = SPARK) -> Node:
@@ -264,6 +228,9 @@ def _compare(op: Op, left: Node, right: Node, whole: Node) -> Unbound:
 
 
 def _compare_literals(op: Op, left: Any, right: Any, whole: Node) -> Unbound:
+    if is_exact(left) and is_exact(right) and not keep_digits(left, right):
+        raise _refuse(whole)
+    left, right = plain(left), plain(right)
     match left, right:
         case (bool(), _) | (_, bool()):
             raise _refuse(whole)

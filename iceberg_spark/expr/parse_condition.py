@@ -11,8 +11,9 @@ from sqlglot import exp
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.equality import Equality
+from iceberg_spark.expr.grammar import Spark4
 from iceberg_spark.expr.nodes import Unbound
-from iceberg_spark.expr.parse import Node, Spark4, parse_sql, predicate
+from iceberg_spark.expr.parse import Node, parse_sql, predicate
 
 _PLAIN = (
     exp.Column, exp.Identifier, exp.Dot, exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Upper, exp.Lower,

@@ -11,6 +11,14 @@ from sqlglot import exp
 
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr import literal_casts as casts
+from iceberg_spark.expr.decimal_literals import (
+    INTEGERS,
+    Digits,
+    TypedNumber,
+    digits_of,
+    of_integer,
+    plain,
+)
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.literals import LooseText, TimeLiteral, time_from_text
 from iceberg_spark.expr.sql_strings import string_value
@@ -60,7 +68,8 @@ def is_literal(node: Node) -> bool:
 def literal_value(node: Node) -> Any:
     """Return the Python value of a literal node, None for NULL.
 
-    Whole numbers are int, numbers with a point Decimal, with an exponent float, as in Spark.
+    Whole numbers are int, numbers with a point Decimal, with an exponent float, as in Spark; what
+    was cast to an integer or decimal type is a TypedNumber.
     Raises InvalidExpressionError for a cast that fails or is to a type without literals.
     """
     match node:
@@ -122,13 +131,19 @@ def _hex(text: str) -> bytes:
 
 def _negative(node: exp.Neg) -> Any:
     value = literal_value(node.this)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise InvalidExpressionError(f"'{node.sql('spark')}': only a number takes a sign")
-    return -value
+    match value:
+        case TypedNumber(value=number, digits=digits):
+            return TypedNumber(-number, digits)
+        case int() if not isinstance(value, bool) and not isinstance(node.this, exp.Literal):
+            return of_integer(-value)  # of brackets: no literal to Spark, whose digits it counts
+        case int() | float() | Decimal() if not isinstance(value, bool):
+            return -value
+        case _:
+            raise InvalidExpressionError(f"'{node.sql('spark')}': only a number takes a sign")
 
 
 def _cast(node: Node) -> Any:
-    value = literal_value(node.this)
+    value = plain(literal_value(node.this))
     convert = _cast_to(node.to)
     if convert is None or type(node) not in (exp.Cast, exp.TryCast):
         raise InvalidExpressionError(
@@ -141,7 +156,7 @@ def _cast(node: Node) -> Any:
         )
     try:
         cast = None if value is None else convert(value)
-        return LooseText(cast) if loose and isinstance(cast, str) else cast
+        return LooseText(cast) if loose and isinstance(cast, str) else _typed(cast, node.to)
     except (ValueError, ArithmeticError, TypeError) as cause:
         raise InvalidExpressionError(
             f"'{node.sql('spark')}': {value!r} is no {node.to.sql('spark')} ({cause})"
@@ -151,9 +166,26 @@ def _cast(node: Node) -> Any:
 def _cast_to(kind: Node) -> Callable[[Any], Any] | None:
     if kind.this != _Kind.DECIMAL:
         return _CASTS.get(kind.this)
+    return casts.to_decimal(*_decimal_size(kind))
+
+
+def _decimal_size(kind: Node) -> tuple[int, int]:
+    """Return the precision and scale of a decimal type as it is written."""
     sizes = [int(str(each.this)) for each in kind.expressions]
     precision, scale = [*sizes, *_DECIMAL[len(sizes) :]][:2]
-    return casts.to_decimal(precision, scale)
+    return precision, scale
+
+
+def _typed(value: Any, kind: Node) -> Any:
+    """Return what was cast with the digits that its type has; other values as they are."""
+    if value is None:
+        return None
+    if kind.this == _Kind.DECIMAL:
+        precision, scale = _decimal_size(kind)
+        digits = Digits(precision - scale, scale)
+        return value if digits_of(value) == digits else TypedNumber(value, digits)
+    before = INTEGERS.get(kind.this.name)
+    return value if before is None else TypedNumber(value, Digits(before, 0))
 
 
 def _time(value: Any) -> TimeLiteral:

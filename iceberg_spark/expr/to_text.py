@@ -6,8 +6,10 @@ import datetime as dt
 import math
 import re
 import uuid
+from decimal import Decimal
 from typing import Any, assert_never
 
+from iceberg_spark.expr.decimal_literals import TypedNumber
 from iceberg_spark.expr.literals import DateLiteral, LooseText, TimeLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import (
     And,
@@ -125,6 +127,10 @@ def _literal(term: Term, value: Any, exact: bool) -> str:
             return _quoted(str(value), exact)
         case LooseText(text=text):
             return _quoted(text, exact)
+        case Decimal():
+            return f"{value:f}"  # with an exponent it would be a double
+        case TypedNumber():
+            return f"CAST({_literal(term, value.value, exact)} AS {value.kind})"
         case bytes():
             return f"X'{value.hex().upper()}'"
         case _:

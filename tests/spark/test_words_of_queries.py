@@ -199,3 +199,53 @@ def test_a_moment_may_be_a_sum_and_is_one(spark: Any, sql_home: Path) -> None:
         ice.sql(spark, query.format("-")).collect()
     with pytest.raises(InvalidInputError, match="no moment"):
         ice.sql(spark, "SELECT * FROM st.d.t TIMESTAMP AS OF CAST(NULL AS TIMESTAMP)")
+
+
+def test_a_version_and_a_moment_may_be_parameters(any_spark: Any, tmp_path: Path) -> None:
+    spark, place = any_spark, str(tmp_path / "t")
+    table = ice.create_table(place, "s string, id bigint")
+    table.append(pa.table({"s": ["a"], "id": [1]}))
+    first = table.refresh().current_snapshot()
+    table.append(pa.table({"s": ["b"], "id": [2]}))
+    table.manage_snapshots().create_tag(first.snapshot_id, "one").commit()
+    moment = dt.datetime.fromtimestamp(first.timestamp_ms / 1000, dt.UTC)
+    by_name = f"SELECT id + :n AS id FROM `{place}` {{}} AS OF :v WHERE id < :most"
+    by_place = f"SELECT id + ? AS id FROM `{place}` {{}} AS OF ? t WHERE id < ?"
+    for kind, value in [
+        ("VERSION", first.snapshot_id),
+        ("VERSION", "one"),
+        ("FOR SYSTEM_VERSION", "one"),
+        ("TIMESTAMP", moment),
+        ("TIMESTAMP", moment.isoformat()),
+    ]:
+        named = {"v": value, "n": 5, "most": 9}
+        assert ids(ice.sql(spark, by_name.format(kind), named)) == [6]
+        assert ids(ice.sql(spark, by_place.format(kind), [5, value, 9])) == [6]
+    cast = f"SELECT id FROM `{place}` TIMESTAMP AS OF CAST(:v AS TIMESTAMP) + INTERVAL 0 DAY"
+    assert ids(ice.sql(spark, cast, {"v": moment.isoformat()})) == [1]
+    with pytest.raises(InvalidInputError, match="give the value of that parameter"):
+        ice.sql(spark, by_name.format("VERSION"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT s, id FROM {} |> WHERE id > 1 |> LIMIT 10",
+        "SELECT * FROM {} |> UNION ALL SELECT * FROM {} |> WHERE id < 3",
+        "FROM {} |> SET id = id + 1 |> DROP s",
+        "FROM {} |> EXCEPT SELECT s, id FROM {} WHERE id > 2",
+        "FROM {} |> AS a |> JOIN {} AS b USING (s) |> AGGREGATE sum(a.id) AS q GROUP BY s AS z",
+        "SELECT id, parse_json('{{\"a\": 7}}'):a::int AS a FROM {} WHERE id !< 3",
+        (
+            "WITH RECURSIVE r(n) MAX RECURSION LEVEL 9 AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
+            "WHERE n < 5) SELECT t.id FROM {} t JOIN r ON r.n = t.id"
+        ),
+    ],
+)
+def test_what_sqlglot_lacks_is_what_spark_does(texts: Any, query: str) -> None:
+    def found(frame: Any) -> tuple[list[str], list[Any]]:
+        return frame.columns, sorted(map(repr, frame.collect()))
+
+    expected = found(texts.sql(query.format("model", "model")))
+    assert expected[1]
+    assert found(ice.sql(texts, query.format("st.d.t", "st.d.t"))) == expected

@@ -28,7 +28,7 @@ from iceberg_spark.api.statements.shown_partitions import show_partitions
 from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
 from iceberg_spark.spark.session.session_dialect import session_dialect
-from iceberg_spark.spark.sql.arguments import with_arguments
+from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
 from iceberg_spark.spark.sql.frames import Frames, frames_as_views
 from iceberg_spark.spark.sql.inner_tables import with_inner_query
@@ -84,7 +84,8 @@ def run_statement(
     it names beside tables.
     """
     if isinstance(statement, Query):
-        return plan_query(spark, statement.text).frame(spark, args, given=frames)
+        query, left = with_versions(spark, statement.text, args)
+        return plan_query(spark, query).frame(spark, left, given=frames)
     with frames_as_views(spark, frames):
         return _at_once(spark, statement, text, args)
 
@@ -113,7 +114,8 @@ def _at_once(
 
 
 def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
-    query = plan_query(spark, statement.query)
+    versioned, args = with_versions(spark, statement.query, args)
+    query = plan_query(spark, versioned)
     match statement:
         case Explain(head):
             return query.frame(spark, args, head)

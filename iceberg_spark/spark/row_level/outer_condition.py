@@ -8,7 +8,7 @@ from itertools import pairwise
 from sqlglot.tokenizer_core import Token
 
 from iceberg_spark.expr.dialect import SPARK
-from iceberg_spark.expr.parse import grammar
+from iceberg_spark.expr.grammar import grammar
 
 
 def without_subqueries(text: str) -> str:

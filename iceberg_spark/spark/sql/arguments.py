@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TypeAlias
@@ -15,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
@@ -22,6 +24,7 @@ from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 Place: TypeAlias = tuple[int, int, str]
 """Where a parameter begins and ends in a text, and its name."""
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_AS_OF = re.compile(r"\bAS\b.*\bOF\b", re.IGNORECASE | re.DOTALL)
 _WORDS = ("IMMEDIATE", "OF", "RETAIN", "RETENTION", "SNAPSHOTS", "VERSION")
 """What is cut as a name, and a value may follow."""
 _SUFFIXES: dict[type[s.DataType], str] = {
@@ -50,6 +53,36 @@ def with_arguments(spark: SparkSession, text: str, args: Args) -> str:
         markers = ["?"] * len(places)
         args = list(args)[: len(places)]
     return _filled(text, places, _literals(spark, markers, args, dialect))
+
+
+def with_versions(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
+    """Return a query with literals for the parameters of AS OF clauses, and the values left.
+
+    Which version is read must be known before Spark has the query. Raises as `with_arguments`.
+    """
+    if not args or _AS_OF.search(text) is None:
+        return text, args
+    dialect = session_dialect(spark)
+    parsed = parsed_query(text, dialect)
+    clauses = [(one.name_end, one.end) for one in parsed.references if one.end > one.name_end]
+    text, tokens = parsed.text, tokens_of(parsed.text, dialect)
+    every = (
+        list(_named(text, tokens, args))
+        if isinstance(args, Mapping)
+        else _unnamed(tokens, len(args))
+    )
+    within = [at for at, one in enumerate(every) if _stands_in(one, clauses)]
+    places = [every[at] for at in within]
+    if isinstance(args, Mapping):
+        literals = _literals(spark, [f":{name}" for _, _, name in places], args, dialect)
+        return _filled(text, places, literals), args
+    literals = _literals(spark, ["?"] * len(places), [args[at] for at in within], dialect)
+    left = [value for at, value in enumerate(args) if at not in within]
+    return _filled(text, places, literals), left
+
+
+def _stands_in(place: Place, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(begun <= place[0] and place[1] <= ended for begun, ended in spans)
 
 
 def with_expressions(

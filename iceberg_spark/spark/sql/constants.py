@@ -105,9 +105,11 @@ def _literals(frame: DataFrame) -> list[Node | None]:
         values = tuple(frame.collect()[0])
     except (ValueError, OverflowError):  # a day that Python's calendar lacks
         values = None
+    kinds = [field.dataType.simpleString() for field in frame.schema]
     if values is None or any(isinstance(value, float | dt.datetime) for value in values):
-        return [_arrow_literal(column[0]) for column in frame.toArrow().columns]
-    return [_literal(value) for value in values]
+        scalars = [column[0] for column in frame.toArrow().columns]
+        return [_arrow_literal(one, kind) for one, kind in zip(scalars, kinds, strict=True)]
+    return [_literal(value, kind) for value, kind in zip(values, kinds, strict=True)]
 
 
 def _constant_parts(node: Node) -> list[Node]:
@@ -153,8 +155,8 @@ def _has_marks(node: Node) -> bool:
     return isinstance(node, exp.Literal) and not _MARKS.isdisjoint(node.name)
 
 
-def _arrow_literal(value: pa.Scalar) -> Node | None:
-    """Return the literal of a value, None for a type without one.
+def _arrow_literal(value: pa.Scalar, kind_name: str) -> Node | None:
+    """Return the literal of a value of a type of Spark, None for a type without one.
 
     Instants are given in UTC: a text in the session's zone may stand for two.
     """
@@ -167,10 +169,11 @@ def _arrow_literal(value: pa.Scalar) -> Node | None:
         return _cast(text, "timestamp_ntz") if kind.tz is None else _cast(f"{text}Z", "timestamp")
     if pa.types.is_floating(kind) and value.is_valid:
         return _cast(repr(value.as_py()), "float" if pa.types.is_float32(kind) else "double")
-    return _literal(value.as_py())
+    return _literal(value.as_py(), kind_name)
 
 
-def _literal(value: object) -> Node | None:
+def _literal(value: object, kind: str) -> Node | None:
+    """Return a literal; a number is cast, for its type may have more digits than it has."""
     match value:
         case None:
             return exp.Null()
@@ -179,7 +182,8 @@ def _literal(value: object) -> Node | None:
         case int() | Decimal():
             size = abs(value)
             number = exp.Literal.number(f"{size:f}" if isinstance(size, Decimal) else str(size))
-            return exp.Neg(this=number) if value < 0 else number
+            signed = exp.Neg(this=number) if value < 0 else number
+            return exp.cast(signed, kind, dialect="spark")
         case dt.date():
             return _cast(value.isoformat(), "date")
         case _:

@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.expr.parse import grammar
+from iceberg_spark.expr.grammar import grammar
 from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of, uses_every_name
 from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
 from iceberg_spark.spark.sql.text_edits import Edit

@@ -49,7 +49,8 @@ def parsed_query(text: str, dialect: Dialect) -> ParsedQuery:
     if len(text) > PARSING.longest_kept:
         return ParsedQuery.of(text, dialect)
     # Kept for every session, so without what is asked of one.
-    return replace(_kept(text, replace(dialect, is_replaced=None)), dialect=dialect)
+    kept = _kept(text, replace(dialect, is_replaced=None))
+    return kept if dialect.is_replaced is None else replace(kept, dialect=dialect)
 
 
 @lru_cache(maxsize=PARSING.kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -14,23 +15,19 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.parse import grammar
+from iceberg_spark.expr.grammar import VERSION_END, grammar
+from iceberg_spark.spark.sql.pipes import without_pipes
 from iceberg_spark.spark.sql.spark_words import as_spark_reads
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 
 _PIPES = ("|>", "|")
-_VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
 _SYSTEM = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP"}
 _QUOTED = TokenType.IDENTIFIER
-_LITERAL = (TokenType.STRING, TokenType.NUMBER)
-_SIGNS = (TokenType.PLUS, TokenType.DASH)
-_UNITS = frozenset({
-    f"{unit}{end}" for end in ("", "S")
-    for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND",
-                 "MICROSECOND")
-} | {"TO"})  # fmt: skip
+PARAMETERS = (":", "?")
+"""What a parameter begins with."""
+_VERSION_NUMBER = re.compile(r"(\d+)[lLsSyY]?")
 _TABLE_WORDS = ("TABLE", "STREAM")
 _AFTER_COLUMN = frozenset({
     "FROM", "AS", "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "THEN", "ELSE", "END", "WHEN",
@@ -88,10 +85,11 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
 def _parsed(text: str, dialect: Dialect) -> Node:
     try:
         return sqlglot.parse_one(text, dialect=grammar(dialect))
-    except SqlglotError:
+    except (SqlglotError, AttributeError, AssertionError):  # by pipes that it does not know
         tokens = as_spark_reads(text, dialect)
-        if tokens is None:
+        if tokens is None and "|>" not in text:
             raise
+        tokens = without_pipes(cut(text, grammar(dialect)) if tokens is None else tokens)
         trees = grammar(dialect)().parser().parse(tokens, text)
         if len(trees) != 1:
             raise
@@ -189,10 +187,12 @@ def _reference(node: Node, tokens: Sequence[Token], text: str) -> TableReference
     version = timestamp = None
     name_end = end
     if clause is not None:
-        kind, first, end = _as_of(after)
+        kind, first, end = _as_of(after, clause.meta[VERSION_END])
         moment = text[first:end]
-        if kind in _TIMESTAMP:
+        if kind in _TIMESTAMP or moment[:1] in PARAMETERS:
             timestamp = moment
+        elif (number := _VERSION_NUMBER.fullmatch(moment)) is not None:
+            version = number[1]
         elif isinstance(clause.expression, exp.Literal):
             version = clause.expression.name
         else:
@@ -219,48 +219,8 @@ def _sample_end(tokens: Sequence[Token], at: int) -> int:
     return at
 
 
-def _as_of(tokens: Sequence[Token]) -> tuple[str, int, int]:
-    """Return the kind of an AS OF clause and where its value stands in the text."""
+def _as_of(tokens: Sequence[Token], end: int) -> tuple[str, int, int]:
+    """Return the kind of an AS OF clause that ends somewhere, and where its value stands."""
     at = 1 if tokens[0].text.upper() == "FOR" else 0
     kind = tokens[at].text.upper()
-    value = tokens[at + 3 :]  # behind VERSION AS OF, TIMESTAMP AS OF
-    count = _term_size(value)
-    while count + 1 < len(value) and value[count].token_type in _SIGNS:
-        count += 1 + _term_size(value[count + 1 :])
-    return kind, value[0].start, value[count - 1].end + 1
-
-
-def _term_size(tokens: Sequence[Token]) -> int:
-    """Return how many tokens a literal, a typed one (`DATE '...'`), a call or a bracket has."""
-    depth = 0
-    followed = zip(tokens, [*tokens[1:], None], strict=True)
-    for count, (token, following) in enumerate(followed, start=1):
-        if token.token_type is TokenType.L_PAREN:
-            depth += 1
-        elif token.token_type is TokenType.R_PAREN:
-            depth -= 1
-        if token.token_type in _SIGNS and depth == 0:  # of INTERVAL -1 DAY
-            continue
-        opens = following is not None and (
-            following.token_type is TokenType.L_PAREN
-            or (count == 1 and _is_interval(token) and following.token_type in _SIGNS)
-            or (token.token_type not in _LITERAL and following.token_type in _LITERAL)
-        )
-        if depth == 0 and not opens:
-            return count + (_units_size(tokens[count:]) if _is_interval(tokens[0]) else 0)
-    return len(tokens)
-
-
-def _is_interval(token: Token) -> bool:
-    return token.text.upper() == "INTERVAL" and token.token_type is not _QUOTED
-
-
-def _units_size(tokens: Sequence[Token]) -> int:
-    """Return how many tokens of an INTERVAL's are behind its number: `DAY`, `DAY 2 HOURS`."""
-    count = 0
-    for token in tokens:
-        is_more = token.token_type in _LITERAL or token.text.upper() in _UNITS
-        if not is_more or token.token_type is _QUOTED:
-            break
-        count += 1
-    return count
+    return kind, tokens[at + 3].start, end  # behind VERSION AS OF, TIMESTAMP AS OF

@@ -8,7 +8,7 @@ from itertools import pairwise
 from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.expr.parse import grammar
+from iceberg_spark.expr.grammar import grammar
 
 _NAMES = frozenset({"VALUES", "USING", "TABLESAMPLE"})
 """Keywords of sqlglot that Spark takes for names where nothing follows that they would need."""
@@ -20,21 +20,46 @@ _BEHIND_A_NAME = frozenset({
     TokenType.DESC, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT,
     TokenType.END,
 })  # fmt: skip
+_VALUE_ENDS = (TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET)
+_BEFORE_A_VALUE = frozenset({"OF", "IMMEDIATE"})
+"""Names to sqlglot's cut that a parameter may follow."""
+_LEVEL = ["MAX", "RECURSION", "LEVEL"]
 _BEHIND_TYPES = (TokenType.R_PAREN, TokenType.COMMA, TokenType.ALIAS)
 
 
 def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
     """Return a text's tokens with Spark's names for names, None where sqlglot's are no others.
 
-    A parameter (`:select`) is a name, `window` too unless it begins a WINDOW clause; `>>>` is one
-    sign, and is read as `>>`, which nothing here tells apart.
+    A parameter (`:select`) is a name, `window` too unless it begins a WINDOW clause. What nothing
+    here tells apart is read alike: `>>>` as `>>`, a variant's field `v:a` as `v.a`, a recursion
+    with `MAX RECURSION LEVEL 9` as one without.
     """
     tokens: list[Token] = grammar(dialect)().tokenize(text)
     names = list(_names(text, tokens))
-    for token in names:
-        token.token_type = TokenType.VAR
+    fields = list(_fields(tokens))
+    for kind, found in ((TokenType.VAR, names), (TokenType.DOT, fields)):
+        for token in found:
+            token.token_type = kind
     kept = [token for place, token in enumerate(tokens) if not _shifts(tokens[place - 2 :][:4])]
-    return kept if names or len(kept) < len(tokens) else None
+    kept = _without_level(kept)
+    return kept if names or fields or len(kept) < len(tokens) else None
+
+
+def _fields(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield the colons behind a value, which ask a variant for a field."""
+    for before, colon in pairwise(tokens):
+        is_name = before.token_type is TokenType.VAR and before.text.upper() not in _BEFORE_A_VALUE
+        if colon.token_type is TokenType.COLON and (is_name or before.token_type in _VALUE_ENDS):
+            yield colon
+
+
+def _without_level(tokens: list[Token]) -> list[Token]:
+    words = [token.text.upper() for token in tokens]
+    level = len(_LEVEL)
+    for place in range(len(tokens) - level):
+        if words[place : place + level] == _LEVEL and words[place + level + 1 :][:1] == ["AS"]:
+            return _without_level([*tokens[:place], *tokens[place + level + 1 :]])
+    return tokens
 
 
 def _names(text: str, tokens: Sequence[Token]) -> Iterator[Token]:

@@ -30,7 +30,7 @@ from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
-from iceberg_spark.spark.sql.references import TableReference
+from iceberg_spark.spark.sql.references import PARAMETERS, TableReference
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.schema import Schema
 
@@ -238,6 +238,8 @@ class TablePlanner:
         if self.reference.timestamp is None:
             return {}
         moment = self.reference.timestamp
+        if moment[:1] in PARAMETERS:
+            raise InvalidInputError(f"AS OF {moment}: give the value of that parameter")
         asked = f"SELECT unix_millis(cast({moment} AS timestamp))"
         ((millis,),) = self.asked.spark.sql(asked).collect()
         if millis is None:

@@ -8,6 +8,7 @@ from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import as_unbound, col
 from iceberg_spark.expr.condition import conjuncts
+from iceberg_spark.expr.decimal_literals import plain
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import Comparison
@@ -26,7 +27,7 @@ TABLE = schema(
 def value(literal: str, dialect: Dialect | None = None) -> object:
     found = parse_predicate(f"x = {literal}", dialect or Dialect())
     assert isinstance(found, Comparison)
-    return found.value
+    return plain(found.value)
 
 
 def bound(text: str, dialect: Dialect | None = None, zone: str | None = "Europe/Berlin") -> str:

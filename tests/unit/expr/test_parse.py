@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.expr.decimal_literals import plain
 from iceberg_spark.expr.literals import DateLiteral, TimeLiteral, TimestampLiteral
 from iceberg_spark.expr.nodes import (
     And,
@@ -59,7 +60,7 @@ def test_a_literal_on_the_left_is_flipped(sql, op):
     ],
 )  # fmt: skip
 def test_literals(text, value):
-    found = parse_predicate(f"a = {text}").value
+    found = plain(parse_predicate(f"a = {text}").value)
     assert found == value
     assert type(found) is type(value)
 

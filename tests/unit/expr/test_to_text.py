@@ -8,6 +8,7 @@ import pytest
 
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound, col
+from iceberg_spark.expr.decimal_literals import plain
 from iceberg_spark.expr.parse import parse_predicate
 from iceberg_spark.expr.to_text import to_text
 from tests.builders import field as make_field
@@ -40,6 +41,8 @@ COLUMNS = schema(
         col("f") == 1e300,
         col("f").is_nan(),
         col("n") == Decimal("1.50"),
+        col("n") == Decimal("1E+2"),
+        col("n") < Decimal("0.0000001"),
         col("u") == uuid.UUID(int=5),
         col("b") == b"\x00'",
         col("s") == "it's \\ %_",
@@ -63,3 +66,13 @@ def test_the_whole_text_of_a_predicate_is_parsed_to_its_meaning(predicate: Predi
 def test_for_people_a_long_list_is_cut():
     text = to_text(as_unbound(col("a").is_in(range(12))))
     assert text == "a IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... 2 more)"
+
+
+@pytest.mark.parametrize(
+    "text", ["n = CAST(5 AS DECIMAL(38, 30))", "n = CAST(-1.5 AS DECIMAL(20, 1))", "a = 1L"]
+)
+def test_the_text_of_a_cast_number_keeps_its_type(text: str):
+    unbound = parse_predicate(text)
+    again = parse_predicate(to_text(unbound, None))
+    assert again.value.digits == unbound.value.digits
+    assert plain(again.value) == plain(unbound.value)

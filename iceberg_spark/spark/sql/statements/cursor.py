@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import SPARK, Dialect
-from iceberg_spark.expr.parse import Spark4, Spark4Names
+from iceberg_spark.expr.grammar import Spark4, Spark4Names
 from iceberg_spark.expr.sql_strings import string_value
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}

@@ -30,6 +30,8 @@ def test_a_moment_is_named_in_four_ways(words: str) -> None:
         "now() - INTERVAL 1 DAY", "current_timestamp() - INTERVAL '1' DAY + INTERVAL 2 HOURS",
         "DATE '2024-01-01' - INTERVAL 1 YEAR 6 MONTHS", "INTERVAL '1-2' YEAR TO MONTH + now()",
         "now() - (INTERVAL 1 DAY)", "now() + INTERVAL -1 DAY",
+        "'2024' || '-01-01'", "'2024-01-01'::timestamp", "CASE WHEN true THEN now() END",
+        "now() - INTERVAL 1 DAY * 2", "array(now())[0]", ":t", "CAST(:t AS TIMESTAMP)",
         "INTERVAL + '1' DAY + now()", "'2024-01-01'", "timestamp_millis(1 - 2) - INTERVAL '1 day'",
     ],
 )  # fmt: skip
@@ -60,3 +62,55 @@ def test_columns_may_be_called_as_these_words_are() -> None:
 )
 def test_a_query_may_be_a_table_alone(text: str, meant: str) -> None:
     assert selecting(text, SPARK) == meant
+
+
+@pytest.mark.parametrize("version", [":v", "?"])
+def test_a_version_may_be_a_parameter(version: str) -> None:
+    text = f"SELECT x FROM c.d.t VERSION AS OF {version} t JOIN u"
+    found, _ = table_references(parse_query(text), text)
+    assert (found.timestamp, found.alias) == (version, "t")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT parse_json('{}'):a::int FROM t",
+        "SELECT v:a.b[0]::int, v:`x y`:z FROM t WHERE v:a::int = :n LIMIT :m",
+        "WITH RECURSIVE r(n) MAX RECURSION LEVEL 20 AS (SELECT 1 FROM t) SELECT * FROM r",
+        "SELECT * FROM t WHERE a !< 1 AND a !> 2",
+    ],
+)
+def test_what_sqlglot_lacks_of_spark_is_read(text: str) -> None:
+    (found,) = table_references(parse_query(text), text)
+    assert text[found.start : found.end] == "t"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("SELECT a FROM t |> LIMIT 10", "t"),
+        ("SELECT * FROM t ORDER BY a |> UNION ALL SELECT * FROM u |> LIMIT 3", "t u"),
+        ("FROM t |> SET a = 1, b = (SELECT max(x) FROM k)", "t k"),
+        ("FROM t |> EXCEPT SELECT 1", "t"),
+        ("FROM t |> UNION ALL FROM u", "t u"),
+        (
+            (
+                "WITH c AS (FROM t), d(x) AS (SELECT 1 FROM w |> LIMIT 3) FROM c |> SET b = 1 "
+                "|> JOIN u AS v USING (a) |> AGGREGATE sum(a) AS q GROUP BY b AS z, k |> DROP z "
+                "|> AS n |> JOIN d ON true"
+            ),
+            "t w u",
+        ),
+        ("SELECT * FROM (FROM t |> SET x = 1 |> AGGREGATE GROUP BY x) s JOIN k", "t k"),
+        (
+            (
+                "FROM t |> PIVOT (sum(x) FOR y IN (1, 2)) |> SET z = 1 |> TABLESAMPLE (10 PERCENT) "
+                "|> EXTEND 1 AS x |> WHERE a IN (SELECT b FROM u |> SELECT b |> SET b = 2)"
+            ),
+            "t u",
+        ),
+    ],
+)
+def test_tables_are_found_behind_pipes(text: str, names: str) -> None:
+    found = table_references(parse_query(text), text)
+    assert [text[one.start : one.name_end] for one in found] == names.split()

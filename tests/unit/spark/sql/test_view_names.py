@@ -106,4 +106,4 @@ def test_a_table_that_a_hint_names_is_no_table_of_the_query():
 
 def test_what_the_parser_asserts_is_a_refusal():
     with pytest.raises(InvalidInputError, match="can't be parsed"):
-        parse_query("FROM t |> UNION ALL FROM u")
+        parse_query("FROM t |> UNION ALL TABLE u")

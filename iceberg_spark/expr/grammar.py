@@ -1,0 +1,59 @@
+"""Spark's SQL as sqlglot reads it, with what it lacks of version 4."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.tokenizer_core import TokenType
+
+from iceberg_spark.expr.dialect import Dialect
+
+VERSION_END = "version_end"
+"""Marks where in the text a VERSION or TIMESTAMP AS OF ends."""
+_NOT_SPARKS = frozenset({
+    "STARTS_WITH", "IS_NAN", "DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_ADD", "J_S_O_N_CAST",
+})  # fmt: skip
+"""What sqlglot calls functions of Spark besides: in Spark a user's own may be called so."""
+
+
+class Spark4(Spark):
+    """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
+
+    class Parser(Spark.Parser):  # type: ignore[valid-type, misc] # a variable to mypy
+        """What functions are called, and where a version's clause ends."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            name: make for name, make in Spark.Parser.FUNCTIONS.items() if name not in _NOT_SPARKS
+        }
+
+        def _parse_version(self) -> Any:
+            found = super()._parse_version()
+            if found is not None:
+                found.meta[VERSION_END] = self._prev.end + 1
+            return found
+
+    class Tokenizer(Spark.Tokenizer):
+        """How literals are read."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            **Spark.Tokenizer.KEYWORDS,
+            "!<": TokenType.GTE,
+            "!>": TokenType.LTE,
+        }
+
+
+class Spark4Names(Spark4):
+    """The same with names in double quotes (spark.sql.ansi.doubleQuotedIdentifiers)."""
+
+    class Tokenizer(Spark4.Tokenizer):
+        """How literals are read."""
+
+        QUOTES: ClassVar[list[tuple[str, str] | str]] = ["'"]
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"']
+
+
+def grammar(dialect: Dialect) -> type[Spark4]:
+    """Return sqlglot's dialect for a session's."""
+    return Spark4Names if dialect.quoted_names else Spark4
