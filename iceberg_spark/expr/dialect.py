@@ -13,6 +13,7 @@ class Dialect:
     `quoted_names`: text in double quotes is a name (ansi.doubleQuotedIdentifiers).
     `raw_texts`: a backslash stands for itself (parser.escapedStringLiterals).
     `ansi`: casts of texts raise instead of giving null, and compare in the wider type.
+    `case_sensitive`: names that differ in case alone are two (spark.sql.caseSensitive).
     `changed`: other settings that may change a meaning; under them nothing is read here.
     `is_replaced`: whether a function of Spark, by name, is another of the session's now; of two
     sessions that differ in this alone a text has the same tree.
@@ -22,6 +23,7 @@ class Dialect:
     raw_texts: bool = False
     ansi: bool = True
     changed: tuple[str, ...] = ()
+    case_sensitive: bool = False
     is_replaced: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
 
 

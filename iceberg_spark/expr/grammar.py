@@ -21,10 +21,15 @@ class Spark4(Spark):
     """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
 
     class Parser(Spark.Parser):  # type: ignore[valid-type, misc] # a variable to mypy
-        """What functions are called, and where a version's clause ends."""
+        """What functions and tables are called, and where a version's clause ends."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             name: make for name, make in Spark.Parser.FUNCTIONS.items() if name not in _NOT_SPARKS
+        }
+
+        TABLE_ALIAS_TOKENS: ClassVar[set[TokenType]] = Spark.Parser.TABLE_ALIAS_TOKENS - {
+            TokenType.PIVOT,
+            TokenType.UNPIVOT,
         }
 
         def _parse_version(self) -> Any:

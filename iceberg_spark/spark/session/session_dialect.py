@@ -24,6 +24,7 @@ _HARMLESS = (
     "spark.sql.legacy.setCommandRejectsSparkCoreConfs", "spark.sql.legacy.charVarcharAsString",
 )  # fmt: skip
 _GROUPS = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
+_CASE = "spark.sql.caseSensitive"
 _TIMESTAMP = "spark.sql.timestampType"
 _OWN_FUNCTIONS = "org.apache.spark.sql.catalyst.expressions."
 _SETTING = re.compile(r"(?:\{|, )(spark\.sql\.[\w.]+)=([^,}]*)")
@@ -41,6 +42,7 @@ def session_dialect(session: SparkSession) -> Dialect:
         raw_texts=_is_on(given.get(_RAW)),
         ansi=ansi,
         changed=tuple(sorted(key for key, value in given.items() if _changes(key, value))),
+        case_sensitive=_is_on(given.get(_CASE)),
         is_replaced=partial(_is_replaced, session),
     )
 

@@ -127,7 +127,7 @@ def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[Ta
         for node in tree.find_all(exp.Table)
         if node.find_ancestor(exp.Hint) is None
         and all(isinstance(part, exp.Identifier) and "start" in part.meta for part in node.parts)
-        and not (len(node.parts) == 1 and _is_cte(node))
+        and not (len(node.parts) == 1 and _is_cte(node, dialect.case_sensitive))
     ]
     return sorted(found, key=lambda one: one.start)
 
@@ -160,9 +160,10 @@ def is_rewritten(text: str, dialect: Dialect) -> bool:
     )
 
 
-def _is_cte(node: Node) -> bool:
+def _is_cte(node: Node, case_sensitive: bool) -> bool:
     """Return whether a name without a namespace is that of a CTE which can be seen from there."""
-    name, below, at = node.name.lower(), node, node.parent
+    below, at = node, node.parent
+    name = node.name if case_sensitive else node.name.lower()
     while at is not None:
         if isinstance(at, exp.With):
             names = at.expressions
@@ -171,7 +172,7 @@ def _is_cte(node: Node) -> bool:
         else:
             own = at.args.get("with_") or at.args.get("with")
             seen = [] if own is None or own is below else own.expressions
-        if any(one.alias.lower() == name for one in seen):
+        if any((one.alias if case_sensitive else one.alias.lower()) == name for one in seen):
             return True
         below, at = at, at.parent
     return False

@@ -2,7 +2,7 @@
 
 import pytest
 
-from iceberg_spark.expr.dialect import SPARK
+from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.spark.sql.references import parse_query, selecting, table_references
 
 
@@ -78,11 +78,13 @@ def test_a_version_may_be_a_parameter(version: str) -> None:
         "SELECT v:a.b[0]::int, v:`x y`:z FROM t WHERE v:a::int = :n LIMIT :m",
         "WITH RECURSIVE r(n) MAX RECURSION LEVEL 20 AS (SELECT 1 FROM t) SELECT * FROM r",
         "SELECT * FROM t WHERE a !< 1 AND a !> 2",
+        "SELECT * FROM t VERSION AS OF 'x' PIVOT (sum(x) FOR y IN (1, 2)) WHERE true",
+        "SELECT * FROM t AS pivot UNPIVOT (sales FOR quarter IN (q1, q2))",
     ],
 )
 def test_what_sqlglot_lacks_of_spark_is_read(text: str) -> None:
     (found,) = table_references(parse_query(text), text)
-    assert text[found.start : found.end] == "t"
+    assert text[found.start : found.name_end] == "t"
 
 
 @pytest.mark.parametrize(
@@ -114,3 +116,10 @@ def test_what_sqlglot_lacks_of_spark_is_read(text: str) -> None:
 def test_tables_are_found_behind_pipes(text: str, names: str) -> None:
     found = table_references(parse_query(text), text)
     assert [text[one.start : one.name_end] for one in found] == names.split()
+
+
+def test_a_cte_is_called_as_the_session_tells_names_apart() -> None:
+    text = "WITH T AS (SELECT 1) SELECT * FROM t"
+    assert table_references(parse_query(text), text) == []
+    (found,) = table_references(parse_query(text), text, Dialect(case_sensitive=True))
+    assert found.parts == ("t",)
