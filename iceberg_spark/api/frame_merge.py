@@ -13,6 +13,7 @@ from iceberg_spark.api.statements.landing import landing
 from iceberg_spark.api.statements.target import Name
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_frame import alias_of
 from iceberg_spark.spark.session.column_texts import column_text
 from iceberg_spark.spark.session.session_dialect import session_dialect
@@ -60,7 +61,7 @@ class FrameMerge:
         """Run the merge; one commit. Raises InvalidInputError without a clause."""
         if not self._clauses:
             raise InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
-        goes = replace(landing(self._frame.sparkSession, self._name), case_sensitive=False)
+        goes = landing(self._frame.sparkSession, self._name)
         if self._evolves:
             columns = from_spark(self._frame.schema)
             goes = goes.with_columns(self._evolving(columns))
@@ -104,7 +105,8 @@ class FrameMerge:
             target=(self._name[-1:],),
             source=((self._alias(),),),
         )
-        return evolving_columns(columns, assigned, session_dialect(spark), case_sensitive=False)
+        case = is_case_sensitive(spark)
+        return evolving_columns(columns, assigned, session_dialect(spark), case_sensitive=case)
 
     def _with(
         self, kind: str, does: str, condition: Column | None, values: Mapping[str, Any] | None

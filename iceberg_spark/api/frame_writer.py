@@ -33,6 +33,8 @@ from iceberg_spark.spec.quoted_name import quoted
 _PROVIDERS = ("iceberg", FORMAT_NAME)
 _SUMMARY = "snapshot-property."
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+_OVERWRITE_MODES = ("overwrite-mode", "partitionoverwritemode")
+"""Iceberg's option for that, and Spark's; the first one counts."""
 _OVERWRITE_OPTIONS = ("branch", "engine", "distribution-mode")
 _FILE_OPTIONS = (
     "write-format", "target-file-size-bytes", "compression-codec", "compression-level",
@@ -235,11 +237,16 @@ def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | No
     if asked.partition_by:
         raise InvalidOptionError("insertInto takes no partitionBy: the table has its own")
     rows = with_inner_names(frame.toDF(*names), row_type(table.schema()).fields)
-    writer = FrameWriter(rows, name).options(**asked.options)
+    options = {key.lower(): (key, value) for key, value in asked.options.items()}
+    said = [options.pop(key)[1] for key in _OVERWRITE_MODES if key in options]
+    writer = FrameWriter(rows, name).options(**dict(options.values()))
     replaces = (asked.mode or "").lower() == "overwrite" if overwrite is None else overwrite
+    mode = str([*said, spark.conf.get(_OVERWRITE_MODE, "static")][0]).lower()
+    if mode not in ("static", "dynamic"):
+        raise InvalidOptionError(f"Option overwrite-mode is static or dynamic, not '{mode}'")
     if not replaces:
         writer.append()
-    elif str(spark.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic":
+    elif mode == "dynamic":
         writer.overwritePartitions()
     else:
         writer.overwrite("true")

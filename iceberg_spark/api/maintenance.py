@@ -16,6 +16,7 @@ from iceberg_spark.api.maintenance_arguments import (
     file_search,
     flag,
     milliseconds,
+    position_rewrite,
     retained,
     snapshot_numbers,
 )
@@ -56,7 +57,6 @@ from iceberg_spark.maintenance.partition_statistics import (
     compute_partition_stats,
 )
 from iceberg_spark.maintenance.position_delete_groups import (
-    PositionRewrite,
     plan_position_groups,
 )
 from iceberg_spark.maintenance.results import ManifestRewrite
@@ -288,7 +288,7 @@ class Maintenance:
     def rewrite_position_delete_files(
         self,
         options: Mapping[str, object] | None = None,
-        where: str | None = None,
+        where: str | Predicate | Unbound | None = None,
         *,
         branch: str | None = None,
         spark: on_spark.SparkSession | None = None,
@@ -304,7 +304,7 @@ class Maintenance:
         Raises InvalidOptionError, ValidationException when another commit removed a file; with
         `partial-progress.enabled` such a part is left out (and logged) where another landed.
         """
-        asked = PositionRewrite(options or {}, where, branch)
+        asked = position_rewrite(options, where, branch, spark)
         loaded = self._catalog.load(self._loaded.identifier)
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             plans = plan_position_groups(loaded.metadata, loaded.io, asked)
@@ -313,7 +313,7 @@ class Maintenance:
     def rewrite_position_deletes(
         self,
         options: Mapping[str, object] | None = None,
-        where: str | None = None,
+        where: str | Predicate | Unbound | None = None,
         *,
         branch: str | None = None,
         spark: on_spark.SparkSession | None = None,

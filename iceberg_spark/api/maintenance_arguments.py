@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import pyarrow as pa
 
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session, is_imported
+from iceberg_spark.engines.at_hand import (
+    active_session,
+    is_case_sensitive,
+    is_imported,
+    read_by_session,
+    session_time_zone,
+)
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.expr.build import Predicate
+from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.maintenance.limits import ORPHANS
+from iceberg_spark.maintenance.position_delete_groups import PositionRewrite
 from iceberg_spark.maintenance.rewritten_deletes import Runner, run_here
 from iceberg_spark.maintenance.unreachable import FindFiles
 from iceberg_spark.spec.arguments import moment_ms, whole
@@ -77,3 +86,19 @@ def flag(value: bool, name: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidTypeError(f"{name} must be True or False, not {value!r}")
     return value
+
+
+def position_rewrite(
+    options: Mapping[str, object] | None,
+    where: str | Predicate | Unbound | None,
+    branch: str | None,
+    spark: on_spark.SparkSession | None,
+) -> PositionRewrite:
+    """Return what a rewrite of position deletes is asked for, read as the session reads it."""
+    return PositionRewrite(
+        options or {},
+        None if where is None else read_by_session(where, spark),
+        branch,
+        session_time_zone(spark),
+        is_case_sensitive(spark),
+    )

@@ -31,6 +31,8 @@ Column: TypeAlias = Any  # pyarrow ships no types
 POINTERS = r"(?:\.metadata\.json(?:\.gz)?|(?:^|/)version-hint\.text)$"
 """Metadata files and hints: no snapshot has one, so what names one is wrong."""
 
+STAGING = "copy-table-staging-"
+"""What a folder of metadata that `rewrite_table_path` staged begins with (Java: the same)."""
 _NOT_NAMES = ("", ".", "..")
 
 _LAID_OUT = re.compile(r"^(?:data|metadata|[01]{4}|[01]{8}|.*=.*)$", re.DOTALL)
@@ -105,8 +107,9 @@ class OwnedFolders:
         yield own
         at = own
         for part in place[len(own) :].split("/")[1:]:
+            is_staged = part.startswith(STAGING) and at in self._metadata_folders
             at = f"{at}/{part}"
-            if location.is_local(at) or _LAID_OUT.match(part) is None:
+            if not is_staged and (location.is_local(at) or _LAID_OUT.match(part) is None):
                 yield at
 
     def _is_other(self, folder: str) -> bool:

@@ -69,6 +69,11 @@ def session_time_zone(spark: on_spark.SparkSession | None = None) -> str | None:
     return None if session is None else session.conf.get(TIME_ZONE_SETTING)
 
 
+def is_case_sensitive(spark: on_spark.SparkSession | None) -> bool:
+    """Return whether a session tells names apart by case; without one they are."""
+    return spark is None or on_spark.is_case_sensitive(spark)
+
+
 def session_settings(catalog: str) -> dict[str, str]:
     """Return the properties that the active session's settings give a catalog; none without one."""
     session = active_session()

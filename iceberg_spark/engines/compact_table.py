@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import active_session, read_by_session, session_time_zone
+from iceberg_spark.engines.at_hand import (
+    active_session,
+    is_case_sensitive,
+    read_by_session,
+    session_time_zone,
+)
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.location import scheme
@@ -38,13 +43,15 @@ def compaction(
 
     Raises InvalidInputError, InvalidOptionError, InvalidSchemaError and what parsing raises.
     """
-    wanted = layout(loaded.metadata, strategy, sort_order)
+    case = is_case_sensitive(spark)
+    wanted = layout(loaded.metadata, strategy, sort_order, case_sensitive=case)
     request = CompactionRequest(
         wanted,
         rewrite_options(options, wanted.strategy, loaded.metadata),
         None if where is None else read_by_session(where, spark),
         branch,
         session_time_zone(spark),
+        case,
     )
     return Compaction(catalog, loaded, request, _runner(spark))
 

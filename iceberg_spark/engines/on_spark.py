@@ -41,6 +41,7 @@ _HOMES = {
     LazyModule("iceberg_spark.spark.session.active_session"): (
         "active_session",
         "in_session",
+        "is_case_sensitive",
         "needed_session",
     ),
     LazyModule("iceberg_spark.spark.session.session_catalogs"): ("session_catalog",),

@@ -32,6 +32,7 @@ from iceberg_spark.spark.row_level.upsert import plan_upsert as plan_upsert
 from iceberg_spark.spark.row_level.upsert import run_upsert as run_upsert
 from iceberg_spark.spark.session.active_session import active_session as active_session
 from iceberg_spark.spark.session.active_session import in_session as in_session
+from iceberg_spark.spark.session.active_session import is_case_sensitive as is_case_sensitive
 from iceberg_spark.spark.session.active_session import needed_session as needed_session
 from iceberg_spark.spark.session.session_catalogs import session_catalog as session_catalog
 from iceberg_spark.spark.session.session_dialect import session_dialect as session_dialect

@@ -49,7 +49,8 @@ def layout(
     Raises InvalidInputError for an unknown strategy, a sort order beside "binpack", a mix of
     columns and zorder(...), a sort without an order; InvalidSchemaError for columns.
     """
-    named = "binpack" if strategy is None and sort_order is None else (strategy or "sort").lower()
+    usual = "binpack" if sort_order is None else "sort"
+    named = usual if strategy is None else strategy.lower()
     if named not in ("binpack", "sort"):
         raise InvalidInputError(
             f"Strategy '{strategy}' is unknown: use 'binpack', or 'sort', which with "

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
-from iceberg_spark.catalog.owned import POINTERS
+from iceberg_spark.catalog.owned import POINTERS, STAGING
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.places import Places
@@ -128,11 +128,12 @@ def _hidden(metadata: TableMetadata) -> Any:
 
 
 def _areas(pointers: Iterable[str], own: frozenset[str]) -> frozenset[str]:
-    """Return the folders of other tables, by their pointers."""
+    """Return the folders of other tables, by their pointers; what was staged is the table's."""
     found = set()
+    staged = tuple(f"{each}/{STAGING}" if each else STAGING for each in own)
     for path in pointers:
         folder = path.rpartition("/")[0]
-        if folder in own:
+        if folder in own or folder.startswith(staged):
             continue
         above, _, last = folder.rpartition("/")
         found.add(above if last == METADATA_FOLDER else folder)

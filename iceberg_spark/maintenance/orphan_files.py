@@ -23,7 +23,7 @@ from iceberg_spark.catalog.metadata_file import (
     read_metadata,
     version_of,
 )
-from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata, is_folder
+from iceberg_spark.catalog.owned import POINTERS, STAGING, OwnedFolders, former_metadata, is_folder
 from iceberg_spark.errors import (
     CorruptFileError,
     IcebergError,
@@ -207,7 +207,8 @@ def _check_pointers(table: LoadedTable, orphans: list[str]) -> None:
     ValidationException.
     """
     pointers = re.compile(POINTERS)
-    found = [path for path in orphans if pointers.search(path)]
+    staged = tuple(location.join(each, STAGING) for each in _metadata_folders(table))
+    found = [path for path in orphans if pointers.search(path) and not path.startswith(staged)]
     newest = sorted(found, key=_number)[-ORPHANS.looked_at :]
     for path in newest:
         try:

@@ -46,6 +46,7 @@ class CompactionRequest:
     row_filter: Unbound | None = None
     branch: str | None = None
     time_zone: str | None = None
+    case_sensitive: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +70,10 @@ def plan_compaction(
     is not there, what `bind` raises, and UnsupportedError for a table that can't be written.
     """
     wanted = ScanRequest(
-        branch=request.branch, row_filter=request.row_filter, time_zone=request.time_zone
+        branch=request.branch,
+        row_filter=request.row_filter,
+        time_zone=request.time_zone,
+        case_sensitive=request.case_sensitive,
     )
     context = scan_context(metadata, wanted, io)
     if context.snapshot_id is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from iceberg_spark.commits.new_manifests import tuple_type
-from iceberg_spark.expr.nodes import Bound
+from iceberg_spark.expr.nodes import Bound, Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.compaction_plan import Candidates, plan_groups
 from iceberg_spark.maintenance.rewrite_options import RewriteOptions, Strategy, rewrite_options
@@ -46,11 +46,16 @@ VALID_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class PositionRewrite:
-    """What is asked for: Java's options, and a filter of rows, by which partitions are chosen."""
+    """What is asked for: Java's options, and a filter of rows, by which partitions are chosen.
+
+    `time_zone` is that of the filter's literals.
+    """
 
     options: Mapping[str, object]
-    where: str | None = None
+    where: Unbound | None = None
     branch: str | None = None
+    time_zone: str | None = None
+    case_sensitive: bool = True
 
 
 def position_options(options: Mapping[str, object], metadata: TableMetadata) -> RewriteOptions:
@@ -74,7 +79,12 @@ def plan_position_groups(
     planned = planned_deletes(metadata, io, asked.branch)
     entries = [entry for entry in planned.entries if is_position_file(entry)]
     if asked.where is not None:
-        bound = bound_filter(metadata.schema, ScanRequest(row_filter=asked.where))
+        request = ScanRequest(
+            row_filter=asked.where,
+            time_zone=asked.time_zone,
+            case_sensitive=asked.case_sensitive,
+        )
+        bound = bound_filter(metadata.schema, request)
         entries = _in_partitions(metadata, entries, bound)
     if not entries:
         return ()

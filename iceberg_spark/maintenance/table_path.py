@@ -21,6 +21,7 @@ from iceberg_spark.catalog.metadata_file import (
     metadata_location,
     read_metadata,
 )
+from iceberg_spark.catalog.owned import STAGING
 from iceberg_spark.commits.new_manifests import read_entries, tuple_type
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
@@ -104,8 +105,8 @@ class _Rewriting:
         end = _version(table, asked.end_version) if asked.end_version else table.metadata_location
         start = _version(table, asked.start_version) if asked.start_version else None
         metadata = newest if end == table.metadata_location else read_metadata(io, end)
-        name = f"copy-table-staging-{uuid.uuid4()}"
-        staging = (asked.staging_location or metadata_location(newest, name)).rstrip("/")
+        usual = metadata_location(newest, f"{STAGING}{uuid.uuid4()}")
+        staging = (asked.staging_location or usual).rstrip("/")
         before = frozenset(read_metadata(io, start).snapshots) if start else frozenset()
         kept = asked.create_file_list
         return cls(io, asked.move, staging, end, metadata, start, before, kept)

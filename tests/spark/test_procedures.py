@@ -13,11 +13,13 @@ from iceberg_spark.api.statements.procedures import PROCEDURES
 from iceberg_spark.errors import (
     InvalidInputError,
     InvalidOptionError,
+    InvalidSchemaError,
     InvalidTypeError,
     NoSuchSnapshotError,
     UnsupportedError,
     ValidationException,
 )
+from tests.spark.settings import settings
 
 Call = Callable[[str], list[tuple[Any, ...]]]
 OURS = {
@@ -304,3 +306,139 @@ def test_a_plan_says_what_is_worth_doing(call: Call) -> None:
         assert "6" in reason
         assert read > 0
         assert requests > 0
+
+
+@pytest.fixture
+def keyed(any_spark: Any, sql_home: Path) -> Any:
+    """`st.d.t` with rows 1 and 2, and the view `changes` of 1 and 3."""
+    properties = "TBLPROPERTIES ('write.wap.enabled' = 'true')"
+    ice.sql(any_spark, f"CREATE TABLE st.d.t (Id int, v int) PARTITIONED BY (Id) {properties}")
+    ice.sql(any_spark, "INSERT INTO st.d.t VALUES (1, 1), (2, 2)")
+    any_spark.sql("SELECT 1 AS ID, 10 AS V UNION ALL SELECT 3, 30").createOrReplaceTempView(
+        "changes"
+    )
+    return any_spark
+
+
+UPSERT = "CALL st.system.upsert('d.t{}', 'changes', array('ID'))"
+
+
+def values(table: Any, branch: str | None = None) -> dict[int, int]:
+    found = table.refresh().scan(branch=branch).to_arrow()
+    return dict(zip(found["Id"].to_pylist(), found["v"].to_pylist(), strict=True))
+
+
+def test_upsert_lands_where_a_statement_does(keyed: Any) -> None:
+    """`spark.wap.branch` and `spark.wap.id`, or the branch that its table's name says."""
+    table = ice.load_table("st.d.t")
+    with settings(keyed, {"spark.wap.branch": "aud"}):
+        ice.sql(keyed, UPSERT.format(""))
+    assert values(table) == {1: 1, 2: 2}
+    assert values(table, "aud") == {1: 10, 2: 2, 3: 30}
+    with settings(keyed, {"spark.wap.id": "load"}):
+        ice.sql(keyed, UPSERT.format(""))
+    assert values(table) == {1: 1, 2: 2}
+    assert [one.summary.get("wap.id") for one in table.snapshots()].count("load") == 1
+    table.manage_snapshots().create_branch(None, "b").commit()
+    ice.sql(keyed, UPSERT.format(".branch_b"))
+    assert values(table) == {1: 1, 2: 2}
+    assert values(table, "b") == {1: 10, 2: 2, 3: 30}
+    ice.sql(keyed, UPSERT.format(""))
+    assert values(table) == {1: 10, 2: 2, 3: 30}
+
+
+def test_upsert_takes_the_rows_of_a_table_of_ours(call: Call, spark: Any) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id, 1 AS v")
+    ice.sql(spark, "CREATE TABLE st.d.s AS SELECT 1 AS id, 5 AS v UNION ALL SELECT 2, 6")
+    call("upsert('d.t', 'st.d.s', array('id'))")
+    assert sorted(_rows(ice.sql(spark, "SELECT * FROM st.d.t"))) == [(1, 5), (2, 6)]
+
+
+WHERE = [
+    "dt < current_date() - 7", "DT < date_sub(current_date(), 7)", "Dt < DATE'2020-01-01' + 1",
+    "ID = 1 + 0", "ts < current_timestamp() - INTERVAL 1 DAY", "ts < TIMESTAMP'2020-01-02 00:00'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_where_takes_what_spark_can_work_out(any_spark: Any, sql_home: Path, where: str) -> None:
+    """Constants, today's too, and names in any case, as in Java."""
+    ice.sql(any_spark, "CREATE TABLE st.d.t (Id int, dt date, ts timestamp) PARTITIONED BY (dt)")
+    for _ in range(2):
+        ice.sql(
+            any_spark,
+            "INSERT INTO st.d.t VALUES (1, DATE'2020-01-01', TIMESTAMP'2020-01-01 00:00'), "
+            "(2, current_date() + 1, current_timestamp() + INTERVAL 1 DAY)",
+        )
+    text = where.replace("'", "''")
+    call = _calls(any_spark)
+    options = "options => map('rewrite-all', 'true')"
+    done = call(f"rewrite_data_files('d.t', where => '{text}', {options})")
+    assert done[0][:2] == (2, 1)
+    ice.sql(any_spark, "ALTER TABLE st.d.t SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
+    call(f"rewrite_position_delete_files('d.t', where => '{text}', {options})")
+
+
+def test_names_of_a_procedures_columns_are_told_apart_as_the_session_does(
+    call: Call, spark: Any
+) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t (Id int, v int)")
+    ice.sql(spark, "INSERT INTO st.d.t VALUES (1, 1), (2, 2)")
+    ice.sql(spark, "UPDATE st.d.t SET v = 5 WHERE Id = 1")
+    call("create_changelog_view('d.t', 'changed', identifier_columns => array('ID'))")
+    kinds = [row._change_type for row in spark.table("changed").where("v in (1, 5)").collect()]
+    assert sorted(kinds) == ["INSERT", "UPDATE_AFTER", "UPDATE_BEFORE"]
+    call("rewrite_data_files('d.t', sort_order => 'zorder(ID, V)')")
+    with settings(spark, {"spark.sql.caseSensitive": "true"}), pytest.raises(InvalidSchemaError):
+        call("rewrite_data_files('d.t', sort_order => 'zorder(ID, V)')")
+
+
+@pytest.mark.parametrize("compute_updates", ["true", "false"])
+def test_changes_of_a_table_whose_columns_are_called_as_helpers_are(
+    call: Call, spark: Any, compute_updates: str
+) -> None:
+    names = ["_Key_row_1", "_key_group", "_group", "_row_hash_1", "_ID_hash_2", "__key_x"]
+    columns = ", ".join(f"`{name}` int" for name in names)
+    ice.sql(spark, f"CREATE TABLE st.d.t (id int, {columns})")
+    ice.sql(spark, "INSERT INTO st.d.t VALUES (1, 1, 1, 1, 1, 1, 1), (2, 2, 2, 2, 2, 2, 2)")
+    ice.sql(spark, "UPDATE st.d.t SET _group = 7 WHERE id = 1")
+    told = f"identifier_columns => array('id'), compute_updates => {compute_updates}"
+    told = told if compute_updates == "true" else "net_changes => true"
+    call(f"create_changelog_view('d.t', 'changed', {told})")
+    found = spark.table("changed").select("id", "_group", "__key_x").distinct().collect()
+    assert (1, 7, 1) in [tuple(row) for row in found]
+
+
+def test_files_of_former_partitions_become_as_few_as_their_rows_take(
+    call: Call, spark: Any
+) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t (id int, k int) PARTITIONED BY (k)")
+    for part in range(4):
+        ice.sql(spark, f"INSERT INTO st.d.t VALUES (1, {part}), (2, {part})")
+    ice.sql(spark, "ALTER TABLE st.d.t DROP PARTITION FIELD k")
+    assert call("rewrite_data_files('d.t', options => map('rewrite-all', 'true'))")[0][:2] == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("rewrite_data_files('d.t', strategy => '')", InvalidInputError),
+        ("compute_table_stats('d.t', columns => array())", InvalidInputError),
+        ("create_changelog_view('d.t', '')", Exception),
+    ],
+)
+def test_empty_arguments_are_refused(
+    call: Call, spark: Any, text: str, error: type[Exception]
+) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id")
+    with pytest.raises(error):
+        call(text)
+    assert not spark.catalog.tableExists("t_changes")
+
+
+def test_moments_may_be_beyond_pythons_calendar(call: Call, spark: Any) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id")
+    assert call("expire_snapshots('d.t', TIMESTAMP '-0005-01-01 00:00:00')")[0][0] == 0
+    head = ice.load_table("st.d.t").current_snapshot()
+    call("rollback_to_timestamp('d.t', TIMESTAMP '+10000-01-01 00:00:00')")
+    assert ice.load_table("st.d.t").current_snapshot() == head

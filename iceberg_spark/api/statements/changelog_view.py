@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from iceberg_spark.api.statements.procedure import Called, Rows
 from iceberg_spark.api.statements.target import Target
 from iceberg_spark.errors import InvalidOptionError, NoSuchSnapshotError
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spec.ancestry import ancestors
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.quoted_name import quoted
@@ -24,14 +25,16 @@ def create_changelog_view(called: Called) -> Rows:
     place = called.place()
     table = place.whole_table()
     start, end = _bounds(table.metadata, _numbers(called.texts("options")))
-    changes = table.scan().changes(
+    changes = table.scan(case_sensitive=is_case_sensitive(called.spark)).changes(
         start,
         end,
         net_changes=bool(called.values.get("net_changes") or False),
         compute_updates=called.values.get("compute_updates"),
         identifier_columns=tuple(called.values.get("identifier_columns") or ()),
     )
-    name = called.values.get("changelog_view") or quoted(f"{_last_part(place)}_changes")
+    name = called.values.get("changelog_view")
+    if name is None:
+        name = quoted(f"{_last_part(place)}_changes")
     changes.to_df(called.spark).createOrReplaceTempView(name)
     return [(name,)]
 

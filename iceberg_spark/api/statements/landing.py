@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from iceberg_spark.api.row_verbs import RowVerbs
-from iceberg_spark.api.statements.target import Name, target
+from iceberg_spark.api.statements.target import Name, Target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.spark.session.active_session import is_case_sensitive
@@ -105,7 +105,11 @@ def landing(spark: SparkSession, name: Name) -> Landing:
     snapshot is staged (Java: SparkTableUtil.determineWriteBranch, SparkWriteConf.wapId). Raises
     NoSuchTableError, InvalidInputError.
     """
-    place = target(spark, name)
+    return landing_at(spark, target(spark, name))
+
+
+def landing_at(spark: SparkSession, place: Target) -> Landing:
+    """Return where rows go of a statement that names a table otherwise; see `landing`."""
     seen, case = Seen(spark), is_case_sensitive(spark)
     loaded = seen.load(place.catalog, place.identifier)
     table = Table(place.catalog, loaded)

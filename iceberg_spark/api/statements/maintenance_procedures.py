@@ -17,6 +17,8 @@ from iceberg_spark.api.statements.procedure_values import (
     TEXT,
     TEXTS,
 )
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.sql.told_rows import told_rows
 
 _ORPHANS = ("equal_schemes", "equal_authorities")
 
@@ -124,9 +126,15 @@ def _of_branch(called: Called) -> tuple[Maintenance, dict[str, Any]]:
     return place.table().maintenance, {} if branch is None else {"branch": branch}
 
 
+def _where(called: Called) -> dict[str, Any]:
+    """Return the argument `where`, constants of which Spark works out, as in Java."""
+    given = called.given("where")
+    return {name: told_rows(called.spark, text) for name, text in given.items()}
+
+
 def _rewrite_data(called: Called) -> Rows:
     maintenance, branch = _of_branch(called)
-    given = called.given("strategy", "sort_order", "where") | branch
+    given = called.given("strategy", "sort_order") | _where(called) | branch
     options = called.texts("options")
     result = maintenance.rewrite_data_files(**given, options=options, spark=called.spark)
     return [_DATA.row(result)]
@@ -139,7 +147,7 @@ def _rewrite_manifests(called: Called) -> Rows:
 
 def _rewrite_deletes(called: Called) -> Rows:
     maintenance, branch = _of_branch(called)
-    given = called.given("where") | branch
+    given = _where(called) | branch
     result = maintenance.rewrite_position_delete_files(
         called.texts("options"), **given, spark=called.spark
     )
@@ -153,6 +161,8 @@ def _convert(called: Called) -> Rows:
 
 def _table_stats(called: Called) -> Rows:
     given = called.given("snapshot_id", "columns")
+    if given.get("columns") == []:
+        raise InvalidInputError("compute_table_stats: columns names none; leave it out for all")
     return [_TABLE_STATS.row(_of(called).compute_table_stats(**given, spark=called.spark))]
 
 

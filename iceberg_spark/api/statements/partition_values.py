@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
-from iceberg_spark.api.statements.answers import values_of
+from iceberg_spark.api.statements.answers import row_of, values_of
+from iceberg_spark.arrow.values import from_array
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.expr.literals import DateLiteral, TimeLiteral, TimestampLiteral
+from iceberg_spark.expr.nodes import (
+    ALWAYS_TRUE,
+    And,
+    Comparison,
+    IsNaN,
+    IsNull,
+    Op,
+    Reference,
+    Unbound,
+)
+from iceberg_spark.spark.adapt.type_text import type_text
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.align_batches import AlignOptions, aligned
+
+_LOCAL = (t.TimestampType, t.TimestampNanoType)
+_ZONED = (t.TimestamptzType, t.TimestamptzNanoType)
+_NANO = (t.TimestampNanoType, t.TimestamptzNanoType)
 
 
 def check_once(names: Sequence[str]) -> None:
@@ -26,11 +47,48 @@ def check_types(spark: SparkSession, given: Mapping[str, tuple[str, DataType]]) 
     """
     names = list(given)
     misfits = [
-        f"({text}) IS NOT NULL AND try_cast(CAST(({text}) AS STRING) AS {kind.simpleString()}) "
-        "IS NULL"
+        f"({text}) IS NOT NULL AND try_cast(CAST(({text}) AS STRING) AS {type_text(kind)}) IS NULL"
         for text, kind in given.values()
     ]
     for name, misfit in zip(names, values_of(spark, misfits), strict=True):
         if misfit:
             text, kind = given[name]
             raise InvalidInputError(f"PARTITION ({name}): {text} is no {kind.simpleString()}")
+
+
+def with_values(spark: SparkSession, schema: Schema, texts: Mapping[str, str]) -> Unbound:
+    """Return the predicate that columns have values, which are expressions of their types.
+
+    They are worked out first: no setting of a session changes what is then compared.
+    """
+    if not texts:
+        return ALWAYS_TRUE
+    kinds = Schema(*(field for field in schema.fields if field.name in texts))
+    given = row_of(spark, {field.name: texts[field.name] for field in kinds.fields})
+    (row,) = aligned(kinds, given.to_batches(), AlignOptions())
+    return And(
+        tuple(
+            _with_value(field.name, field.field_type, *from_array(field.field_type, column))
+            for field, column in zip(kinds.fields, row.columns, strict=True)
+        )
+    )
+
+
+def _with_value(name: str, kind: t.IcebergType, value: object) -> Unbound:
+    """Return the predicate that a column has a canonical value."""
+    column = Reference(name)
+    match value:
+        case None:
+            return IsNull(column)
+        case float() if math.isnan(value):
+            return IsNaN(column)
+        case int() if isinstance(kind, t.DateType):
+            return Comparison(Op.EQ, column, DateLiteral(value))
+        case int() if isinstance(kind, t.TimeType):
+            return Comparison(Op.EQ, column, TimeLiteral(value * 1000))
+        case int() if isinstance(kind, (*_LOCAL, *_ZONED)):
+            nanos = value if isinstance(kind, _NANO) else value * 1000
+            zone = "UTC" if isinstance(kind, _ZONED) else None
+            return Comparison(Op.EQ, column, TimestampLiteral(nanos, zone, zone is None))
+        case _:
+            return Comparison(Op.EQ, column, value)

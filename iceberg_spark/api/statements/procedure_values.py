@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     ArrayType,
@@ -51,11 +52,19 @@ def cast_values(
         if not _becomes(field.dataType, wanted[field.name]):
             raise _wrong(field.name, texts[field.name], wanted[field.name])
     row = _cast(given, wanted).toArrow()
-    found = {name: row.column(name)[0].as_py() for name in texts}
+    found = {name: _value(row.column(name)[0]) for name in texts}
     for name in texts:
         if found[name] is None and not row.column(_null(name))[0].as_py():
             raise _wrong(name, texts[name], wanted[name])
     return found
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    """Return a value of Python; of a moment its ms, for Python's calendar ends at 9999."""
+    if not pa.types.is_timestamp(scalar.type) or not scalar.is_valid:
+        return scalar.as_py()
+    micros = scalar.cast(pa.timestamp("us", scalar.type.tz)).cast(pa.int64()).as_py()
+    return micros // 1000
 
 
 def _cast(given: DataFrame, wanted: Mapping[str, DataType]) -> DataFrame:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.api.merge import MergeBuilder
 from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.given_defaults import rows_with_defaults, value_or_default
 from iceberg_spark.api.statements.landing import Landing, landing
-from iceberg_spark.api.statements.partition_values import check_once, check_types
+from iceberg_spark.api.statements.partition_values import check_once, check_types, with_values
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import is_of_one_row, names_in
+from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
+from iceberg_spark.spark.session.engine import DISTRIBUTIONS, Distribution
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
@@ -41,10 +44,11 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
     WhenClause,
 )
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.option_values import choice_option, known_options, options_under
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import IdentityTransform
 
+_DISTRIBUTION, _SUMMARY = "distribution-mode", "snapshot-property."
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -61,7 +65,7 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
 
     Raises InvalidSchemaError where the columns don't fit.
     """
-    goes = landing(spark, statement.table)
+    goes, distribution = _told(landing(spark, statement.table), statement.options)
     fixed = _partition_values(spark, goes, statement)
     query = _query(spark, goes, statement, fixed)
     rows = plan_query(spark, query, seen=goes.seen).frame(spark)
@@ -70,15 +74,27 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     matched = _matched(goes, statement, rows, fixed)
     with goes.verbs(appends=not statement.overwrites) as verbs:
         if statement.overwrites:
-            _overwrite(spark, verbs, goes, statement, matched, fixed)
+            _overwrite(spark, verbs, goes, statement, matched, fixed, distribution)
         else:
             verbs.append(
                 matched,
                 branch=goes.branch,
                 snapshot_properties=goes.properties,
                 case_sensitive=goes.case_sensitive,
+                distribution_mode=distribution,
             )
     return nothing(spark)
+
+
+def _told(goes: Landing, options: Mapping[str, str]) -> tuple[Landing, Distribution | None]:
+    """Return where rows go with what a write's options say of the snapshot, and of their order.
+
+    Raises InvalidOptionError for other options: SQL writes as the table's properties say.
+    """
+    given = known_options(options, (_DISTRIBUTION,), (_SUMMARY,))
+    properties = {**goes.properties, **options_under(options, _SUMMARY)}
+    distribution: Any = choice_option(given, _DISTRIBUTION, DISTRIBUTIONS)
+    return replace(goes, properties=properties), distribution
 
 
 def _query(spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> str:
@@ -105,24 +121,27 @@ def _overwrite(
     statement: Insert,
     rows: DataFrame,
     fixed: Mapping[str, str],
+    distribution: Distribution | None,
 ) -> None:
     """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
     given = goes.branch, goes.properties
     where = statement.replace_where
     if where is None and str(spark.conf.get(_MODE, "static")).lower() == "dynamic":
         verbs.dynamic_partition_overwrite(
-            rows, branch=given[0], snapshot_properties=given[1], case_sensitive=goes.case_sensitive
+            rows,
+            branch=given[0],
+            snapshot_properties=given[1],
+            case_sensitive=goes.case_sensitive,
+            distribution_mode=distribution,
         )
         return
-    if where is None:
-        same = [f"{quoted(name)} <=> {text}" for name, text in fixed.items()]
-        where = " AND ".join(same) or "true"
     verbs.overwrite(
         rows,
-        where,
+        with_values(spark, goes.table.schema(), fixed) if where is None else where,
         branch=given[0],
         snapshot_properties=given[1],
         case_sensitive=goes.case_sensitive,
+        distribution_mode=distribution,
     )
 
 
@@ -215,8 +234,7 @@ def _partition_values(spark: SparkSession, goes: Landing, statement: Insert) -> 
             )
         if text is not None:
             kind = kinds[column]
-            is_text = isinstance(kind, StringType)
-            found[column] = text if is_text else f"CAST({text} AS {kind.simpleString()})"
+            found[column] = f"CAST({text} AS {type_text(kind)})"
             typed[column] = (text, kind)
     check_types(spark, typed)
     return found

@@ -20,6 +20,7 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.inspect.partitions import partition_sums
 from iceberg_spark.inspect.schemas import partition_struct
 from iceberg_spark.scan.snapshot_choice import SnapshotChoice, choose_snapshot
+from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.listings import ShowPartitions
@@ -139,7 +140,7 @@ def _wanted(
             raise InvalidInputError(f"PARTITION ({name}): a value is needed, {name} = ...")
         given[name] = (text, _spark_type(parts[name].asked))
     check_types(spark, given)
-    casts = {name: f"CAST({text} AS {kind.simpleString()})" for name, (text, kind) in given.items()}
+    casts = {name: f"CAST({text} AS {type_text(kind)})" for name, (text, kind) in given.items()}
     return _told([parts[name] for name in names], row_of(spark, casts))
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
 from iceberg_spark.api.import_table import migrate, snapshot
 from iceberg_spark.api.statements.changelog_view import create_changelog_view
+from iceberg_spark.api.statements.landing import landing_at
 from iceberg_spark.api.statements.procedure import Called, Procedure, Rows
 from iceberg_spark.api.statements.procedure_values import COUNT, FLAG, PAIRS, TEXT, TEXTS
 from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.api.table import Table
 from iceberg_spark.engines.on_spark import source_table
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.sql.mentions import mentions_ours
+from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.write.import_folder import ImportOptions, check_same_files
 
 _UPSERTED = ("added_records", "added_equality_deletes", "added_position_deletes")
@@ -84,10 +89,25 @@ def _migrate(called: Called) -> Rows:
 
 
 def _upsert(called: Called) -> Rows:
-    changes = called.spark.table(str(called.values["source_view"]))
-    given = called.given("order_by", "global_delete")
-    result = called.table().upsert(changes, tuple(called.values.get("keys") or ()), **given)
+    """Upsert as a statement does: to the branch that the name or the session says, or staged."""
+    goes = landing_at(called.spark, called.place())
+    source = f"TABLE {called.values['source_view']}"
+    is_ours = mentions_ours(called.spark, source)
+    changes = plan_query(called.spark, source).frame(called.spark) if is_ours else _view(called)
+    with goes.verbs() as verbs:
+        result = verbs.upsert(
+            changes,
+            tuple(called.values.get("keys") or ()),
+            branch=goes.branch,
+            snapshot_properties=goes.properties,
+            case_sensitive=goes.case_sensitive,
+            **called.given("order_by", "global_delete"),
+        )
     return [tuple(getattr(result, name) for name in _UPSERTED)]
+
+
+def _view(called: Called) -> DataFrame:
+    return called.spark.table(str(called.values["source_view"]))
 
 
 TABLES: dict[str, Procedure] = {

@@ -36,10 +36,30 @@ from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.limits import CHANGES
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 
-_ROW_KEYS = ("_row_hash_1", "_row_hash_2")
-_ID_KEYS = ("_id_hash_1", "_id_hash_2")
-_GROUP = "_group"
 _SECOND_SEED = 0x5EED
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyNames:
+    """What the columns are called by which rows are brought together, beside the table's own."""
+
+    row: tuple[str, str]
+    identity: tuple[str, ...]
+    group: str
+
+    @classmethod
+    def beside(cls, columns: Iterable[str], *, identity: bool) -> _KeyNames:
+        """Return names that no column has, whatever its case."""
+        taken = {name.lower() for name in columns}
+        stem = "_key"
+        while any(name.startswith(stem) for name in taken):
+            stem = f"_{stem}"
+        by_id = (f"{stem}_id_1", f"{stem}_id_2") if identity else ()
+        return cls((f"{stem}_row_1", f"{stem}_row_2"), by_id, f"{stem}_group")
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        return (*self.row, *self.identity, self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +98,18 @@ def change_frame(
     if not paired:
         return read
     groups = max(1, -(-rows // CHANGES.group_rows))
-    names = _ROW_KEYS + (_ID_KEYS if request.identity else ())
-    keys = [s.StructField(name, s.LongType()) for name in (*names, _GROUP)]
+    names = _KeyNames.beside(kind.names, identity=bool(request.identity))
+    keys = [s.StructField(name, s.LongType()) for name in names.every]
     with_keys = s.StructType([*kind.fields, *keys])
-    keyed = job_rows(spark, _groups(paired), _Read(request, groups).rows, with_keys)
-    together_by = [_GROUP] if request.net else ["_change_ordinal", _GROUP]
+    keyed = job_rows(spark, _groups(paired), _Read(request, groups, names).rows, with_keys)
+    together_by = [names.group] if request.net else ["_change_ordinal", names.group]
     identifiers, net = request.identity, request.net
 
     def settle(table: pa.Table) -> pa.Table:
-        by_row = [table.column(name) for name in _ROW_KEYS]
-        by_id = [table.column(name) for name in _ID_KEYS] if identifiers else []
+        by_row = [table.column(name) for name in names.row]
+        by_id = [table.column(name) for name in names.identity]
         done = (netted if net else settled)(table, by_row, by_id, identifiers)
-        return done.drop_columns([*names, _GROUP])
+        return done.drop_columns(list(names.every))
 
     return read.unionByName(map_groups(keyed, together_by, settle, kind))
 
@@ -112,6 +132,7 @@ class _Read:
 
     request: ChangeRequest
     groups: int = 0
+    names: _KeyNames | None = None
 
     def rows(self, files: Iterable[_StepFile]) -> Iterator[pa.RecordBatch]:
         """Yield the changed rows of files."""
@@ -131,7 +152,7 @@ class _Read:
     def _with_keys(
         self, table: pa.Table, plain: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        if not self.groups:
+        if self.names is None:
             yield from plain
             return
         by_row = _hashes(row_keys(self.request, table))
@@ -139,13 +160,12 @@ class _Read:
         by_id = _hashes(ids) if ids else []
         group = (by_id or by_row)[0] % np.uint64(self.groups)
         keys = [pa.array(words.view(np.int64)) for words in (*by_row, *by_id, group)]
-        names = [*_ROW_KEYS, *(_ID_KEYS if by_id else ()), _GROUP]
         first = 0
         for batch in plain:
             part = [key.slice(first, batch.num_rows) for key in keys]
             first += batch.num_rows
             yield pa.RecordBatch.from_arrays(
-                [*batch.columns, *part], names=[*batch.schema.names, *names]
+                [*batch.columns, *part], names=[*batch.schema.names, *self.names.every]
             )
 
 

@@ -50,6 +50,8 @@ def function_text(name: str, arguments: Sequence[str]) -> str:
             return f"({_BEFORE[folded]} {one})"
         case (left, right) if folded in _INFIX:
             return f"({left} {folded.upper()} {right})"
+        case (_,) if folded == "in":
+            return "false"  # of a NULL too
         case (first, *values) if folded == "in":
             return f"({first} IN ({', '.join(values)}))"
         case _ if folded == "when":

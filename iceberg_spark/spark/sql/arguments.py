@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.query import Args
@@ -123,13 +124,13 @@ def sql_literal(kind: s.DataType, value: pa.Scalar, dialect: Dialect) -> str:
     """Return a value as SQL of exactly its type. Raises UnsupportedError."""
     if not value.is_valid:
         is_void = isinstance(kind, s.NullType)
-        return "NULL" if is_void else f"CAST(NULL AS {kind.simpleString()})"
+        return "NULL" if is_void else f"CAST(NULL AS {type_text(kind)})"
     match kind:
         case s.StringType():
             return _text(value.as_py(), dialect)
         case s.ArrayType():
             inner = ", ".join(sql_literal(kind.elementType, one, dialect) for one in value)
-            return f"CAST(array({inner}) AS {kind.simpleString()})"
+            return f"CAST(array({inner}) AS {type_text(kind)})"
         case s.MapType():
             pairs = zip(value.values.field(0), value.values.field(1), strict=True)
             inner = ", ".join(
@@ -137,7 +138,7 @@ def sql_literal(kind: s.DataType, value: pa.Scalar, dialect: Dialect) -> str:
                 f"{sql_literal(kind.valueType, one, dialect)}"
                 for key, one in pairs
             )
-            return f"CAST(map({inner}) AS {kind.simpleString()})"
+            return f"CAST(map({inner}) AS {type_text(kind)})"
         case s.StructType():
             inner = ", ".join(
                 f"{_text(field.name, dialect)}, "

@@ -33,6 +33,7 @@ _CONSTANT = (
     exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.AddMonths, exp.DataType, exp.Var, exp.Boolean,
     exp.DataTypeParam, exp.Identifier,
 )  # fmt: skip
+_OF_NOW = (exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp)
 _FIXED = re.compile(r"\s*[-+]?(\d{4,}-.*|[\d.]+([eE][-+]?\d+)?)\s*$")
 """Texts of numbers, dates and moments; neither words (`today`) nor a time of the day alone."""
 _BY_NAME = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.AddMonths)
@@ -55,18 +56,20 @@ _kept = DeleteCache(PARSING.constants)
 """The values of the last few lists of constants; in Spark each takes some milliseconds."""
 
 
-def worked_out(conditions: Sequence[Node], spark: SparkSession) -> list[Node]:
+def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = False) -> list[Node]:
     """Return the conditions with constant parts replaced by literals; one small query for all.
 
-    Parts that Spark can't work out stay: the query itself will say why.
+    Parts that Spark can't work out stay: the query itself will say why. `now` works out what is
+    the moment's too, for what is done at once.
     """
     copies = [one.copy() for one in conditions]
-    parts = [part for one in copies for part in _constant_parts(one)]
+    kinds = (*_CONSTANT, *_OF_NOW) if now else _CONSTANT
+    parts = [part for one in copies for part in _constant_parts(one, kinds)]
     if not parts:
         return copies
     columns = ", ".join(f"{_text(part)} AS c{at}" for at, part in enumerate(parts))
     by_name = any(isinstance(one, _BY_NAME) for part in parts for one in part.walk())
-    literals = _evaluated(spark, columns) if by_name else _asked(spark, columns)
+    literals = _evaluated(spark, columns) if by_name or now else _asked(spark, columns)
     for part, literal in zip(parts, literals, strict=False):
         if literal is not None:
             part.replace(literal.copy())
@@ -112,13 +115,13 @@ def _literals(frame: DataFrame) -> list[Node | None]:
     return [_literal(value, kind) for value, kind in zip(values, kinds, strict=True)]
 
 
-def _constant_parts(node: Node) -> list[Node]:
-    """Return the largest constant parts that are no literals already."""
+def _constant_parts(node: Node, kinds: tuple[type, ...]) -> list[Node]:
+    """Return the largest parts of constant kinds that are no literals already."""
     if is_literal(node) or isinstance(node, exp.Column | exp.Interval):
         return []
-    if isinstance(node, exp.Condition) and _is_constant(node):
+    if isinstance(node, exp.Condition) and _is_constant(node, kinds):
         return [node]
-    return [part for child in node.iter_expressions() for part in _constant_parts(child)]
+    return [part for child in node.iter_expressions() for part in _constant_parts(child, kinds)]
 
 
 def _text(part: Node) -> str:
@@ -136,8 +139,8 @@ def _in_brackets(node: Node) -> Node:
     return exp.Paren(this=node) if inside else node
 
 
-def _is_constant(node: Node) -> bool:
-    return all(isinstance(part, _CONSTANT) and _has_one_meaning(part) for part in node.walk())
+def _is_constant(node: Node, kinds: tuple[type, ...]) -> bool:
+    return all(isinstance(part, kinds) and _has_one_meaning(part) for part in node.walk())
 
 
 def _has_one_meaning(node: Node) -> bool:

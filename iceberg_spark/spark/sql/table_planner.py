@@ -240,7 +240,7 @@ class TablePlanner:
         moment = self.reference.timestamp
         if moment[:1] in PARAMETERS:
             raise InvalidInputError(f"AS OF {moment}: give the value of that parameter")
-        asked = f"SELECT unix_millis(cast({moment} AS timestamp))"
+        asked = f"SELECT unix_millis(cast({moment} AS timestamp_ltz))"
         ((millis,),) = self.asked.spark.sql(asked).collect()
         if millis is None:
             raise InvalidInputError(f"TIMESTAMP AS OF {moment}: that is NULL, and no moment")

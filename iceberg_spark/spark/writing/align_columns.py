@@ -12,8 +12,8 @@ from pyspark.sql import types as s
 
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
+from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField, StructType
 
@@ -110,7 +110,7 @@ def _as_named(name: str, given: s.StructField, field: NestedField, case_sensitiv
     if isinstance(field.field_type, StructType) and isinstance(given.dataType, s.StructType):
         shown = _with_names(given.dataType, field.field_type, case_sensitive)
         if shown != given.dataType:
-            return f"cast({name} as {_type_text(shown)})"
+            return f"cast({name} as {type_text(shown)})"
     # Any expression but a name has no metadata; the optimizer leaves the name of this one.
     return f"case when true then {name} end" if given.metadata else name
 
@@ -125,20 +125,6 @@ def _with_names(given: s.StructType, kind: StructType, case_sensitive: bool) -> 
             inner = _with_names(inner, field.field_type, case_sensitive)
         made.append(s.StructField(field.name if field else each.name, inner, each.nullable))
     return s.StructType(made)
-
-
-def _type_text(kind: s.DataType) -> str:
-    """Return a type as SQL text that means the same in every session."""
-    match kind:
-        case s.StructType(fields=fields):
-            inner = (f"{quoted(each.name)}: {_type_text(each.dataType)}" for each in fields)
-            return f"struct<{', '.join(inner)}>"
-        case s.TimestampType():
-            return "timestamp_ltz"
-        case s.StringType():
-            return "string collate UTF8_BINARY"
-        case _:
-            return kind.simpleString()
 
 
 def _type(field: NestedField) -> s.DataType:

@@ -51,6 +51,8 @@ def placed(
     ranges = [*clustering, *order] if placement.by_partition else order
     if ranges:
         frame = frame.repartitionByRange(placement.tasks, *ranges)
+    elif placement.by_partition:  # all into one partition, in no order: as few files as that takes
+        frame = frame.coalesce(placement.tasks)
     if clustering or order:
         frame = frame.sortWithinPartitions(*clustering, *order)
     return frame.drop(*names) if names else frame

@@ -273,12 +273,12 @@ class Cursor:
 
     def _piece(self, stops: Callable[[Cursor], bool]) -> Cursor:
         first = self._at
-        while not self.at_end and not stops(self):
+        while not self.at_end and (self._goes_with_what_is_before() or not stops(self)):
             if self._tokens[self._at].token_type in _OPENING:
                 self._at = self._past_brackets(self._at)
             elif self._is_word(self._at, "<") and self._behind_type():
                 self._at = self._past_angles(self._at)
-            elif self.sees("CASE") and not self._is(self._at - 1, TokenType.DOT):
+            elif self.sees("CASE") and not self._is_field(self._at):
                 self._at = self._past_case(self._at)
             else:
                 self._at += 1
@@ -316,7 +316,8 @@ class Cursor:
         """Return where a CASE that begins here ends; the place behind its word if it never does."""
         depth = 0
         for place in range(at, len(self._tokens)):
-            depth += self._is_word(place, "CASE") - self._is_word(place, "END")
+            if not self._is_field(place):
+                depth += self._is_word(place, "CASE") - self._is_word(place, "END")
             if depth == 0:
                 return place + 1
         return at + 1
@@ -326,6 +327,15 @@ class Cursor:
             return False
         token = self._tokens[at]
         return token.token_type not in _QUOTED and token.text.upper() == word
+
+    def _is_field(self, at: int) -> bool:
+        """Return whether a token stands behind a dot: a name, whatever word it is."""
+        return at > 0 and self._is(at - 1, TokenType.DOT)
+
+    def _goes_with_what_is_before(self) -> bool:
+        """Return whether the next word is a field's name, or the FROM of IS DISTINCT FROM."""
+        is_distinct = self.sees("FROM") and self._at > 0 and self._is_word(self._at - 1, "DISTINCT")
+        return is_distinct or self._is_field(self._at)
 
     def _is(self, at: int, kind: TokenType) -> bool:
         return at < len(self._tokens) and self._tokens[at].token_type is kind

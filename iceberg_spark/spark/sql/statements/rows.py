@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.sql.statements.ctes import with_ctes
 from iceberg_spark.spark.sql.statements.cursor import Cursor
+from iceberg_spark.spark.sql.statements.properties import read_properties
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -17,7 +19,8 @@ class Insert:
     """Rows of a query put into a table.
 
     `overwrites` replaces partitions, or what `replace_where` says. `partition` has the columns of
-    PARTITION (...) with their values as written, None where the query gives the value.
+    PARTITION (...) with their values as written, None where the query gives the value. `options`
+    are those of the write.
     """
 
     table: Name
@@ -28,6 +31,7 @@ class Insert:
     replace_where: str | None = None
     partition: tuple[tuple[str, str | None], ...] = ()
     schema_evolution: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     overwrites = cursor.takes_one_of("INTO", "OVERWRITE") == "OVERWRITE"
     cursor.takes("TABLE")
     table = cursor.name()
+    options = _options(cursor)
     partition = partition_values(cursor) if cursor.takes("PARTITION") else ()
     if cursor.takes("IF", "NOT", "EXISTS"):
         raise cursor.fault("INSERT OVERWRITE ... IF NOT EXISTS: tables of ours can't do that")
@@ -120,7 +125,17 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
         replace_where,
         partition,
         evolves,
+        options,
     )
+
+
+def _options(cursor: Cursor) -> dict[str, str]:
+    """Read `WITH (...)`, which are options of the write; `WITH a AS (...)` begins a query."""
+    ahead = cursor.fresh()
+    if not (ahead.takes("WITH") and ahead.sees_open()):
+        return {}
+    cursor.needs("WITH")
+    return read_properties(cursor)
 
 
 def partition_values(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:

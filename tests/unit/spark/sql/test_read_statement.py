@@ -384,3 +384,33 @@ def test_a_fault_has_a_line_and_says_what_is_needed(text: str, said: str) -> Non
     with pytest.raises(InvalidInputError, match=said.replace("(", r"\(").replace("'", ".")) as told:
         read_statement(text)
     assert re.match(r"Line \d+, column \d+: ", str(told.value))
+
+
+def test_words_behind_a_dot_are_names_of_fields() -> None:
+    text = """MERGE INTO c.d.t AS t USING s AS s ON t.id = s.id AND s.when > t.when
+        WHEN MATCHED AND t.then = 1 THEN UPDATE SET
+            v = CASE WHEN s.end > 100 THEN 'one' WHEN s.end > 5 THEN s.case END
+        WHEN NOT MATCHED AND s.from > 1 THEN INSERT (id) VALUES (s.id)"""
+    found = read_statement(text)
+    assert isinstance(found, Merge)
+    assert found.on == "t.id = s.id AND s.when > t.when"
+    assert [one.condition for one in found.clauses] == ["t.then = 1", "s.from > 1"]
+    assert found.clauses[0].values == (
+        "CASE WHEN s.end > 100 THEN 'one' WHEN s.end > 5 THEN s.case END",
+    )
+
+
+@pytest.mark.parametrize("condition", ["p IS NOT DISTINCT FROM 2", "p.from = 1 AND p.select < 2"])
+def test_a_condition_to_replace_by_ends_where_the_query_begins(condition: str) -> None:
+    found = read_statement(f"INSERT INTO c.d.t REPLACE WHERE {condition} FROM s SELECT *")
+    assert isinstance(found, Insert)
+    assert (found.replace_where, found.query) == (condition, "FROM s SELECT *")
+
+
+def test_a_write_has_options() -> None:
+    found = read_statement("INSERT INTO c.d.t WITH ('snapshot-property.Who' = 'me') (id) SELECT 1")
+    assert isinstance(found, Insert)
+    assert (found.options, found.columns) == ({"snapshot-property.Who": "me"}, ("id",))
+    found = read_statement("INSERT INTO c.d.t WITH a AS (SELECT 1) SELECT * FROM a")
+    assert isinstance(found, Insert)
+    assert (found.options, found.query) == ({}, "WITH a AS (SELECT 1) SELECT * FROM a")
