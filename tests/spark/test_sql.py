@@ -156,14 +156,15 @@ def test_timestamp_as_of_is_worked_out_by_spark(any_spark: Any, warehouse: Path)
 def test_constant_parts_of_conditions_are_spark_s_values(any_spark: Any) -> None:
     """Days that Python's calendar lacks, instants and floats among them."""
     values = {
-        "1999 + 1": "2000",
-        "-(2 + 1)": "-3",
+        "1999 + 1": "CAST(2000 AS INT)",
+        "-(2 + 1)": "CAST(-3 AS INT)",
+        "1L + 1": "CAST(2 AS BIGINT)",
         "date '1998-12-01' - interval '90' day": "CAST('1998-09-02' AS DATE)",
         "date '9999-12-31' + interval '1' day": "CAST('+10000-01-01' AS DATE)",
-        "2 * 1.25": "2.50",
+        "2 * 1.25": "CAST(2.50 AS DECIMAL(5, 2))",
         "CAST(2.5 AS double) * 2": "CAST('5.0' AS DOUBLE)",
         "date '2024-06-30' - interval 1 year 6 months": "CAST('2022-12-30' AS DATE)",
-        "7 - (3 - 2) - 1": "5",
+        "7 - (3 - 2) - 1": "CAST(5 AS INT)",
     }
     for text, value in values.items():
         (found,) = worked_out([parse_one(f"a = {text}", dialect="spark")], any_spark)
