@@ -69,17 +69,25 @@ def own_session(spark: Any, any_spark: Any) -> Iterator[Any]:
 def test_a_users_function_may_take_the_place_of_one_of_spark(
     own_session: Any, tmp_path: Path
 ) -> None:
-    """`udf.register` replaces functions that Spark has; queries and DELETE mean the new one."""
+    """`udf.register` replaces functions that Spark has; queries and DELETE mean the new one.
+
+    Spark 4.3 takes its own first, unless a setting says otherwise, and then so do we.
+    """
     spark, place = own_session, str(tmp_path / "t")
     table = ice.create_table(place, "s string, id bigint")
     for text, number in ROWS:
         table.append(pa.table({"s": pa.array([text], pa.string()), "id": [number]}))
+    spark.createDataFrame(ROWS, "s string, id bigint").createOrReplaceTempView("model")
     condition = "startswith(s, 'a') AND `LIKE`(s, 'x%') /* as (before) */"
     spark.udf.register("startswith", lambda s, end: s is not None and s.endswith(end), "boolean")
     spark.udf.register("like", lambda s, begin: s is not None and begin > s, "boolean")
-    assert ids(ice.sql(spark, f"SELECT * FROM `{place}` WHERE {condition}")) == [4]
-    frame = spark.read.format("pyiceberg-lite").load(place)
-    assert ids(frame.where(condition)) == [4]
+    for order in ("second", "first"):
+        spark.conf.set("spark.sql.functionResolution.sessionOrder", order)
+        expected = ids(spark.sql(f"SELECT * FROM model WHERE {condition}"))
+        assert ids(ice.sql(spark, f"SELECT * FROM `{place}` WHERE {condition}")) == expected
+        frame = spark.read.format("pyiceberg-lite").load(place)
+        assert ids(frame.where(condition)) == expected
+    assert expected == [4]
     ice.sql(spark, f"DELETE FROM `{place}` WHERE {condition}")
     assert ids(ice.sql(spark, f"SELECT * FROM `{place}`")) == [1, 2, 3, 5, 6]
 
