@@ -21,6 +21,8 @@ from iceberg_spark.spark.sql.spark_words import as_spark_reads
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 
+_FAULTS = (SqlglotError, AssertionError, AttributeError, TypeError)
+"""What sqlglot raises; the latter ones for words and pipes that it does not know."""
 _PIPES = ("|>", "|")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
 _SYSTEM = {"SYSTEM_VERSION": "VERSION", "SYSTEM_TIME": "TIMESTAMP"}
@@ -69,7 +71,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
     """
     try:
         tree = _parsed(_read_alike(text, dialect), dialect)
-    except (SqlglotError, AssertionError) as cause:  # it asserts some of its own
+    except _FAULTS as cause:
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
     except RecursionError as cause:
@@ -85,7 +87,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
 def _parsed(text: str, dialect: Dialect) -> Node:
     try:
         return sqlglot.parse_one(text, dialect=grammar(dialect))
-    except (SqlglotError, AttributeError, AssertionError):  # by pipes that it does not know
+    except _FAULTS:
         tokens = as_spark_reads(text, dialect)
         if tokens is None and "|>" not in text:
             raise

@@ -12,13 +12,28 @@ from iceberg_spark.expr.grammar import grammar
 
 _NAMES = frozenset({"VALUES", "USING", "TABLESAMPLE"})
 """Keywords of sqlglot that Spark takes for names where nothing follows that they would need."""
+_OPERANDS = frozenset({
+    "ALTER", "ARRAY", "CREATE", "CROSS", "CUBE", "DROP", "FETCH", "FOR", "FROM", "GRANT",
+    "ILIKE", "INNER", "INSERT", "INTO", "JOIN", "LATERAL", "LIKE", "LIMIT", "LIST", "LOCK",
+    "MAP", "MINUS", "OFFSET", "ON", "OUTER", "RANGE", "REVOKE", "ROLLBACK", "ROLLUP",
+    "STRUCT", "THEN", "UNCACHE", "UNION", "WHEN", "WITH",
+})  # fmt: skip
+"""Others that are names where an operand is needed, and what may follow one stands behind."""
+_BEFORE_AN_OPERAND = frozenset({
+    TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.L_PAREN, TokenType.WHERE,
+    TokenType.HAVING, TokenType.ON, TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.EQ,
+    TokenType.NEQ, TokenType.NULLSAFE_EQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE,
+    TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.BETWEEN,
+    TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.CASE, TokenType.WHEN, TokenType.THEN,
+    TokenType.ELSE, TokenType.LIKE,
+})  # fmt: skip
 _BEHIND_A_NAME = frozenset({
     TokenType.COMMA, TokenType.DOT, TokenType.R_PAREN, TokenType.FROM, TokenType.WHERE,
     TokenType.EQ, TokenType.NEQ, TokenType.NULLSAFE_EQ, TokenType.LT, TokenType.LTE, TokenType.GT,
     TokenType.GTE, TokenType.PLUS, TokenType.DASH, TokenType.SLASH, TokenType.AND, TokenType.OR,
     TokenType.IS, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ALIAS, TokenType.ASC,
     TokenType.DESC, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT,
-    TokenType.END,
+    TokenType.END, TokenType.ELSE, TokenType.THEN, TokenType.STAR, TokenType.UNION,
 })  # fmt: skip
 _VALUE_ENDS = (TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET)
 _BEFORE_A_VALUE = frozenset({"OF", "IMMEDIATE"})
@@ -68,17 +83,19 @@ def _names(text: str, tokens: Sequence[Token]) -> Iterator[Token]:
         if colon.token_type is TokenType.COLON and is_word:
             yield name
     for place, token in enumerate(tokens):
-        before = tokens[place - 1].token_type if place else None
-        after = [each.text.upper() for each in tokens[place + 1 : place + 3]]
-        if token.token_type is TokenType.WINDOW:
-            if after[1:] != ["AS"]:  # WINDOW w AS (...)
-                yield token
-        elif (
-            token.text.upper() in _NAMES
-            and token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
-            and (before is TokenType.DOT or _ends_a_name(tokens[place + 1 : place + 2]))
+        if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and _is_name(
+            token, tokens[place - 1].token_type if place else None, tokens[place + 1 : place + 3]
         ):
             yield token
+
+
+def _is_name(token: Token, before: TokenType | None, following: Sequence[Token]) -> bool:
+    word, ends = token.text.upper(), _ends_a_name(following)
+    if token.token_type is TokenType.WINDOW:
+        return [each.text.upper() for each in following[1:]] != ["AS"]  # WINDOW w AS (...)
+    if word in _NAMES:
+        return before is TokenType.DOT or ends
+    return word in _OPERANDS and before in _BEFORE_AN_OPERAND and ends
 
 
 def _ends_a_name(following: Sequence[Token]) -> bool:

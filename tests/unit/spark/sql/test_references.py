@@ -79,6 +79,9 @@ def test_a_version_may_be_a_parameter(version: str) -> None:
         "WITH RECURSIVE r(n) MAX RECURSION LEVEL 20 AS (SELECT 1 FROM t) SELECT * FROM r",
         "SELECT * FROM t WHERE a !< 1 AND a !> 2",
         "SELECT * FROM t VERSION AS OF 'x' PIVOT (sum(x) FOR y IN (1, 2)) WHERE true",
+        "SELECT from, for FROM t WHERE range = 1 AND range < 3 ORDER BY map",
+        "SELECT CASE WHEN when > 1 THEN then ELSE create END FROM t GROUP BY limit, offset",
+        "SELECT cast(x AS map<string, int>), a LIKE like FROM t WHERE for IN (1) AND x = NULL",
         "SELECT * FROM t AS pivot UNPIVOT (sales FOR quarter IN (q1, q2))",
     ],
 )
