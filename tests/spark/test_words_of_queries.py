@@ -243,6 +243,8 @@ def test_a_version_and_a_moment_may_be_parameters(any_spark: Any, tmp_path: Path
         "FROM {} |> SET id = id + 1 |> DROP s",
         "FROM {} |> EXCEPT SELECT s, id FROM {} WHERE id > 2",
         "FROM {} |> AS a |> JOIN {} AS b USING (s) |> AGGREGATE sum(a.id) AS q GROUP BY s AS z",
+        "SELECT * FROM {} UNION ALL TABLE {}",
+        "WITH a AS (TABLE {}) TABLE a",
         "SELECT * FROM {} VERSION AS OF 'main' PIVOT (max(id) FOR s IN ('a', 'ab')) ",
         "SELECT id, parse_json('{{\"a\": 7}}'):a::int AS a FROM {} WHERE id !< 3",
         (

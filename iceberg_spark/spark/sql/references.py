@@ -30,6 +30,7 @@ _QUOTED = TokenType.IDENTIFIER
 PARAMETERS = (":", "?")
 """What a parameter begins with."""
 _VERSION_NUMBER = re.compile(r"(\d+)[lLsSyY]?")
+_BETWEEN_QUERIES = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 _TABLE_WORDS = ("TABLE", "STREAM")
 _AFTER_COLUMN = frozenset({
     "FROM", "AS", "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "THEN", "ELSE", "END", "WHEN",
@@ -99,13 +100,31 @@ def _parsed(text: str, dialect: Dialect) -> Node:
 
 
 def selecting(text: str, dialect: Dialect) -> str:
-    """Return a query that is `TABLE t` as the SELECT that it stands for; others as they are."""
-    if not text.lstrip(" (\n\t").upper().startswith("TABLE"):
+    """Return a query with the SELECT that each `TABLE t` stands for in its place."""
+    if "TABLE" not in text.upper():
         return text
     tokens = cut(text, grammar(dialect))
-    if len(tokens) < 2 or tokens[0].text.upper() != "TABLE" or not _begins_a_name(tokens[1]):
-        return text
-    return f"{text[: tokens[0].start]}SELECT * FROM{text[tokens[0].end + 1 :]}"
+    pieces, at = [], 0
+    for place, token in enumerate(tokens[:-1]):
+        if _is_query_of_a_table(tokens, place):
+            pieces += [text[at : token.start], "SELECT * FROM"]
+            at = token.end + 1
+    return "".join([*pieces, text[at:]])
+
+
+def _is_query_of_a_table(tokens: Sequence[Token], place: int) -> bool:
+    token, following = tokens[place], tokens[place + 1]
+    is_named = following.token_type is not TokenType.L_PAREN and _begins_a_name(following)
+    if token.token_type is TokenType.IDENTIFIER or token.text.upper() != "TABLE" or not is_named:
+        return False
+    if place == 0:
+        return True
+    before = tokens[place - 1]
+    if before.token_type is TokenType.L_PAREN:  # behind a function's name it is an argument
+        return place == 1 or tokens[place - 2].token_type not in (TokenType.VAR, _QUOTED)
+    if before.text.upper() in ("ALL", "DISTINCT"):
+        before = tokens[place - 2]
+    return before.token_type is TokenType.R_PAREN or before.text.upper() in _BETWEEN_QUERIES
 
 
 def _read_alike(text: str, dialect: Dialect) -> str:

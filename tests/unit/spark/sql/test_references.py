@@ -57,6 +57,16 @@ def test_columns_may_be_called_as_these_words_are() -> None:
         ("TABLE c.d.t", "SELECT * FROM c.d.t"),
         (" table `x` ORDER BY 1", " SELECT * FROM `x` ORDER BY 1"),
         ("SELECT table FROM t", "SELECT table FROM t"),
+        ("SELECT DISTINCT table x FROM t", "SELECT DISTINCT table x FROM t"),
+        ("SELECT 1 UNION ALL TABLE c.t", "SELECT 1 UNION ALL SELECT * FROM c.t"),
+        (
+            "WITH a AS (TABLE t) TABLE a MINUS (TABLE `b`)",
+            "WITH a AS (SELECT * FROM t) SELECT * FROM a MINUS (SELECT * FROM `b`)",
+        ),
+        ("FROM t |> UNION ALL TABLE u", "FROM t |> UNION ALL SELECT * FROM u"),
+        ("SELECT x IN (TABLE t), table.a", "SELECT x IN (SELECT * FROM t), table.a"),
+        ("SELECT * FROM f(TABLE t), g(TABLE(t))", "SELECT * FROM f(TABLE t), g(TABLE(t))"),
+        ("SELECT 'TABLE t', (table AS x)", "SELECT 'TABLE t', (table AS x)"),
         ("table", "table"),
     ],
 )
