@@ -7,7 +7,7 @@ listing count, as Java's planning does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,6 @@ from benchmarks.measure import Measured, WarmUp, by_turns
 from benchmarks.query_process import QueryProcess
 from benchmarks.session import session, session_without_java
 
-FORMAT = "pyiceberg-lite"
 OURS = "mine"
 Works: TypeAlias = dict[str, dict[str, Measured]]
 _ALIAS = r"(\s+(?:AS\s+)?(?!WHERE|JOIN|ON|GROUP|ORDER|LEFT|INNER|CROSS)\w+\b)?"
@@ -54,7 +53,8 @@ TPCDS = Suite(
 
 
 SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
-WAYS = ("java", "spark.sql", "frames")
+WAYS = ("java", "spark.sql", "java frames", "frames")
+"""Java's tables by name and ours by name, and the same program of frames by each."""
 _PROCESSES = 3
 """Java's compiler decides once in a JVM: the same plan took 1.6 s in one and 2.1 s in another."""
 _WARM_UP = WarmUp(2, 8)
@@ -105,7 +105,7 @@ def contender(
 
     `instead` names tables that stand in for those that the texts name.
     """
-    spark = session(folder) if way == "java" else session_without_java()
+    spark = session(folder) if way.startswith("java") else session_without_java()
     place = folder / suite.name
     tables = [one.name for one in place.iterdir() if one.name not in instead.values()]
     if way == "java":
@@ -119,9 +119,13 @@ def contender(
             rows = reader.parquet(str(place / table / "data"))
             rows.createOrReplaceTempView(table)
         return lambda text: list(spark.sql(text).collect())
+    if way == "java frames":
+        return _by_frames(spark, "iceberg", f"java.{suite.name}.", tables, instead)
     ice.enable(spark)
     spark.conf.set(f"spark.sql.catalog.{OURS}.type", "filesystem")
     spark.conf.set(f"spark.sql.catalog.{OURS}.warehouse", str(folder))
+    if way == "frames":
+        return _by_frames(spark, "pyiceberg-lite", f"{place}/", tables, instead)
 
     def by_sql(text: str) -> list[object]:
         for table in tables:
@@ -134,14 +138,26 @@ def contender(
             )
         return list(spark.sql(text).collect())
 
-    def by_frames(text: str) -> list[object]:
+    return by_sql
+
+
+def _by_frames(
+    spark: SparkSession,
+    source: str,
+    place: str,
+    tables: Sequence[str],
+    instead: Mapping[str, str],
+) -> Callable[[str], list[object]]:
+    """Return what runs a query over views of frames, which are loaded each time."""
+
+    def run(text: str) -> list[object]:
         for table in tables:
             if _names(table, text):
-                at = place / instead.get(table, table)
-                spark.read.format(FORMAT).load(str(at)).createOrReplaceTempView(table)
+                frame = spark.read.format(source).load(f"{place}{instead.get(table, table)}")
+                frame.createOrReplaceTempView(table)
         return list(spark.sql(text).collect())
 
-    return by_sql if way == "spark.sql" else by_frames
+    return run
 
 
 def measure_queries(

@@ -17,16 +17,13 @@ o_orderdate >= date '1998-01-01' - interval 3 days) s ON t.o_orderkey = s.o_orde
 WHEN MATCHED AND t.o_orderstatus <> s.s THEN UPDATE SET t.o_orderstatus = s.s
 WHEN NOT MATCHED THEN INSERT (o_orderkey, o_orderstatus) VALUES (s.o_orderkey, s.s)"""
 
-_SHORT_ROUNDS = 12
-"""Queries of a second: their minimum is found later than that of longer work."""
-
 
 def measure_tpch(
     spark: SparkSession, folder: Path, scale: float, rounds: int, facts: dict[str, str]
 ) -> Works:
     """Measure TPC-H, and statements."""
     queries = make_data(TPCH, spark, folder, scale)
-    works = measure_queries(TPCH, folder, queries, max(rounds, _SHORT_ROUNDS), "TPC-H")
+    works = measure_queries(TPCH, folder, queries, rounds, "TPC-H")
     java = spark.newSession()
     ice.enable(spark)
     spark.conf.set(f"spark.sql.catalog.{OURS}.type", "filesystem")
@@ -51,7 +48,8 @@ def measure_tpch_with_deletes(
 def measure_tpcds(spark: SparkSession, folder: Path, scale: float, rounds: int) -> Works:
     """Measure a dozen queries of TPC-DS that ask for some time."""
     queries = make_data(TPCDS, spark, folder, scale)
-    return measure_queries(TPCDS, folder, queries, max(rounds, _SHORT_ROUNDS), "TPC-DS")
+    # Their minimum is found later than that of longer ones, and a round takes half a minute.
+    return measure_queries(TPCDS, folder, queries, max(rounds, 12), "TPC-DS")
 
 
 def _delete(spark: SparkSession, folder: Path) -> None:
