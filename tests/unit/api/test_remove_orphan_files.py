@@ -76,20 +76,6 @@ def removed(table: Table, folder: Path, **given: Any) -> set[str]:
     return said
 
 
-def test_what_was_staged_for_a_copy_long_ago_goes(tmp_path: Path) -> None:
-    """Staged metadata names another place, but no table lies there (Java takes it too)."""
-    where = tmp_path / "t"
-    table = with_history(where)
-    before = files_below(where)
-    table.maintenance.rewrite_table_path(str(where), str(tmp_path / "copy"))
-    staged = files_below(where) - before
-    assert any(name.endswith(".metadata.json") for name in staged)
-    assert removed(table, where) == set()
-    aged(where)
-    assert removed(table, where) == staged
-    assert table.scan().to_arrow().num_rows > 0
-
-
 def test_a_table_with_everything_in_it_loses_only_its_strays(tmp_path: Path) -> None:
     where = tmp_path / "t"
     table = with_history(where)

@@ -1,5 +1,6 @@
 """A table's metadata rewritten for another place (Java: RewriteTablePathSparkAction)."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,18 @@ def test_what_was_staged_goes_when_it_fails(
     with pytest.raises(StorageError):
         table.maintenance.rewrite_table_path(str(tmp_path), "/t")
     assert files_below(tmp_path) == before
+
+
+def test_what_was_staged_long_ago_is_an_orphan(tmp_path: Path) -> None:
+    """Its metadata names another place, but no table lies there (Java takes it too)."""
+    where = tmp_path / "t"
+    table = lived_in(where)
+    before = files_below(where)
+    table.maintenance.rewrite_table_path(str(where), str(tmp_path / "copy"))
+    staged = files_below(where) - before
+    assert any(name.endswith(".metadata.json") for name in staged)
+    assert table.maintenance.remove_orphan_files().orphan_files_count == 0
+    for path in where.rglob("*"):
+        os.utime(path, (0, 0))
+    table.maintenance.remove_orphan_files()
+    assert files_below(where) == before
