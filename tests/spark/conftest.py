@@ -34,6 +34,16 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture(autouse=True)
+def its_session_is_active(request: pytest.FixtureRequest) -> None:
+    """Tests come in any order, and `createDataFrame` of another session makes that one active."""
+    if "spark" in request.fixturenames:
+        session = request.getfixturevalue("spark")
+        SparkSession._activeSession = session
+        kind = SparkSession._get_j_spark_session_class(session._jvm)
+        kind.setActiveSession(session._jsparkSession)
+
+
 @pytest.fixture(scope="session")
 def connect_session(spark: SparkSession) -> Iterator[ConnectSession]:
     port = spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")
