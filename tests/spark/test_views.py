@@ -133,7 +133,7 @@ def test_what_can_not_be_read_says_so(spark: Any, views: ViewsInMemory) -> None:
     put("db.dot", "SELECT id FROM t", default_namespace=("d.b",))
     put("db.lost", "SELECT id FROM gone")
     put("db.command", "DROP TABLE t")
-    put("db.hidden", "SELECT id FROM t WHERE id = (TABLE t)")
+    put("db.hidden", "SELECT * FROM some_function(TABLE(t))")
     refused: dict[str, tuple[type[Exception], str]] = {
         "a": (InvalidInputError, r"made of itself.*db\.a -> .*db\.b -> .*db\.a"),
         "trino": (UnsupportedError, "no text for Spark; dialects it has: trino"),
@@ -141,13 +141,24 @@ def test_what_can_not_be_read_says_so(spark: Any, views: ViewsInMemory) -> None:
         "dot": (InvalidInputError, "'d.b' is one part of a name and has a dot"),
         "lost": (NoSuchTableError, r"db\.gone"),
         "command": (InvalidInputError, "Only queries"),
-        "hidden": (InvalidInputError, "names a table by TABLE t"),
+        "hidden": (InvalidInputError, "names a table by TABLE"),
         "v VERSION AS OF 1": (InvalidInputError, "is a view"),
         "none": (NoSuchTableError, r"db\.none"),
     }
     for name, (kind, said) in refused.items():
         with pytest.raises(kind, match=said):
             read(spark, f"SELECT * FROM CAT.db.{name}")
+
+
+def test_a_view_may_name_its_tables_by_table(spark: Any, views: ViewsInMemory) -> None:
+    create(spark, "db.v", "SELECT id FROM t WHERE (id, s) IN (TABLE t)")
+    spark.sql("SELECT 1 AS id, 'x' AS s").createOrReplaceTempView("t")  # the view's own comes first
+    assert read(spark, "SELECT count(*) FROM CAT.db.v") == read(
+        spark, "SELECT count(*) FROM CAT.db.t"
+    )
+    with pytest.raises(NoSuchTableError, match="none_of_ours"):
+        create(spark, "db.w", "TABLE t UNION ALL TABLE none_of_ours")
+    spark.catalog.dropTempView("t")
 
 
 def test_a_view_below_a_tables_name_is_found(spark: Any, views: ViewsInMemory) -> None:
