@@ -126,9 +126,9 @@ def write_report(path: Path, sections: Sequence[str]) -> None:
         (
             f"Tables of 13 columns, {os.cpu_count()} cores. Contenders take rounds by turns, the "
             "minimum of each counts. Seconds; ratio to Java Iceberg in the same run (of `frames` "
-            "to `java frames`, the same program), or to PyIceberg where it takes part; catalogs "
-            "are measured in seconds of CPU of the client's process unless a row says time. `make "
-            "bench` measures all sections, `BENCH_ONLY=reads make bench` one."
+            "to `java frames`, the same program, where these take part), or to PyIceberg where it "
+            "takes part; catalogs are measured in seconds of CPU of the client's process unless a "
+            "row says time. `make bench` measures all sections, `BENCH_ONLY=reads make bench` one."
         ),
     ]
     for section in sections:
