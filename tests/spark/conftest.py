@@ -1,10 +1,8 @@
 """One JVM for all Spark tests: a classic session, and a Connect client of the server in it."""
 
 import socket
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +10,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 import iceberg_spark as ice
 from tests.java_names import remember_java_names
+from tests.spark.cases import one_case_each
 
 
 def free_port() -> int:
@@ -85,15 +84,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(mine) - one_case_each(mine)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=list(left_out))
-
-
-def one_case_each(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Return one case of each test, always the same; modes and engines take turns."""
-    cases = defaultdict(list)
-    for item in items:
-        if not any(item.get_closest_marker(name) for name in ("slow", "connect_too")):
-            cases[item.nodeid.partition("[")[0]].append(item)
-    return {each[crc32(name.encode()) % len(each)] for name, each in cases.items()}
 
 
 @pytest.fixture
