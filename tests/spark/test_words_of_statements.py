@@ -101,6 +101,11 @@ def test_a_write_by_sql_has_options(any_spark: Any, sql_home: Path) -> None:
     assert rows(ice.sql(spark, "SELECT * FROM st.d.t")) == [(2,)]
     for snapshot in ice.load_table("st.d.t").snapshots():
         assert snapshot.summary["Who"] == "me"
+    ice.sql(spark, "ALTER TABLE st.d.t SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    with settings(spark, {"spark.wap.id": "mine"}):  # the session's comes first, as in Java
+        other = "('snapshot-property.wap.id' = 'other')"
+        ice.sql(spark, f"INSERT INTO st.d.t WITH {other} SELECT 5")
+    assert ice.load_table("st.d.t").snapshots()[-1].summary["wap.id"] == "mine"
     with pytest.raises(InvalidOptionError, match="write-format"):
         ice.sql(spark, "INSERT INTO st.d.t WITH ('write-format' = 'orc') VALUES (3)")
 

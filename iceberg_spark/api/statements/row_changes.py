@@ -92,7 +92,7 @@ def _told(goes: Landing, options: Mapping[str, str]) -> tuple[Landing, Distribut
     Raises InvalidOptionError for other options: SQL writes as the table's properties say.
     """
     given = known_options(options, (_DISTRIBUTION,), (_SUMMARY,))
-    properties = {**goes.properties, **options_under(options, _SUMMARY)}
+    properties = {**options_under(options, _SUMMARY), **goes.properties}
     distribution: Any = choice_option(given, _DISTRIBUTION, DISTRIBUTIONS)
     return replace(goes, properties=properties), distribution
 

@@ -108,11 +108,10 @@ def _literals(frame: DataFrame) -> list[Node | None]:
         values = tuple(frame.collect()[0])
     except (ValueError, OverflowError):  # a day that Python's calendar lacks
         values = None
-    kinds = [field.dataType.simpleString() for field in frame.schema]
     if values is None or any(isinstance(value, float | dt.datetime) for value in values):
         scalars = [column[0] for column in frame.toArrow().columns]
-        return [_arrow_literal(one, kind) for one, kind in zip(scalars, kinds, strict=True)]
-    return [_literal(value, kind) for value, kind in zip(values, kinds, strict=True)]
+        return [_arrow_literal(one, frame, place) for place, one in enumerate(scalars)]
+    return [_literal(value, frame, place) for place, value in enumerate(values)]
 
 
 def _constant_parts(node: Node, kinds: tuple[type, ...]) -> list[Node]:
@@ -158,8 +157,8 @@ def _has_marks(node: Node) -> bool:
     return isinstance(node, exp.Literal) and not _MARKS.isdisjoint(node.name)
 
 
-def _arrow_literal(value: pa.Scalar, kind_name: str) -> Node | None:
-    """Return the literal of a value of a type of Spark, None for a type without one.
+def _arrow_literal(value: pa.Scalar, frame: DataFrame, place: int) -> Node | None:
+    """Return the literal of a value of a frame's column, None for a type without one.
 
     Instants are given in UTC: a text in the session's zone may stand for two.
     """
@@ -172,11 +171,14 @@ def _arrow_literal(value: pa.Scalar, kind_name: str) -> Node | None:
         return _cast(text, "timestamp_ntz") if kind.tz is None else _cast(f"{text}Z", "timestamp")
     if pa.types.is_floating(kind) and value.is_valid:
         return _cast(repr(value.as_py()), "float" if pa.types.is_float32(kind) else "double")
-    return _literal(value.as_py(), kind_name)
+    return _literal(value.as_py(), frame, place)
 
 
-def _literal(value: object, kind: str) -> Node | None:
-    """Return a literal; a number is cast, for its type may have more digits than it has."""
+def _literal(value: object, frame: DataFrame, place: int) -> Node | None:
+    """Return a literal; a number is cast, for its type may have more digits than it has.
+
+    Only then the type is asked for, which is a round trip.
+    """
     match value:
         case None:
             return exp.Null()
@@ -186,7 +188,8 @@ def _literal(value: object, kind: str) -> Node | None:
             size = abs(value)
             number = exp.Literal.number(f"{size:f}" if isinstance(size, Decimal) else str(size))
             signed = exp.Neg(this=number) if value < 0 else number
-            return exp.cast(signed, kind, dialect="spark")
+            kind = frame.schema.fields[place].dataType
+            return exp.cast(signed, kind.simpleString(), dialect="spark")
         case dt.date():
             return _cast(value.isoformat(), "date")
         case _:

@@ -115,7 +115,7 @@ def selecting(text: str, dialect: Dialect) -> str:
 def _is_query_of_a_table(tokens: Sequence[Token], place: int) -> bool:
     token, following = tokens[place], tokens[place + 1]
     is_named = following.token_type is not TokenType.L_PAREN and _begins_a_name(following)
-    if token.token_type is TokenType.IDENTIFIER or token.text.upper() != "TABLE" or not is_named:
+    if token.token_type is not TokenType.TABLE or not is_named:
         return False
     if place == 0:
         return True

@@ -46,26 +46,37 @@ def as_spark_reads(text: str, dialect: Dialect) -> list[Token] | None:
     """Return a text's tokens with Spark's names for names, None where sqlglot's are no others.
 
     A parameter (`:select`) is a name, `window` too unless it begins a WINDOW clause. What nothing
-    here tells apart is read alike: `>>>` as `>>`, a variant's field `v:a` as `v.a`, a recursion
+    here tells apart is read alike: `>>>` as `>>`, a variant's field `v:a` as `v[0]`, a recursion
     with `MAX RECURSION LEVEL 9` as one without.
     """
     tokens: list[Token] = grammar(dialect)().tokenize(text)
     names = list(_names(text, tokens))
-    fields = list(_fields(tokens))
-    for kind, found in ((TokenType.VAR, names), (TokenType.DOT, fields)):
-        for token in found:
-            token.token_type = kind
+    for token in names:
+        token.token_type = TokenType.VAR
     kept = [token for place, token in enumerate(tokens) if not _shifts(tokens[place - 2 :][:4])]
-    kept = _without_level(kept)
-    return kept if names or fields or len(kept) < len(tokens) else None
+    made = _with_items(_without_level(kept))
+    return made if names or made != tokens else None
 
 
-def _fields(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield the colons behind a value, which ask a variant for a field."""
-    for before, colon in pairwise(tokens):
-        is_name = before.token_type is TokenType.VAR and before.text.upper() not in _BEFORE_A_VALUE
-        if colon.token_type is TokenType.COLON and (is_name or before.token_type in _VALUE_ENDS):
-            yield colon
+def _with_items(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens with `v[0]` for `v:a`: no item of a column is a condition on a column."""
+    made: list[Token] = []
+    for place, token in enumerate(tokens):
+        if place and _is_field(tokens[place - 1], token):
+            made.append(Token(TokenType.L_BRACKET, "[", start=token.start, end=token.end))
+        elif place > 1 and _is_field(tokens[place - 2], tokens[place - 1]):
+            start, end = token.start, token.end
+            made.append(Token(TokenType.NUMBER, "0", start=start, end=end))
+            made.append(Token(TokenType.R_BRACKET, "]", start=start, end=end))
+        else:
+            made.append(token)
+    return made
+
+
+def _is_field(before: Token, colon: Token) -> bool:
+    """Return whether a colon stands behind a value: it asks a variant for a field."""
+    is_name = before.token_type is TokenType.VAR and before.text.upper() not in _BEFORE_A_VALUE
+    return colon.token_type is TokenType.COLON and (is_name or before.token_type in _VALUE_ENDS)
 
 
 def _without_level(tokens: list[Token]) -> list[Token]:

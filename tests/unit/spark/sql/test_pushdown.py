@@ -3,8 +3,9 @@
 import pytest
 from sqlglot import exp
 
-from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.expr.parse import predicate
 from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, equal_columns, needed_columns
 from iceberg_spark.spark.sql.references import (
     TableReference,
@@ -268,3 +269,18 @@ def test_columns_are_equal_where_every_row_of_a_table_that_counts_has_a_partner(
 )
 def test_columns_that_a_row_may_do_without_are_not_equal(text: str) -> None:
     assert equal(text) == []
+
+
+def test_a_variants_field_is_no_column_of_a_table_called_as_the_variant() -> None:
+    """`v:id` asks column `v` for a field, though the table is called `v` and has a column `id`."""
+    text = "SELECT s FROM c.d.t v WHERE v:id IS NOT NULL AND v:id::int > 3 AND day IS NOT NULL"
+    tree = parse_query(text)
+    query, one = QueryTree.of(tree, text), table_references(tree, text)[0]
+    names = ["v", "id", "s", "day"]
+    is_field, cast, plain = (one.node for one in conditions(query, one, names).taken)
+    for node in (is_field, cast):
+        with pytest.raises(InvalidExpressionError):
+            predicate(node, text, SPARK)
+    assert predicate(plain, text, SPARK)
+    needed = needed_columns(query, one, names)
+    assert needed is None or "v" in needed

@@ -66,6 +66,7 @@ def test_columns_may_be_called_as_these_words_are() -> None:
         ("FROM t |> UNION ALL TABLE u", "FROM t |> UNION ALL SELECT * FROM u"),
         ("SELECT x IN (TABLE t), table.a", "SELECT x IN (SELECT * FROM t), table.a"),
         ("SELECT * FROM f(TABLE t), g(TABLE(t))", "SELECT * FROM f(TABLE t), g(TABLE(t))"),
+        ("SELECT s IN ('TABLE' 'x')", "SELECT s IN ('TABLE' 'x')"),
         ("SELECT 'TABLE t', (table AS x)", "SELECT 'TABLE t', (table AS x)"),
         ("table", "table"),
     ],
