@@ -89,8 +89,8 @@ def views_of(catalog: Catalog) -> Views:
     found = catalog.views
     if found is None:
         raise UnsupportedError(
-            f"Catalog '{catalog.name}' has no views; catalogs of type rest have, where their "
-            "server does"
+            f"Catalog '{catalog.name}' has no views; catalogs of type sql, hive and memory have, "
+            "and of type rest where their server does"
         )
     return found
 

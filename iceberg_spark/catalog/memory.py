@@ -6,10 +6,11 @@ tables within a process. A table needs no namespace that was created.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from iceberg_spark.catalog.catalog import LoadedTable, Name
+from iceberg_spark.catalog.memory_state import is_taken, namespaces, swap, tables, views
+from iceberg_spark.catalog.memory_views import MemoryViews
 from iceberg_spark.catalog.pointer_catalog import Move, PointerCatalog
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -21,9 +22,6 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.io import location
 
-_tables: dict[tuple[str, str], str] = {}
-_namespaces: dict[tuple[str, Name], dict[str, str]] = {}
-_swap = threading.Lock()
 _LOCATION = "location"
 
 
@@ -32,7 +30,9 @@ def memory_catalog(name: str, properties: Mapping[str, str] | None = None) -> Po
     given = properties or {}
     warehouse = given.get("warehouse", f"memory://{name}")
     listed = MemoryNamespaces(name)
-    return PointerCatalog(name, given, MemoryCatalog(name, warehouse), listed, memory_catalog)
+    pointers = MemoryCatalog(name, warehouse)
+    named = MemoryViews(name, listed.check, pointers.default_location)
+    return PointerCatalog(name, given, pointers, listed, memory_catalog, named)
 
 
 class MemoryCatalog:
@@ -46,13 +46,16 @@ class MemoryCatalog:
 
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
-        return _tables.get((self._name, identifier))
+        return tables.get((self._name, identifier))
 
     def insert(self, made: LoadedTable) -> bool:
         """Add a table; False where the name is taken."""
         place = made.metadata_location
-        with _swap:
-            return _tables.setdefault((self._name, made.identifier), place) == place
+        with swap:
+            if is_taken(self._name, made.identifier):
+                return self.find(made.identifier) == place
+            tables[self._name, made.identifier] = place
+            return True
 
     def move(self, base: LoadedTable, made: LoadedTable) -> bool:
         """Move a table's pointer; False where it isn't at `base`."""
@@ -60,22 +63,22 @@ class MemoryCatalog:
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Move pointers of several tables at once; False, and none moved, where one can't be."""
-        with _swap:
+        with swap:
             fit = all(self.find(made.identifier) == base.metadata_location for base, made in moves)
             for made in [each.made for each in moves] if fit else ():
-                _tables[self._name, made.identifier] = made.metadata_location
+                tables[self._name, made.identifier] = made.metadata_location
             return fit
 
     def remove(self, identifier: str) -> bool:
         """Forget a table; False where there is none."""
-        return _tables.pop((self._name, identifier), None) is not None
+        return tables.pop((self._name, identifier), None) is not None
 
     def default_location(self, identifier: str) -> str:
         """Return where a new table goes: below its namespace's `location`, or the warehouse."""
         parts = identifier.split(".")
         if not all(parts):
             raise InvalidInputError(f"'{identifier}' is no name of a table: a part of it is empty")
-        home = _namespaces.get((self._name, tuple(parts[:-1])), {}).get(_LOCATION)
+        home = namespaces.get((self._name, tuple(parts[:-1])), {}).get(_LOCATION)
         if home:
             return location.join(home, parts[-1])
         return location.join(location.absolute(self._warehouse), *parts)
@@ -91,7 +94,7 @@ class MemoryNamespaces:
 
     def list_namespaces(self, parent: Name) -> list[Name]:
         """Return the namespaces right below one. Raises NoSuchNamespaceError."""
-        self._check(parent)
+        self.check(parent)
         depth = len(parent)
         return sorted({each[: depth + 1] for each in self._all() if _is_below(each, parent)})
 
@@ -101,77 +104,80 @@ class MemoryNamespaces:
 
     def create(self, namespace: Name, properties: Mapping[str, str]) -> None:
         """Create a namespace. Raises NamespaceAlreadyExistsError."""
-        with _swap:
+        with swap:
             if self.exists(namespace):
                 raise NamespaceAlreadyExistsError(
                     f"Namespace {'.'.join(namespace)} is in catalog '{self._catalog}' already"
                 )
-            _namespaces[self._catalog, namespace] = dict(properties)
+            namespaces[self._catalog, namespace] = dict(properties)
 
     def drop(self, namespace: Name) -> None:
         """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
-        with _swap:
-            self._check(namespace)
+        with swap:
+            self.check(namespace)
             inner = any(_is_below(each, namespace) for each in self._all())
-            if inner or self.list_tables(namespace):
+            named = [each for each in self._names() if each[:-1] == namespace]
+            if inner or named:
                 raise NamespaceNotEmptyError(
                     f"Namespace {'.'.join(namespace)} of catalog '{self._catalog}' is not empty"
                 )
-            del _namespaces[self._catalog, namespace]
+            del namespaces[self._catalog, namespace]
 
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""
-        self._check(namespace)
-        return dict(_namespaces.get((self._catalog, namespace), {}))
+        self.check(namespace)
+        return dict(namespaces.get((self._catalog, namespace), {}))
 
     def update_properties(
         self, namespace: Name, removals: Collection[str], updates: Mapping[str, str]
     ) -> None:
         """Remove properties and set others, at once. Raises NoSuchNamespaceError."""
-        with _swap:
+        with swap:
             kept = self.properties(namespace)
             kept = {key: value for key, value in kept.items() if key not in removals}
-            _namespaces[self._catalog, namespace] = {**kept, **updates}
+            namespaces[self._catalog, namespace] = {**kept, **updates}
 
     def list_tables(self, namespace: Name) -> list[Name]:
         """Return the tables in a namespace. Raises NoSuchNamespaceError."""
-        self._check(namespace)
-        return sorted(each for each in self._names() if each[:-1] == namespace)
+        self.check(namespace)
+        return sorted(each for each in self._names(tables) if each[:-1] == namespace)
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name; its files stay."""
-        with _swap:
-            place = _tables.get((self._catalog, identifier))
+        with swap:
+            place = tables.get((self._catalog, identifier))
             if place is None:
                 raise NoSuchTableError(f"No table {identifier} in catalog '{self._catalog}'")
-            self._check(tuple(new_identifier.split(".")[:-1]))
-            if (self._catalog, new_identifier) in _tables:
+            self.check(tuple(new_identifier.split(".")[:-1]))
+            if is_taken(self._catalog, new_identifier):
                 raise TableAlreadyExistsError(
                     f"Table {new_identifier} is in catalog '{self._catalog}' already"
                 )
-            _tables[self._catalog, new_identifier] = place
-            del _tables[self._catalog, identifier]
+            tables[self._catalog, new_identifier] = place
+            del tables[self._catalog, identifier]
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
         """Add a table that is there; False where the name is taken."""
-        with _swap:
-            self._check(tuple(identifier.split(".")[:-1]))
-            if (self._catalog, identifier) in _tables:
+        with swap:
+            self.check(tuple(identifier.split(".")[:-1]))
+            if is_taken(self._catalog, identifier):
                 return False
-            _tables[self._catalog, identifier] = metadata_location
+            tables[self._catalog, identifier] = metadata_location
             return True
 
-    def _names(self) -> Iterator[Name]:
-        """Yield the tables that have names; one made by its location has none."""
-        for catalog, identifier in list(_tables):
+    def _names(self, *kinds: Mapping[tuple[str, str], str]) -> Iterator[Name]:
+        """Yield the tables and views that have names; one made by its location has none."""
+        listed = [name for kind in kinds or (tables, views) for name in list(kind)]
+        for catalog, identifier in listed:
             if catalog == self._catalog and not location.is_absolute(identifier):
                 yield tuple(identifier.split("."))
 
     def _all(self) -> Iterator[Name]:
-        yield from (name for catalog, name in list(_namespaces) if catalog == self._catalog)
+        yield from (name for catalog, name in list(namespaces) if catalog == self._catalog)
         yield from (name[:-1] for name in self._names() if len(name) > 1)
 
-    def _check(self, namespace: Name) -> None:
+    def check(self, namespace: Name) -> None:
+        """Raise NoSuchNamespaceError unless there is such a namespace."""
         if namespace and not self.exists(namespace):
             raise NoSuchNamespaceError(
                 f"No namespace {'.'.join(namespace)} in catalog '{self._catalog}'"

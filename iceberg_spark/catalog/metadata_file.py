@@ -24,6 +24,7 @@ from iceberg_spark.spec.properties import (
     WRITE_METADATA_PATH,
     text_property,
 )
+from iceberg_spark.spec.view import ViewMetadata
 
 METADATA_FOLDER = "metadata"
 
@@ -41,9 +42,9 @@ class Codec(StrEnum):
     GZIP = "gzip"
 
 
-def codec_of(properties: Mapping[str, str]) -> Codec:
-    """Return the codec that table properties ask for. Raises InvalidOptionError."""
-    text = text_property(properties, METADATA_COMPRESSION)
+def codec_of(properties: Mapping[str, str], default: Codec | None = None) -> Codec:
+    """Return the codec that properties ask for. Raises InvalidOptionError."""
+    text = text_property(properties, METADATA_COMPRESSION, default)
     try:
         return Codec(text.lower())
     except ValueError:
@@ -131,25 +132,37 @@ def decode_metadata(path: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> 
 
 def _sized(path: str, data: bytes, limits: Limits) -> tuple[TableMetadata, int]:
     """Return metadata and the number of its bytes, inflated."""
-    if data.startswith(_GZIP_MAGIC):
-        try:
-            data = inflated(data, GZIP, limits, f"Metadata file {path}")
-        except BROKEN as error:
-            raise CorruptFileError(
-                f"Metadata file {path} is truncated or not gzip: {error}"
-            ) from error
+    data = inflated_text(path, data, limits)
     with decoding(f"Metadata file {path}"):
         return metadata_from_json(data, f"Metadata file {path}", decoded), len(data)
 
 
+def inflated_text(path: str, data: bytes, limits: Limits) -> bytes:
+    """Return the text in a metadata file, gzip or not whatever its name says.
+
+    Raises CorruptFileError naming the file.
+    """
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        return inflated(data, GZIP, limits, f"Metadata file {path}")
+    except BROKEN as error:
+        raise CorruptFileError(f"Metadata file {path} is truncated or not gzip: {error}") from error
+
+
 def encode_metadata(metadata: TableMetadata, codec: Codec) -> bytes:
     """Return metadata as the bytes of its file; the same metadata gives the same bytes."""
-    data = metadata_to_json(metadata).encode()
+    return deflated(metadata_to_json(metadata), codec)
+
+
+def deflated(text: str, codec: Codec) -> bytes:
+    """Return the bytes of a file for its text; the same text gives the same bytes."""
+    data = text.encode()
     return gzip.compress(data, mtime=0) if codec is Codec.GZIP else data
 
 
-def metadata_location(metadata: TableMetadata, name: str) -> str:
-    """Return where a new metadata file (a manifest, a list) of a table goes.
+def metadata_location(metadata: TableMetadata | ViewMetadata, name: str) -> str:
+    """Return where a new metadata file (a manifest, a list) of a table, or of a view, goes.
 
     `write.metadata.path` where it is set, relative to the table's location or absolute
     (specification: "Path Construction"), else the folder `metadata`.

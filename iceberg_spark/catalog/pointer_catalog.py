@@ -40,6 +40,7 @@ from iceberg_spark.catalog.metadata_file import (
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.new_version import unknown
+from iceberg_spark.catalog.pointer_views import PointerViews, ViewPointers, asked_again
 from iceberg_spark.catalog.purge import check_purge, files_to_purge
 from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.errors import (
@@ -121,7 +122,7 @@ _Written: TypeAlias = Move | _New
 class PointerCatalog:
     """Loads, commits and drops by the pointers of a store."""
 
-    __slots__ = ("_io", "_made_by", "_name", "_namespaces", "_pointers", "_properties")
+    __slots__ = ("_io", "_made_by", "_name", "_namespaces", "_pointers", "_properties", "_views")
 
     def __init__(
         self,
@@ -130,14 +131,16 @@ class PointerCatalog:
         pointers: Pointers,
         namespaces: Namespaces | None,
         made_by: Callable[[str, dict[str, str]], PointerCatalog],
+        views: ViewPointers | None = None,
     ) -> None:
-        """`made_by` makes the catalog anew in another process."""
+        """`made_by` makes the catalog anew in another process; without `views` it has none."""
         self._name = name
         self._properties = dict(properties)
         self._pointers = pointers
         self._namespaces = namespaces
         self._made_by = made_by
         self._io = open_storage(self._properties)
+        self._views = None if views is None else PointerViews(name, views, self._io)
 
     def __reduce__(self) -> tuple[Callable[..., PointerCatalog], tuple[str, dict[str, str]]]:
         return self._made_by, (self._name, self._properties)
@@ -162,8 +165,8 @@ class PointerCatalog:
 
     @property
     def views(self) -> Views | None:
-        """It has no views."""
-        return None
+        """Its views; None where it keeps none."""
+        return self._views
 
     def io(self, location: str) -> FileIO:  # noqa: ARG002 (one storage for every location)
         """Return storage for files of a new table at this location."""
@@ -285,9 +288,9 @@ class PointerCatalog:
             reraise=True,
         )
         try:
-            landed = asking(ask) or (_asked_again(asking) and self._have_landed(written))
+            landed = asking(ask) or (asked_again(asking) and self._have_landed(written))
         except IcebergError as error:
-            if isinstance(error, StorageError) or _asked_again(asking):
+            if isinstance(error, StorageError) or asked_again(asking):
                 raise unknown(first.metadata_location, error) from error
             self._forget_all(written)
             raise
@@ -363,7 +366,3 @@ class PointerCatalog:
         if found is not None:
             home = found.metadata.location
             self._io.delete_many(files_to_purge(self._io, found, home))
-
-
-def _asked_again(asking: Retrying) -> bool:
-    return int(asking.statistics["attempt_number"]) > 1

@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.metadata_file import METADATA_FOLDER
+from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file
 from iceberg_spark.catalog.own_folders import own_folders
 from iceberg_spark.catalog.versions import is_pointer
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.errors import StorageError, ValidationException
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.spec.properties import GC_ENABLED, bool_property
 
 DATA_FOLDER = "data"
+_LOOKED_AT = 100
+"""Metadata files of each end that are read: they may be another table's."""
 
 
 def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
     """Return the files below a table's location that are surely its own.
 
     Those in its folders of data and metadata, whether a snapshot has them or not. Tables below
-    the location and other files there are not among them, nor is what links lead to. Raises
-    ValidationException where `gc.enabled` is false.
+    the location and other files there are not among them, nor is what links lead to. Where
+    another table or a view has metadata in the same folders (one that was renamed, or dropped
+    without its files) only metadata files are, those that the table's log names: what its
+    snapshots have is known to its readers. Raises ValidationException where `gc.enabled` is false.
     """
     check_purge(table)
     listed = [info.path for info in io.list(home)]
@@ -31,7 +36,25 @@ def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]
     own = {places.folder(each) for each in own_folders(table.metadata)} - {root}
     own |= {f"{root}/{DATA_FOLDER}", f"{root}/{METADATA_FOLDER}"}
     others = set(_tables(listed, places)) - {root}
-    return tuple(path for path in listed if _is_in(path, places, own, others))
+    found = tuple(path for path in listed if _is_in(path, places, own, others))
+    log = [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
+    named = {location.normalise(path) for path in log}
+    rest = [path for path in found if location.normalise(path) not in named]
+    if not _is_shared(io, table, rest):
+        return found
+    return tuple(path for path in found if location.normalise(path) in named)
+
+
+def _is_shared(io: FileIO, table: LoadedTable, paths: Sequence[str]) -> bool:
+    """Return whether metadata files that a table does not name are another's, or may be."""
+    wanted = {None, table.metadata.table_uuid}
+    try:
+        return any(
+            owner_of(io, path) not in wanted
+            for path in at_the_ends([path for path in paths if is_metadata_file(path)], _LOOKED_AT)
+        )
+    except StorageError:
+        return True
 
 
 def check_purge(table: LoadedTable) -> None:

@@ -9,8 +9,17 @@ from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Name
 from iceberg_spark.catalog.pointer_catalog import Move, PointerCatalog
-from iceberg_spark.catalog.sql_tables import TABLE_TYPE, SqlTables, property_rows, table_rows
+from iceberg_spark.catalog.sql_tables import (
+    TABLE_TYPE,
+    SqlTables,
+    is_table,
+    property_rows,
+    rows_of,
+    split,
+    table_rows,
+)
 from iceberg_spark.catalog.sql_url import database_url, engine_of
+from iceberg_spark.catalog.sql_views import SqlViews
 from iceberg_spark.errors import (
     InvalidInputError,
     NamespaceAlreadyExistsError,
@@ -18,6 +27,7 @@ from iceberg_spark.errors import (
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
+    UnsupportedError,
 )
 from iceberg_spark.io import location
 from iceberg_spark.lazy import LazyModule
@@ -28,6 +38,10 @@ WAREHOUSE = "warehouse"
 _LOCATION = "location"
 _EXISTS = "exists"
 """The property that a namespace has besides a user's, for it is its properties' rows."""
+_NO_TYPES = (
+    "Views need the column iceberg_type, which the catalog's database does not have: "
+    "Java's catalog adds it with its property jdbc.schema-version = V1"
+)
 
 
 def sql_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
@@ -39,15 +53,8 @@ def sql_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
     tables = SqlTables(engine_of(database_url(properties)), makes_tables=makes)
     namespaces = SqlNamespaces(name, tables)
     pointers = SqlCatalog(name, properties.get(WAREHOUSE), tables, namespaces)
-    return PointerCatalog(name, properties, pointers, namespaces, sql_catalog)
-
-
-def split(identifier: str) -> tuple[str, str]:
-    """Return a table's namespace and name, both as the database has them."""
-    namespace, _, name = identifier.rpartition(".")
-    if not namespace or not name:
-        raise InvalidInputError(f"'{identifier}' is not namespace.table")
-    return namespace, name
+    views = SqlViews(name, tables, namespaces, pointers.default_location)
+    return PointerCatalog(name, properties, pointers, namespaces, sql_catalog, views)
 
 
 class _NotMoved(Exception):
@@ -140,26 +147,7 @@ def _find(typed: bool) -> Any:
         rows.c.table_namespace == value("namespace"),
         rows.c.table_name == value("name"),
     )
-    return asked.where(_is_table(rows)) if typed else asked
-
-
-def _is_table(rows: Any) -> Any:
-    kind = rows.c.iceberg_type
-    return sqlalchemy.or_(kind == TABLE_TYPE, kind.is_(None))
-
-
-def rows_of(tables: SqlTables, catalog: str, namespace: str, name: str | None) -> tuple[Any, ...]:
-    """Return the conditions of a table's row, or of those of all tables in a namespace.
-
-    Asked within a transaction. A row without type is a table: older writers say none.
-    """
-    rows = table_rows()
-    asked = [rows.c.catalog_name == catalog, rows.c.table_namespace == namespace]
-    if name is not None:
-        asked.append(rows.c.table_name == name)
-    if tables.typed:
-        asked.append(_is_table(rows))
-    return tuple(asked)
+    return asked.where(is_table(rows)) if typed else asked
 
 
 class SqlNamespaces:
@@ -217,7 +205,7 @@ class SqlNamespaces:
             ).scalar()
             below = next((n for n in self._names(connection) if n.startswith(f"{name}.")), None)
             if inside is not None or below is not None:
-                what = f"table {inside}" if inside is not None else f"namespace {below}"
+                what = f"table or view {inside}" if inside is not None else f"namespace {below}"
                 raise NamespaceNotEmptyError(f"Namespace {name} is not empty: it has {what}")
             connection.execute(sqlalchemy.delete(property_rows()).where(*self._of(name)))
 
@@ -261,27 +249,41 @@ class SqlNamespaces:
 
         Raises NoSuchTableError, NoSuchNamespaceError, TableAlreadyExistsError.
         """
-        namespace, name = split(new_identifier)
         try:
-            with self._tables.transaction() as connection:
-                self.check(connection, namespace)
-                asked = rows_of(self._tables, self._name, *split(identifier))
-                renamed = connection.execute(
-                    sqlalchemy.update(table_rows())
-                    .where(*asked)
-                    .values(table_namespace=namespace, table_name=name)
-                )
-                if renamed.rowcount != 1:
-                    raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}'")
+            renamed = self.rename(identifier, new_identifier, TABLE_TYPE)
         except sqlalchemy.exc.IntegrityError as error:
             raise TableAlreadyExistsError(
                 f"{new_identifier} is in catalog '{self._name}' already"
             ) from error
+        if not renamed:
+            raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}'")
+
+    def rename(self, identifier: str, new_identifier: str, kind: str) -> bool:
+        """Give a row another name; False where there is none.
+
+        Raises NoSuchNamespaceError, IntegrityError (the name is taken).
+        """
+        namespace, name = split(new_identifier)
+        with self._tables.transaction() as connection:
+            self.check(connection, namespace)
+            renamed = connection.execute(
+                sqlalchemy.update(table_rows())
+                .where(*rows_of(self._tables, self._name, *split(identifier), kind))
+                .values(table_namespace=namespace, table_name=name)
+            )
+            return bool(renamed.rowcount == 1)
 
     def register_table(self, identifier: str, metadata_location: str) -> bool:
         """Add a table's row; False where a table or view has its name.
 
         Raises NoSuchNamespaceError.
+        """
+        return self.insert(identifier, metadata_location, TABLE_TYPE)
+
+    def insert(self, identifier: str, metadata_location: str, kind: str) -> bool:
+        """Add a row; False where a table or view has its name. Raises NoSuchNamespaceError.
+
+        Raises UnsupportedError for a view where rows have no types.
         """
         namespace, name = split(identifier)
         row = {
@@ -294,7 +296,9 @@ class SqlNamespaces:
             with self._tables.transaction() as connection:
                 self.check(connection, namespace)
                 if self._tables.typed:
-                    row["iceberg_type"] = TABLE_TYPE
+                    row["iceberg_type"] = kind
+                elif kind != TABLE_TYPE:
+                    raise UnsupportedError(_NO_TYPES)
                 connection.execute(sqlalchemy.insert(table_rows()).values(row))
         except sqlalchemy.exc.IntegrityError:
             return False

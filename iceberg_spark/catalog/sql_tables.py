@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from iceberg_spark.errors import StorageError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, StorageError, UnsupportedError
 from iceberg_spark.lazy import LazyModule
 
 sqlalchemy = LazyModule("sqlalchemy")
 
 TABLES, NAMESPACES = "iceberg_tables", "iceberg_namespace_properties"
-TABLE_TYPE = "TABLE"
+TABLE_TYPE, VIEW_TYPE = "TABLE", "VIEW"
 _NAME, _PLACE = 255, 1000  # characters (Java: JdbcUtil)
 
 
@@ -95,6 +95,14 @@ def _said(error: Any) -> str:
     return " ".join(str(said).split())
 
 
+def split(identifier: str) -> tuple[str, str]:
+    """Return a table's namespace and name, both as the database has them."""
+    namespace, _, name = identifier.rpartition(".")
+    if not namespace or not name:
+        raise InvalidInputError(f"'{identifier}' is not namespace.table")
+    return namespace, name
+
+
 @cache
 def schema() -> Any:
     """Return SQLAlchemy's description of both tables (Java: JdbcUtil, V1)."""
@@ -124,6 +132,30 @@ def schema() -> Any:
 def table_rows() -> Any:
     """Return the table that has a row for each table and view."""
     return schema().tables[TABLES]
+
+
+def rows_of(
+    tables: SqlTables, catalog: str, namespace: str, name: str | None, kind: str = TABLE_TYPE
+) -> tuple[Any, ...]:
+    """Return the conditions of a table's (a view's) row, or of those of all in a namespace.
+
+    Asked within a transaction. A row without type is a table: older writers say none.
+    """
+    rows = table_rows()
+    asked = [rows.c.catalog_name == catalog, rows.c.table_namespace == namespace]
+    if name is not None:
+        asked.append(rows.c.table_name == name)
+    if kind == VIEW_TYPE:
+        asked.append(rows.c.iceberg_type == VIEW_TYPE if tables.typed else sqlalchemy.false())
+    elif tables.typed:
+        asked.append(is_table(rows))
+    return tuple(asked)
+
+
+def is_table(rows: Any) -> Any:
+    """Return the condition that a row is a table's, where rows have types."""
+    kind = rows.c.iceberg_type
+    return sqlalchemy.or_(kind == TABLE_TYPE, kind.is_(None))
 
 
 def property_rows() -> Any:

@@ -47,7 +47,7 @@ class OrphanLimits:
     deletes: int = 8
     """Threads that delete files, without `max_concurrent_deletes`."""
     looked_at: int = 100
-    """Metadata files among the orphans that are read, the newest: they may be another table's."""
+    """Metadata files among the orphans that are read, of each end: they may be another table's."""
     looks: int = 3
     """How often the table is read again because others committed meanwhile."""
 

@@ -17,11 +17,10 @@ from typing import Any, TypeAlias
 
 from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
-    number_of,
     read_metadata,
-    version_of,
 )
 from iceberg_spark.catalog.owned import POINTERS, STAGING, OwnedFolders, former_metadata, is_folder
 from iceberg_spark.errors import (
@@ -209,27 +208,29 @@ def _check_pointers(table: LoadedTable, orphans: list[str]) -> None:
     pointers = re.compile(POINTERS)
     staged = tuple(location.join(each, STAGING) for each in _metadata_folders(table))
     found = [path for path in orphans if pointers.search(path) and not path.startswith(staged)]
-    newest = sorted(found, key=_number)[-ORPHANS.looked_at :]
-    for path in newest:
-        try:
-            other = read_metadata(table.io, path)
-        except (CorruptFileError, NoSuchFileError):
-            continue
-        except UnsupportedError as error:
-            raise ValidationException(
-                f"Can't tell which files of {table.identifier} are orphans: {path} is metadata "
-                f"that can't be read here ({error}), perhaps another table's; nothing was deleted"
-            ) from error
-        if other.table_uuid != table.metadata.table_uuid or _went_on(table.metadata, other):
+    for path in at_the_ends(found, ORPHANS.looked_at):
+        if _is_anothers(table, path):
             raise ValidationException(
                 f"Can't tell which files of {table.identifier} are orphans: {path} is metadata of "
-                "another table, or of a copy of this one that was written to, in the same folder; "
-                "nothing was deleted. Delete that metadata file if its table is gone"
+                "another table or a view, or of a copy of this table that was written to, in the "
+                "same folder; nothing was deleted. Delete that metadata file if its table is gone"
             )
 
 
-def _number(path: str) -> tuple[int, str]:
-    return version_of(location.name(path)) or number_of(location.name(path)) or 0, path
+def _is_anothers(table: LoadedTable, path: str) -> bool:
+    mine = table.metadata
+    try:
+        other = read_metadata(table.io, path)
+    except NoSuchFileError:
+        return False
+    except CorruptFileError:  # a view's, or half a file
+        return owner_of(table.io, path) not in (None, mine.table_uuid)
+    except UnsupportedError as error:
+        raise ValidationException(
+            f"Can't tell which files of {table.identifier} are orphans: {path} is metadata "
+            f"that can't be read here ({error}), perhaps another table's; nothing was deleted"
+        ) from error
+    return other.table_uuid != mine.table_uuid or _went_on(mine, other)
 
 
 def _went_on(ours: TableMetadata, other: TableMetadata) -> bool:

@@ -16,7 +16,7 @@ from iceberg_spark.spec.json_node import (
     required,
     text_map,
 )
-from iceberg_spark.spec.schema_json import schema_from_dict
+from iceberg_spark.spec.schema_json import schema_from_dict, schema_to_dict
 from iceberg_spark.spec.view import (
     SQL,
     ViewHistoryEntry,
@@ -49,6 +49,39 @@ def view_from_dict(node: Any) -> ViewMetadata:
         optional(members, "properties", text_map) or {},
         format_version,
     )
+
+
+def view_to_dict(view: ViewMetadata) -> dict[str, Any]:
+    """Return the JSON object of a view, members in Java's order.
+
+    Raises UnsupportedError where it has a text of a kind that is not known here.
+    """
+    node: dict[str, Any] = {
+        "view-uuid": view.view_uuid,
+        "format-version": view.format_version,
+        "location": view.location,
+    }
+    if view.properties:
+        node["properties"] = dict(view.properties)
+    return {
+        **node,
+        "schemas": [schema_to_dict(one) for one in view.schemas],
+        "current-version-id": view.current_version_id,
+        "versions": [_known(one) for one in view.versions],
+        "version-log": [
+            {"timestamp-ms": one.timestamp_ms, "version-id": one.version_id}
+            for one in view.version_log
+        ],
+    }
+
+
+def _known(version: ViewVersion) -> dict[str, Any]:
+    for one in version.representations:
+        if one.type != SQL:
+            raise UnsupportedError(
+                f"The view has a text of type {one.type}, which only its catalog can keep"
+            )
+    return version_to_dict(version)
 
 
 def version_from_dict(node: Any) -> ViewVersion:

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from tests.documentation import PAGES, blocks, is_sql, needs_spark, run
-from tests.spark.test_statement_views import KeptViews
 
 WITH_SPARK = [page for page in PAGES if any(needs_spark(block) for block in blocks(page))]
 OF_EVENTS = ("docs/reading.md", "docs/metadata-tables.md")
@@ -53,12 +51,8 @@ def test_examples_run(page: str, readers_session: Any, sql_spark: Any, tmp_path:
     run(page, blocks(page), tmp_path, **given)
 
 
-def test_statements_of_catalogs_run(
-    sql_spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of the page about catalogs, whose Python asks for servers; views are in memory."""
-    found = KeptViews()
-    monkeypatch.setattr(PointerCatalog, "views", property(lambda _: found))
+def test_statements_of_catalogs_run(sql_spark: Any, tmp_path: Path) -> None:
+    """Those of the page about catalogs, whose Python asks for servers."""
     make_events(sql_spark)
     chosen = [block for block in blocks("docs/catalogs.md") if is_sql(block)]
     assert chosen

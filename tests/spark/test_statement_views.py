@@ -1,14 +1,13 @@
-"""Statements about views; a catalog in memory stands for REST's."""
+"""Statements about views, of a catalog in a database."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.catalog.catalog import Views
+from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
@@ -16,58 +15,25 @@ from iceberg_spark.errors import (
     UnsupportedError,
     ViewAlreadyExistsError,
 )
-from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.view import NewView, ViewMetadata
-from tests.spark.test_views import ViewsInMemory
-
-
-class KeptViews(ViewsInMemory):
-    """All that a catalog does with views."""
-
-    def list_views(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
-        return [tuple(name.split(".")) for name in self.kept if name.startswith(f"{namespace[0]}.")]
-
-    def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
-        version = replace(view.version, version_id=base.current_version_id + 1, schema_id=9)
-        self.kept[identifier] = replace(
-            base,
-            current_version_id=version.version_id,
-            versions=(*base.versions, version),
-            schemas=(*base.schemas, Schema(*view.schema.fields, schema_id=9)),
-            properties={**base.properties, **view.properties},
-        )
-        return self.kept[identifier]
-
-    def update_properties(
-        self,
-        identifier: str,
-        base: ViewMetadata,
-        updates: Mapping[str, str],
-        removals: tuple[str, ...],
-    ) -> None:
-        kept = {key: value for key, value in base.properties.items() if key not in removals}
-        self.kept[identifier] = replace(base, properties={**kept, **updates})
-
-    def drop(self, identifier: str) -> None:
-        self.load(identifier)
-        del self.kept[identifier]
-
-    def rename(self, identifier: str, new_identifier: str) -> None:
-        self.kept[new_identifier] = self.kept.pop(identifier)
+from iceberg_spark.spec.view import ViewMetadata
 
 
 @pytest.fixture
-def views(monkeypatch: pytest.MonkeyPatch, sql_home: Path) -> KeptViews:
-    found = KeptViews()
-    monkeypatch.setattr(PointerCatalog, "views", property(lambda _: found))
+def views(sql_home: Path) -> Views:
+    found = load_catalog("st").views
+    assert found is not None
     return found
+
+
+def kept(views: Views) -> dict[str, ViewMetadata]:
+    return {name[-1]: views.load(".".join(name)) for name in views.list_views(("d",))}
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in frame.collect()]
 
 
-def test_a_views_life_in_statements(spark: Any, views: KeptViews) -> None:
+def test_a_views_life_in_statements(spark: Any, views: Views) -> None:
     def run(text: str) -> list[tuple[Any, ...]]:
         return rows(ice.sql(spark, text))
 
@@ -97,7 +63,7 @@ def test_a_views_life_in_statements(spark: Any, views: KeptViews) -> None:
     run("CREATE OR REPLACE VIEW st.d.v AS SELECT max(id) AS top FROM st.d.t")
     run("CREATE VIEW IF NOT EXISTS st.d.v AS SELECT 1 AS other")
     assert run("SELECT * FROM st.d.v") == [(2,)]
-    assert len(views.kept["d.v"].versions) == 2
+    assert len(views.load("d.v").versions) == 2
     assert run("SHOW VIEWS IN st.d LIKE 'v*'") == [("d", "v", False)]
     run("USE st.d")
     run("CREATE TEMP VIEW renamed (one COMMENT 'x') AS SELECT top FROM v")
@@ -107,14 +73,14 @@ def test_a_views_life_in_statements(spark: Any, views: KeptViews) -> None:
     run("DROP VIEW st.d.w")
     run("DROP VIEW IF EXISTS st.d.w")
     run("DROP NAMESPACE st.d CASCADE")
-    assert views.kept == {}
+    assert not views.exists("d.v")
     with pytest.raises(NoSuchNamespaceError):
         run("SHOW TABLES IN st.d")
 
 
-def test_a_refused_statement_about_a_view_changes_nothing(spark: Any, views: KeptViews) -> None:
+def test_a_refused_statement_about_a_view_changes_nothing(spark: Any, views: Views) -> None:
     ice.sql(spark, "CREATE VIEW st.d.v TBLPROPERTIES ('k' = 'v') AS SELECT 1 AS id")
-    before = dict(views.kept)
+    before = kept(views)
     for text, error in {
         "CREATE VIEW st.d.v AS SELECT 2 AS id": ViewAlreadyExistsError,
         "CREATE VIEW st.d.w AS SELECT * FROM st.d.w": Exception,
@@ -131,4 +97,4 @@ def test_a_refused_statement_about_a_view_changes_nothing(spark: Any, views: Kep
     }.items():
         with pytest.raises(error):
             ice.sql(spark, text)
-        assert views.kept == before, text
+        assert kept(views) == before, text

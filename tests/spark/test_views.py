@@ -1,4 +1,4 @@
-"""Views in queries, on classic sessions and over Connect; a catalog in memory stands for REST's."""
+"""Views in queries, on classic sessions and over Connect, of a catalog in memory."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,20 +10,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import DataType
 
 import iceberg_spark as ice
-from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.catalog.catalog import Views
+from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.errors import (
     IcebergError,
     InvalidInputError,
     InvalidSchemaError,
     NoSuchTableError,
-    NoSuchViewError,
     UnsupportedError,
-    ViewAlreadyExistsError,
 )
 from iceberg_spark.spark.sql.view_columns import can_widen
 from iceberg_spark.spec.view import (
     NewView,
-    ViewHistoryEntry,
     ViewMetadata,
     ViewRepresentation,
     ViewVersion,
@@ -34,38 +32,29 @@ pytestmark = pytest.mark.connect_too
 CATALOG = "viewtest"
 
 
-class ViewsInMemory:
-    """Views of the one catalog, by identifier."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, ViewMetadata] = {}
-
-    def load(self, identifier: str) -> ViewMetadata:
-        if identifier not in self.kept:
-            raise NoSuchViewError(identifier)
-        return self.kept[identifier]
-
-    def create(self, identifier: str, view: NewView) -> ViewMetadata:
-        if identifier in self.kept:
-            raise ViewAlreadyExistsError(identifier)
-        log = (ViewHistoryEntry(1, 1),)
-        made = ViewMetadata(
-            "u", "/v", 1, (view.version,), log, (view.schema,), dict(view.properties)
-        )
-        self.kept[identifier] = made
-        return made
-
-
 @pytest.fixture
-def views(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[ViewsInMemory]:
-    found = ViewsInMemory()
-    monkeypatch.setattr(PointerCatalog, "views", property(lambda _: found))
+def views(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Views]:
     monkeypatch.setenv(f"PYICEBERG_CATALOG__{CATALOG.upper()}__TYPE", "memory")
     monkeypatch.setenv(f"PYICEBERG_CATALOG__{CATALOG.upper()}__WAREHOUSE", str(tmp_path))
     table = ice.load_catalog(CATALOG).create_table("db.t", "id int, s string")
     table.append(pa.table({"id": pa.array([1, 2], pa.int32()), "s": ["a", "b"]}))
+    found = load_catalog(CATALOG).views
+    assert found is not None
     yield found
+    for name in every(found):
+        found.drop(name)
     ice.load_catalog(CATALOG).drop_table("db.t", purge=True)
+
+
+def every(views: Views) -> dict[str, ViewMetadata]:
+    """All views there are, by name."""
+    spaces = [space for space in (("db",), ("db", "t"), ("other",)) if there_is(space)]
+    names = [".".join(name) for space in spaces for name in views.list_views(space)]
+    return {name: views.load(name) for name in names}
+
+
+def there_is(namespace: tuple[str, ...]) -> bool:
+    return ice.load_catalog(CATALOG).namespace_exists(namespace)
 
 
 def create(spark: Any, name: str, text: str, **more: Any) -> ice.View:
@@ -76,7 +65,7 @@ def read(spark: Any, text: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in ice.sql(spark, text.replace("CAT", CATALOG)).collect())
 
 
-def test_views_of_views_are_read_by_their_own_names(any_spark: Any, views: ViewsInMemory) -> None:
+def test_views_of_views_are_read_by_their_own_names(any_spark: Any, views: Views) -> None:
     any_spark.range(9).createOrReplaceTempView("t")  # the view does not see it
     columns = {"number": "its number", "{name}": ""}
     create(any_spark, "db.v", "SELECT id, concat(s, '{}') FROM t; ", columns=columns)
@@ -91,7 +80,7 @@ def test_views_of_views_are_read_by_their_own_names(any_spark: Any, views: Views
     any_spark.catalog.dropTempView("t")
 
 
-def test_an_enabled_session_reads_views_by_name(any_spark: Any, views: ViewsInMemory) -> None:
+def test_an_enabled_session_reads_views_by_name(any_spark: Any, views: Views) -> None:
     create(any_spark, "db.v", "SELECT max(id) AS m FROM t")
     ice.enable(any_spark)
     try:
@@ -104,7 +93,7 @@ def test_an_enabled_session_reads_views_by_name(any_spark: Any, views: ViewsInMe
         ice.disable(any_spark)
 
 
-def test_a_views_columns_stay_what_they_were(any_spark: Any, views: ViewsInMemory) -> None:
+def test_a_views_columns_stay_what_they_were(any_spark: Any, views: Views) -> None:
     create(any_spark, "db.v", "SELECT * FROM t")
     table = ice.load_table(f"{CATALOG}.db.t")
     table.update_schema().add_column("more", "int").rename_column("s", "text").commit()
@@ -117,14 +106,14 @@ def test_a_views_columns_stay_what_they_were(any_spark: Any, views: ViewsInMemor
         read(any_spark, "SELECT * FROM CAT.db.v")
 
 
-def test_what_can_not_be_read_says_so(spark: Any, views: ViewsInMemory) -> None:
+def test_what_can_not_be_read_says_so(spark: Any, views: Views) -> None:
     made = create(spark, "db.v", "SELECT id FROM t").metadata
     version = made.current_version
 
     def put(name: str, text: str, **members: Any) -> None:
         one = ViewRepresentation(text, members.pop("dialect", "spark"))
         changed: ViewVersion = replace(version, representations=(one,), **members)
-        views.kept[name] = replace(made, versions=(changed,))
+        views.create(name, NewView(made.schema, changed))
 
     put("db.a", "SELECT * FROM db.b")
     put("db.b", "SELECT * FROM a")
@@ -150,7 +139,7 @@ def test_what_can_not_be_read_says_so(spark: Any, views: ViewsInMemory) -> None:
             read(spark, f"SELECT * FROM CAT.db.{name}")
 
 
-def test_a_view_may_name_its_tables_by_table(spark: Any, views: ViewsInMemory) -> None:
+def test_a_view_may_name_its_tables_by_table(spark: Any, views: Views) -> None:
     create(spark, "db.v", "SELECT id FROM t WHERE (id, s) IN (TABLE t)")
     spark.sql("SELECT 1 AS id, 'x' AS s").createOrReplaceTempView("t")  # the view's own comes first
     assert read(spark, "SELECT count(*) FROM CAT.db.v") == read(
@@ -161,7 +150,7 @@ def test_a_view_may_name_its_tables_by_table(spark: Any, views: ViewsInMemory) -
     spark.catalog.dropTempView("t")
 
 
-def test_a_view_below_a_tables_name_is_found(spark: Any, views: ViewsInMemory) -> None:
+def test_a_view_below_a_tables_name_is_found(spark: Any, views: Views) -> None:
     create(spark, "db.t.v", "SELECT 7 AS a")
     assert read(spark, "SELECT * FROM CAT.db.t.v") == [(7,)]
     assert read(spark, "SELECT count(*) FROM CAT.db.t.snapshots") == [(1,)]
@@ -184,13 +173,13 @@ def test_a_view_below_a_tables_name_is_found(spark: Any, views: ViewsInMemory) -
     ],
 )
 def test_what_is_no_view_is_not_created(
-    spark: Any, views: ViewsInMemory, text: Any, more: dict[str, Any], kind: type[Exception]
+    spark: Any, views: Views, text: Any, more: dict[str, Any], kind: type[Exception]
 ) -> None:
     create(spark, "db.v", "SELECT id FROM t")
-    before = dict(views.kept)
+    before = every(views)
     with pytest.raises(kind):
         create(spark, "db.v" if more.get("or_replace") else "db.new", text, **more)
-    assert views.kept == before
+    assert every(views) == before
 
 
 def test_types_widen_as_spark_says(spark: Any) -> None:

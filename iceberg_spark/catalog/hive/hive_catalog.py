@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from iceberg_spark.catalog.catalog import LoadedTable, Name
-from iceberg_spark.catalog.hive.hive_pointers import (
-    HiveCatalog,
-    database_of,
-    refused,
-    split,
-)
+from iceberg_spark.catalog.hive.hive_changes import database_of, named, refused, split
+from iceberg_spark.catalog.hive.hive_pointers import HiveCatalog
 from iceberg_spark.catalog.hive.hive_table import is_iceberg
+from iceberg_spark.catalog.hive.hive_views import HiveViews
+from iceberg_spark.catalog.hive.lock import Locks
 from iceberg_spark.catalog.hive.metastore import Metastore, Session, hive, thrift
 from iceberg_spark.catalog.metadata_file import load_version
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
@@ -29,8 +27,6 @@ from iceberg_spark.io.storage import open_storage
 
 _LOCATION, _COMMENT = "location", "comment"
 _OWNER, _OWNER_TYPE = "hive.metastore.database.owner", "hive.metastore.database.owner-type"
-_BATCH = 100
-"""Tables that are asked for at once (Java: HiveCatalog)."""
 
 
 def hive_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
@@ -46,9 +42,11 @@ def hive_catalog(name: str, properties: Mapping[str, str]) -> PointerCatalog:
         ) from error
     settings = {**_of_hadoop(properties), **properties}
     metastore = Metastore(settings)
-    pointers = HiveCatalog(name, settings, metastore)
+    locks = Locks.by(metastore, settings)
+    pointers = HiveCatalog(name, settings, metastore, locks)
     namespaces = HiveNamespaces(name, metastore, pointers, open_storage(properties))
-    return PointerCatalog(name, properties, pointers, namespaces, hive_catalog)
+    views = HiveViews(name, settings, metastore, locks, pointers.default_location)
+    return PointerCatalog(name, properties, pointers, namespaces, hive_catalog, views)
 
 
 def _of_hadoop(properties: Mapping[str, str]) -> dict[str, str]:
@@ -139,13 +137,7 @@ class HiveNamespaces:
         """Return the Iceberg tables in a namespace. Raises NoSuchNamespaceError."""
         with self._session() as session:
             database = self._database(session, namespace).name
-            names = session.read("get_all_tables", database)
-            found = []
-            for first in range(0, len(names), _BATCH):
-                batch = names[first : first + _BATCH]
-                tables = session.read("get_table_objects_by_name", database, batch)
-                found += [(*namespace, each.tableName) for each in tables if is_iceberg(each)]
-            return sorted(found)
+            return [(*namespace, name) for name in named(session, database, is_iceberg)]
 
     def rename_table(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name; its files stay.

@@ -12,12 +12,14 @@ from iceberg_spark.catalog.hive.hive_types import hive_type
 from iceberg_spark.catalog.hive.metastore import hive
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition_json import spec_to_dict
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.spec.sort_json import order_to_dict
 
 METADATA_LOCATION = "metadata_location"
-_PREVIOUS_LOCATION = "previous_metadata_location"
-_TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
+CURRENT_SCHEMA = "current-schema"
+PREVIOUS_LOCATION = "previous_metadata_location"
+TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
 OWNER = "hive.metastore.table.owner"
 _FOR_HIVE = "engine.hive.enabled"
 _LARGEST = "iceberg.hive.table-property-max-size"
@@ -33,7 +35,7 @@ _NEVER = 2**31 - 1
 
 def is_iceberg(table: Any) -> bool:
     """Return whether Hive's table says that it is an Iceberg table (a view is none)."""
-    said: str = (table.parameters or {}).get(_TABLE_TYPE, "")
+    said: str = (table.parameters or {}).get(TABLE_TYPE, "")
     return said.upper() == _ICEBERG
 
 
@@ -45,24 +47,36 @@ def pointer_of(table: Any) -> str | None:
     return found
 
 
+def place_of(table: Any) -> str | None:
+    """Return the metadata file that Hive's table names, of a table or a view."""
+    found: str | None = (table.parameters or {}).get(METADATA_LOCATION)
+    return found
+
+
 def new_table(
     database: str, name: str, user: str, made: LoadedTable, catalog: Mapping[str, str]
 ) -> Any:
     """Return Hive's table for an Iceberg table, as Java makes it: external, without partitions."""
+    owner = made.metadata.properties.get(OWNER, user)
+    table = empty_table(database, name, owner, "EXTERNAL_TABLE")
+    table.parameters = {"EXTERNAL": "TRUE"}
+    describe(table, None, made, catalog)
+    return table
+
+
+def empty_table(database: str, name: str, owner: str, kind: str) -> Any:
+    """Return a table of Hive's that says nothing yet."""
     now = int(time.time())
-    table = hive.Table(
+    return hive.Table(
         tableName=name,
         dbName=database,
-        owner=made.metadata.properties.get(OWNER, user),
+        owner=owner,
         createTime=now,
         lastAccessTime=now,
         retention=_NEVER,
         partitionKeys=[],
-        parameters={"EXTERNAL": "TRUE"},
-        tableType="EXTERNAL_TABLE",
+        tableType=kind,
     )
-    describe(table, None, made, catalog)
-    return table
 
 
 def describe(
@@ -71,19 +85,19 @@ def describe(
     """Let Hive's table say what a commit made of an Iceberg table; what others put there stays."""
     metadata = made.metadata
     for_hive = metadata.properties.get(_FOR_HIVE, "false").lower() == "true"
-    table.sd = _storage(metadata, for_hive, catalog)
+    table.sd = storage(metadata.schema, metadata.location, for_hive, catalog)
     parameters = dict(table.parameters or {})
     if base is not None:
         gone = base.metadata.properties.keys() - metadata.properties.keys()
         for key in gone:
             parameters.pop(_HIVES_NAMES.get(key, key), None)
-        parameters[_PREVIOUS_LOCATION] = base.metadata_location
+        parameters[PREVIOUS_LOCATION] = base.metadata_location
     for key, value in metadata.properties.items():
         if key.lower() != OWNER:
             parameters[_HIVES_NAMES.get(key, key)] = value
     parameters |= {
         "uuid": metadata.table_uuid,
-        _TABLE_TYPE: _ICEBERG,
+        TABLE_TYPE: _ICEBERG,
         METADATA_LOCATION: made.metadata_location,
         "DO_NOT_UPDATE_STATS": "true",
     }
@@ -91,17 +105,24 @@ def describe(
     parameters.pop("storage_handler", None)
     if for_hive:
         parameters["storage_handler"] = "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler"
-    _show(parameters, metadata, int(catalog.get(_LARGEST, _DEFAULT_LARGEST)))
+    _show(parameters, metadata, largest(catalog))
     table.parameters = parameters
 
 
-def _show(parameters: dict[str, str], metadata: TableMetadata, largest: int) -> None:
+def largest(catalog: Mapping[str, str]) -> int:
+    """Return the most characters that a parameter of Hive's tables may have."""
+    return int(catalog.get(_LARGEST, _DEFAULT_LARGEST))
+
+
+def _show(parameters: dict[str, str], metadata: TableMetadata, most: int) -> None:
     """Show schema, spec, order and snapshot, each where it isn't too long for Hive's database."""
     snapshot = metadata.current_snapshot
     shown: dict[str, str | None] = {
-        "current-schema": _json(schema_to_dict(metadata.schema)),
-        "default-partition-spec": _json(spec_to_dict(metadata.spec), metadata.spec.fields),
-        "default-sort-order": _json(order_to_dict(metadata.sort_order), metadata.sort_order.fields),
+        CURRENT_SCHEMA: java_json(schema_to_dict(metadata.schema)),
+        "default-partition-spec": java_json(spec_to_dict(metadata.spec), metadata.spec.fields),
+        "default-sort-order": java_json(
+            order_to_dict(metadata.sort_order), metadata.sort_order.fields
+        ),
         "current-snapshot-id": None,
         "current-snapshot-timestamp-ms": None,
         "current-snapshot-summary": None,
@@ -110,28 +131,29 @@ def _show(parameters: dict[str, str], metadata: TableMetadata, largest: int) -> 
         summary = {key: value for key, value in snapshot.summary.items() if key != "operation"}
         shown["current-snapshot-id"] = str(snapshot.snapshot_id)
         shown["current-snapshot-timestamp-ms"] = str(snapshot.timestamp_ms)
-        shown["current-snapshot-summary"] = _json(summary)
+        shown["current-snapshot-summary"] = java_json(summary)
         for key, hives in _STATISTICS.items():
             if key in summary:
                 parameters[hives] = summary[key]
     for key, text in shown.items():
         parameters.pop(key, None)
-        if text is not None and 0 < len(text) <= largest:
+        if text is not None and 0 < len(text) <= most:
             parameters[key] = text
     parameters["snapshot-count"] = str(len(metadata.snapshots))
 
 
-def _json(node: Mapping[str, Any], parts: Iterable[object] = (True,)) -> str | None:
+def java_json(node: Mapping[str, Any], parts: Iterable[object] = (True,)) -> str | None:
     """Return JSON as Java writes it; None where there are no parts to be shown."""
     return json.dumps(node, separators=(",", ":"), ensure_ascii=False) if any(parts) else None
 
 
-def _storage(metadata: TableMetadata, for_hive: bool, catalog: Mapping[str, str]) -> Any:
+def storage(schema: Schema, place: str, for_hive: bool, catalog: Mapping[str, str]) -> Any:
+    """Return what Hive's table says of columns, and of files at a place."""
     hive3 = catalog.get("hive.hive2-compatible", "true").lower() == "false"
     zoned = "timestamp with local time zone" if hive3 else "timestamp"
     columns = [
         hive.FieldSchema(name=each.name, type=hive_type(each.field_type, zoned), comment=each.doc)
-        for each in metadata.schema.fields
+        for each in schema.fields
     ]
     readers = (
         "org.apache.hadoop.mapred.FileInputFormat",
@@ -143,7 +165,7 @@ def _storage(metadata: TableMetadata, for_hive: bool, catalog: Mapping[str, str]
         readers = (f"{handler}InputFormat", f"{handler}OutputFormat", f"{handler}SerDe")
     return hive.StorageDescriptor(
         cols=columns,
-        location=metadata.location,
+        location=place,
         inputFormat=readers[0],
         outputFormat=readers[1],
         compressed=False,

@@ -7,17 +7,23 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
 from iceberg_spark.catalog.hive.metastore import Metastore, Session, hive, said, thrift
-from iceberg_spark.errors import CommitFailedException, StorageError, UnsupportedError
+from iceberg_spark.errors import (
+    CommitFailedException,
+    InvalidInputError,
+    StorageError,
+    UnsupportedError,
+)
 
 _EXCLUSIVE, _TABLE_LEVEL = 3, 2
 _ACQUIRED, _WAITING = 1, 2
+_ENABLED = "engine.hive.lock-enabled"
 _TRIES = 4
 """How often a lock is given back whose answer is lost."""
 
@@ -219,3 +225,37 @@ def _give_back(session: Session, table: tuple[str, str], agent: str, number: int
         except thrift.TException:
             return  # it is gone
         return
+
+
+@dataclass(frozen=True, slots=True)
+class Locks:
+    """Locks of one catalog's tables and views; `enabled` where they say nothing themselves."""
+
+    metastore: Metastore
+    times: LockTimes
+    enabled: bool
+
+    @classmethod
+    def by(cls, metastore: Metastore, properties: Mapping[str, str]) -> Locks:
+        """Return what a catalog's properties ask for. Raises InvalidInputError (no number)."""
+        enabled = properties.get(f"iceberg.{_ENABLED}", "true").lower() != "false"
+        try:
+            return cls(metastore, LockTimes.of(properties), enabled)
+        except ValueError as error:
+            raise InvalidInputError(f"A property iceberg.hive.lock-* is {error}") from error
+
+    @contextmanager
+    def of(
+        self, session: Session, table: tuple[str, str], properties: Mapping[str, str]
+    ) -> Iterator[HeldLock | None]:
+        """Hold the lock of a table (database, name) with these properties, if it has one."""
+        said = properties.get(_ENABLED)
+        if not (self.enabled if said is None else said.lower() != "false"):
+            yield None
+            return
+        with self.held(session, table) as held:
+            yield held
+
+    def held(self, session: Session, table: tuple[str, str]) -> AbstractContextManager[HeldLock]:
+        """Hold the lock of a table in any case."""
+        return locked(self.metastore, session, table, self.times)

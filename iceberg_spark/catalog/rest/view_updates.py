@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.spec.next_view import check_dialects
 from iceberg_spark.spec.schema_json import schema_to_dict
-from iceberg_spark.spec.view import DROP_DIALECT_ALLOWED, NewView, ViewMetadata
+from iceberg_spark.spec.view import NewView, ViewMetadata
 from iceberg_spark.spec.view_json import version_to_dict
 
 _LAST_ADDED = -1
@@ -16,7 +16,7 @@ _LAST_ADDED = -1
 
 def replacing(base: ViewMetadata, view: NewView) -> dict[str, Any]:
     """Return a CommitViewRequest. Raises ValidationException where it would lose a dialect."""
-    _check_dialects(base, view)
+    check_dialects(base, view)
     updates: list[dict[str, Any]] = []
     if view.properties:
         updates.append({"action": "set-properties", "updates": dict(view.properties)})
@@ -65,16 +65,3 @@ def _version_updates(base: ViewMetadata, view: NewView) -> list[dict[str, Any]]:
 
 def _set_current(version_id: int) -> dict[str, Any]:
     return {"action": "set-current-view-version", "view-version-id": version_id}
-
-
-def _check_dialects(base: ViewMetadata, view: NewView) -> None:
-    properties = {**base.properties, **view.properties}
-    if properties.get(DROP_DIALECT_ALLOWED, "false").lower() == "true":
-        return
-    kept = {one.lower() for one in view.version.dialects}
-    lost = [one for one in base.current_version.dialects if one.lower() not in kept]
-    if lost:
-        raise ValidationException(
-            f"The view has a text for {', '.join(lost)}, which would be lost: set its property "
-            f"{DROP_DIALECT_ALLOWED} to true if that is meant"
-        )

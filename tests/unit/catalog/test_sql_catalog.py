@@ -27,6 +27,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.requirements import AssertCreate
 from tests.builders import schema
+from tests.unit.spec.test_next_view import new
 
 V0 = """CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL,
 table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
@@ -82,6 +83,30 @@ def test_a_schema_without_types_stays_as_it_is_and_works(tmp_path: Path) -> None
     assert ("iceberg_type",) not in columns
 
 
+def test_a_schema_without_types_has_no_views(tmp_path: Path) -> None:
+    ran(tmp_path, V0)
+    catalog = catalog_at(tmp_path)
+    catalog.namespaces.create(("db",), {})
+    create(catalog)
+    assert catalog.views is not None and catalog.views.list_views(("db",)) == []
+    assert not catalog.views.exists("db.t")
+    with pytest.raises(UnsupportedError, match="iceberg_type"):
+        catalog.views.create("db.v", new("SELECT 1"))
+    assert list(tmp_path.glob("wh/db/v/**/*.json")) == []
+
+
+def test_a_view_has_the_row_that_java_writes(catalog: PointerCatalog, tmp_path: Path) -> None:
+    catalog.namespaces.create(("db",), {})
+    assert catalog.views is not None
+    base = catalog.views.create("db.v", new("SELECT 1"))
+    first = ran(tmp_path, "SELECT metadata_location FROM iceberg_tables")[0][0]
+    assert first.startswith(f"{tmp_path}/wh/db/v/metadata/00000-")
+    catalog.views.replace("db.v", base, new("SELECT 2"))
+    ((*names, newest, before, kind),) = ran(tmp_path, "SELECT * FROM iceberg_tables")
+    assert (names, before, kind) == (["c", "db", "v"], first, "VIEW")
+    assert newest.startswith(f"{tmp_path}/wh/db/v/metadata/00001-")
+
+
 def test_a_view_is_no_table_and_holds_its_name(catalog: PointerCatalog, tmp_path: Path) -> None:
     catalog.namespaces.create(("db",), {})
     ran(tmp_path, "INSERT INTO iceberg_tables VALUES ('c', 'db', 'v', 'x', NULL, 'VIEW')")
@@ -89,7 +114,7 @@ def test_a_view_is_no_table_and_holds_its_name(catalog: PointerCatalog, tmp_path
     assert catalog.namespaces.list_tables(("db",)) == []
     with pytest.raises(TableAlreadyExistsError):
         create(catalog, "db.v")
-    with pytest.raises(NamespaceNotEmptyError, match="has table v"):
+    with pytest.raises(NamespaceNotEmptyError, match="has table or view v"):
         catalog.namespaces.drop(("db",))
 
 
@@ -146,7 +171,7 @@ def test_a_namespace_with_something_in_it_is_not_dropped(catalog: PointerCatalog
         catalog.namespaces.drop(("db",))
     catalog.namespaces.drop(("db", "below"))
     create(catalog)
-    with pytest.raises(NamespaceNotEmptyError, match="table t"):
+    with pytest.raises(NamespaceNotEmptyError, match="table or view t"):
         catalog.namespaces.drop(("db",))
 
 

@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
-from iceberg_spark.spec.view_json import version_from_dict, version_to_dict, view_from_dict
+from iceberg_spark.spec.view_json import (
+    version_from_dict,
+    version_to_dict,
+    view_from_dict,
+    view_to_dict,
+)
 
 VERSION = {
     "version-id": 1,
@@ -89,3 +94,20 @@ def test_a_format_to_come_is_refused():
 def test_what_is_missing_or_wrong_is_named(members: dict[str, Any], said: str):
     with pytest.raises(CorruptFileError, match=said):
         _ = view(**members).schema
+
+
+def test_a_view_is_written_as_java_writes_it():
+    assert view_to_dict(view_from_dict(VIEW)) == VIEW
+    bare = {key: value for key, value in VIEW.items() if key != "properties"}
+    assert view_to_dict(view_from_dict(bare)) == bare
+    assert list(view_to_dict(view_from_dict(VIEW))) == [
+        "view-uuid", "format-version", "location", "properties", "schemas",
+        "current-version-id", "versions", "version-log",
+    ]  # fmt: skip
+
+
+def test_a_text_of_another_kind_is_not_lost_by_writing():
+    plan = {"type": "plan", "bytes": "AAAA"}
+    found = view(versions=[{**VERSION, "representations": [plan]}])
+    with pytest.raises(UnsupportedError, match="type plan"):
+        view_to_dict(found)

@@ -1,0 +1,181 @@
+"""Hive's tables, looked at and changed; what came of a lost answer a look tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_random_exponential
+
+from iceberg_spark.catalog.hive.hive_table import METADATA_LOCATION, place_of
+from iceberg_spark.catalog.hive.lock import Locks
+from iceberg_spark.catalog.hive.metastore import Session, hive, said, thrift
+from iceberg_spark.errors import (
+    InvalidInputError,
+    NoSuchNamespaceError,
+    StorageError,
+    UnsupportedError,
+)
+
+_BATCH = 100
+"""Tables that are asked for at once (Java: HiveCatalog)."""
+_LOOKS = 5
+"""How often the table is looked at before the lock is given back, after a lost answer."""
+
+
+def split(identifier: str) -> tuple[str, str]:
+    """Return a table's database and name, as Hive keeps them. Raises InvalidInputError."""
+    database, _, name = identifier.rpartition(".")
+    if not database or not name or "." in database:
+        raise InvalidInputError(
+            f"'{identifier}' is not database.table: Hive has databases of one level"
+        )
+    return database.lower(), name.lower()
+
+
+def table_of(session: Session, database: str, name: str) -> Any | None:
+    """Return Hive's table, whatever it is; None: there is none."""
+    try:
+        return session.read("get_table", database, name)
+    except hive.NoSuchObjectException:
+        return None
+    except thrift.TException as error:
+        raise StorageError(f"The Hive metastore did not give the table: {said(error)}") from error
+
+
+def database_of(session: Session, catalog: str, name: str) -> Any:
+    """Return Hive's database. Raises NoSuchNamespaceError."""
+    try:
+        return session.read("get_database", name)
+    except hive.NoSuchObjectException as error:
+        raise NoSuchNamespaceError(
+            f"No namespace {name} in catalog '{catalog}': "
+            f"load_catalog('{catalog}').create_namespace('{name}') makes it"
+        ) from error
+    except thrift.TException as error:
+        raise StorageError(f"The Hive metastore failed: {said(error)}") from error
+
+
+def named(session: Session, database: str, wanted: Callable[[Any], bool]) -> list[str]:
+    """Return the names of a database's tables that are wanted, in order."""
+    names, found = session.read("get_all_tables", database), []
+    for first in range(0, len(names), _BATCH):
+        batch = names[first : first + _BATCH]
+        tables = session.read("get_table_objects_by_name", database, batch)
+        found += [each.tableName for each in tables if wanted(each)]
+    return sorted(found)
+
+
+def refused(error: BaseException) -> UnsupportedError:
+    """Return the error for what the metastore did not do, and says so."""
+    return UnsupportedError(f"The Hive metastore refused: {said(error)}")
+
+
+def created(session: Session, catalog: str, table: Any) -> bool:
+    """Add a table; False where the name is taken.
+
+    Raises NoSuchNamespaceError, StorageError, UnsupportedError (what the metastore refused).
+    """
+    try:
+        session.once("create_table", table)
+    except hive.AlreadyExistsException:
+        return False
+    except thrift.TException as error:
+        found = table_of(session, table.dbName, table.tableName)
+        if found is not None:
+            return place_of(found) == place_of(table)
+        database_of(session, catalog, table.dbName)
+        raise refused(error) from error
+    return True
+
+
+def altered(session: Session, at: tuple[str, str], table: Any, before: str) -> bool:
+    """Replace Hive's table; metastores that can (2.3.10, 4.0) see that it is at `before`.
+
+    While the metastore may be at work on it nobody else gets the lock.
+    """
+    after = place_of(table)
+    try:
+        session.once("alter_table_with_environment_context", *at, table, _expecting(before))
+    except StorageError:
+        if _awaited(session, at, before) == after:
+            return True
+        raise
+    except thrift.TException as error:
+        now = _place(session, at)
+        if now == before:
+            raise refused(error) from error
+        return now == after
+    return True
+
+
+def renamed(
+    session: Session,
+    locks: Locks,
+    at: tuple[str, str],
+    to: tuple[str, str],
+    pointer: Callable[[Any], str | None],
+) -> bool | None:
+    """Give Hive's table another name, under its lock: a commit meanwhile would be undone.
+
+    `pointer` tells an Iceberg table, or view, from what else Hive has. None: there is no such
+    table; False: the new name is taken. Raises StorageError, UnsupportedError.
+    """
+    with locks.held(session, at) as held:
+        table = table_of(session, *at)
+        place = None if table is None else pointer(table)
+        if table is None or place is None:
+            return None
+        if table_of(session, *to) is not None:
+            return False
+        table.dbName, table.tableName = to
+        held.check()
+        try:
+            session.once("alter_table_with_environment_context", *at, table, _expecting(None))
+        except StorageError:
+            if _place(session, to) != place:
+                raise
+        except thrift.TException as error:
+            raise refused(error) from error
+        return True
+
+
+def dropped(session: Session, at: tuple[str, str], pointer: Callable[[Any], str | None]) -> bool:
+    """Forget Hive's table, whose files stay; False where there is none, by `pointer`."""
+    table = table_of(session, *at)
+    if table is None or pointer(table) is None:
+        return False
+    try:
+        session.once("drop_table", *at, False)
+    except hive.NoSuchObjectException:
+        return False
+    except StorageError:
+        if table_of(session, *at) is not None:
+            raise
+    except thrift.TException as error:
+        raise refused(error) from error
+    return True
+
+
+def _place(session: Session, at: tuple[str, str]) -> str | None:
+    found = table_of(session, *at)
+    return None if found is None else place_of(found)
+
+
+def _awaited(session: Session, at: tuple[str, str], before: str) -> str | None:
+    """Look until the table has left `before`, for a few seconds."""
+    looking = Retrying(
+        retry=retry_if_result(lambda now: now == before),
+        stop=stop_after_attempt(_LOOKS),
+        wait=wait_random_exponential(multiplier=0.2, max=2),
+        retry_error_callback=lambda last: last.outcome and last.outcome.result(),
+    )
+    return looking(_place, session, at)
+
+
+def _expecting(before: str | None) -> Any:
+    expected = {"DO_NOT_UPDATE_STATS": "true"}
+    if before is not None:
+        expected["expected_parameter_key"] = METADATA_LOCATION
+        expected["expected_parameter_value"] = before
+    return hive.EnvironmentContext(properties=expected)

@@ -1,0 +1,157 @@
+"""Views in a Hive metastore, beside its tables (Java: HiveViewOperations)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.hive.hive_changes import (
+    altered,
+    created,
+    database_of,
+    dropped,
+    named,
+    renamed,
+    split,
+    table_of,
+)
+from iceberg_spark.catalog.hive.hive_table import (
+    CURRENT_SCHEMA,
+    METADATA_LOCATION,
+    OWNER,
+    PREVIOUS_LOCATION,
+    TABLE_TYPE,
+    empty_table,
+    java_json,
+    largest,
+    place_of,
+    storage,
+)
+from iceberg_spark.catalog.hive.lock import Locks
+from iceberg_spark.catalog.hive.metastore import Metastore
+from iceberg_spark.catalog.view_file import StoredView
+from iceberg_spark.errors import NoSuchNamespaceError, NoSuchViewError, ViewAlreadyExistsError
+from iceberg_spark.spec.schema_json import schema_to_dict
+
+_VIRTUAL, _ICEBERG_VIEW = "VIRTUAL_VIEW", "ICEBERG-VIEW"
+
+
+class HiveViews:
+    """Hive's view says where the newest metadata file is (implements `ViewPointers`)."""
+
+    __slots__ = ("_locks", "_metastore", "_name", "_place", "_properties")
+
+    def __init__(
+        self,
+        name: str,
+        properties: Mapping[str, str],
+        metastore: Metastore,
+        locks: Locks,
+        place: Callable[[str], str],
+    ) -> None:
+        """`place` says where a new view of a name goes."""
+        self._name = name
+        self._properties = properties
+        self._metastore = metastore
+        self._locks = locks
+        self._place = place
+
+    def list_views(self, namespace: Name) -> list[Name]:
+        """Return the views in a namespace. Raises NoSuchNamespaceError."""
+        if len(namespace) != 1:
+            raise NoSuchNamespaceError(f"{'.'.join(namespace)}: Hive has databases of one level")
+        with self._metastore.session() as session:
+            database = database_of(session, self._name, namespace[0].lower()).name
+            return [(*namespace, name) for name in named(session, database, _is_view)]
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a view's newest metadata file is; None: there is no such view."""
+        with self._metastore.session() as session:
+            found = table_of(session, *split(identifier))
+        return None if found is None else _pointer_of(found)
+
+    def insert(self, made: StoredView) -> bool:
+        """Add a view; False where a view or table has its name.
+
+        Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
+        """
+        owner = made.metadata.properties.get(OWNER, self._metastore.user)
+        view = empty_table(*split(made.identifier), owner, _VIRTUAL)
+        self._describe(view, None, made)
+        with self._metastore.session() as session:
+            return created(session, self._name, view)
+
+    def move(self, base: StoredView, made: StoredView) -> bool:
+        """Move a view's pointer; False where it isn't at `base`.
+
+        Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
+        """
+        at, before = split(made.identifier), base.metadata_location
+        with self._metastore.session() as session, self._locks.of(session, at, {}) as held:
+            view = table_of(session, *at)
+            if view is None or _pointer_of(view) != before:
+                return False
+            self._describe(view, base, made)
+            if held is not None:
+                held.check()
+            moved = altered(session, at, view, before)
+            if held is not None:
+                held.check()
+            return moved
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a view; False where there is none."""
+        with self._metastore.session() as session:
+            return dropped(session, split(identifier), _pointer_of)
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a view another name, under its lock.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        """
+        to = split(new_identifier)
+        with self._metastore.session() as session:
+            database_of(session, self._name, to[0])
+            done = renamed(session, self._locks, split(identifier), to, _pointer_of)
+        if done is None:
+            raise NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")
+        if not done:
+            raise ViewAlreadyExistsError(f"{new_identifier} is in catalog '{self._name}' already")
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new view goes: where a table of its name would."""
+        return self._place(identifier)
+
+    def _describe(self, view: Any, base: StoredView | None, made: StoredView) -> None:
+        """Let Hive's view say what a change made of ours; what others put there stays."""
+        metadata = made.metadata
+        view.sd = storage(metadata.schema, metadata.location, False, self._properties)
+        parameters = dict(view.parameters or {})
+        if base is not None:
+            for key in base.metadata.properties.keys() - metadata.properties.keys():
+                parameters.pop(key, None)
+            parameters[PREVIOUS_LOCATION] = base.metadata_location
+        parameters |= {
+            key: value for key, value in metadata.properties.items() if key.lower() != OWNER
+        }
+        parameters |= {
+            "uuid": metadata.view_uuid,
+            TABLE_TYPE: _ICEBERG_VIEW,
+            METADATA_LOCATION: made.metadata_location,
+        }
+        parameters.pop("storage_handler", None)
+        parameters.pop(CURRENT_SCHEMA, None)
+        schema = java_json(schema_to_dict(metadata.schema)) or ""
+        if len(schema) <= largest(self._properties):
+            parameters[CURRENT_SCHEMA] = schema
+        view.parameters = parameters
+
+
+def _is_view(found: Any) -> bool:
+    said: str = (found.parameters or {}).get(TABLE_TYPE, "")
+    return found.tableType.upper() == _VIRTUAL and said.upper() == _ICEBERG_VIEW
+
+
+def _pointer_of(found: Any) -> str | None:
+    return place_of(found) if _is_view(found) else None

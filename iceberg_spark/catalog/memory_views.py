@@ -1,0 +1,75 @@
+"""Views of a catalog in this process's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.memory_state import is_taken, swap, views
+from iceberg_spark.catalog.view_file import StoredView
+from iceberg_spark.errors import NoSuchViewError, ViewAlreadyExistsError
+
+
+class MemoryViews:
+    """A pointer for each view, moved under a lock (implements `ViewPointers`)."""
+
+    __slots__ = ("_check", "_name", "_place")
+
+    def __init__(
+        self, name: str, check: Callable[[Name], None], place: Callable[[str], str]
+    ) -> None:
+        """`check` raises NoSuchNamespaceError, `place` says where a new view of a name goes."""
+        self._name = name
+        self._check = check
+        self._place = place
+
+    def list_views(self, namespace: Name) -> list[Name]:
+        """Return the views in a namespace. Raises NoSuchNamespaceError."""
+        self._check(namespace)
+        names = [tuple(view.split(".")) for catalog, view in list(views) if catalog == self._name]
+        return sorted(name for name in names if name[:-1] == namespace)
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a view's newest metadata file is; None: there is no such view."""
+        return views.get((self._name, identifier))
+
+    def insert(self, made: StoredView) -> bool:
+        """Add a view; False where a view or table has its name."""
+        with swap:
+            if is_taken(self._name, made.identifier):
+                return False
+            views[self._name, made.identifier] = made.metadata_location
+            return True
+
+    def move(self, base: StoredView, made: StoredView) -> bool:
+        """Move a view's pointer; False where it isn't at `base`."""
+        with swap:
+            if self.find(made.identifier) != base.metadata_location:
+                return False
+            views[self._name, made.identifier] = made.metadata_location
+            return True
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a view; False where there is none."""
+        return views.pop((self._name, identifier), None) is not None
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a view another name.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        """
+        with swap:
+            place = self.find(identifier)
+            if place is None:
+                raise NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")
+            self._check(tuple(new_identifier.split(".")[:-1]))
+            if is_taken(self._name, new_identifier):
+                raise ViewAlreadyExistsError(
+                    f"{new_identifier} is in catalog '{self._name}' already"
+                )
+            views[self._name, new_identifier] = place
+            del views[self._name, identifier]
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new view goes: where a table of its name would."""
+        return self._place(identifier)

@@ -1,0 +1,250 @@
+"""Views of a catalog that keeps one pointer for each: where its newest metadata file is.
+
+As tables of such catalogs are changed: a metadata file of a new name, and the pointer moved to it
+from the one that it was made for (Java: BaseMetastoreViewCatalog).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.metadata_file import number_of
+from iceberg_spark.catalog.new_version import unknown
+from iceberg_spark.catalog.view_file import StoredView, read_view, write_view
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CorruptFileError,
+    IcebergError,
+    NoSuchFileError,
+    NoSuchViewError,
+    StorageError,
+    ViewAlreadyExistsError,
+)
+from iceberg_spark.io import location
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.next_view import created, replaced, with_properties
+from iceberg_spark.spec.secrets import check_place
+from iceberg_spark.spec.view import NewView, ViewMetadata
+
+_TRIES = 4
+"""How often a move is asked for whose answer is lost, and a view changed that others change."""
+_LONGEST_PAUSE = 5.0  # seconds
+_KEPT_FILES = "gc.enabled"
+
+
+class ViewPointers(Protocol):
+    """Where the newest metadata file of each view is.
+
+    A StorageError leaves open whether a move was made; every other IcebergError is a refusal.
+    """
+
+    def list_views(self, namespace: Name) -> list[Name]:
+        """Return the views in a namespace. Raises NoSuchNamespaceError."""
+        ...
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a view's newest metadata file is; None: there is no such view."""
+        ...
+
+    def insert(self, made: StoredView) -> bool:
+        """Add a view; False where a view or table has its name. Raises NoSuchNamespaceError."""
+        ...
+
+    def move(self, base: StoredView, made: StoredView) -> bool:
+        """Move a view's pointer; False where it isn't at `base`."""
+        ...
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a view; False where there is none."""
+        ...
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a view another name.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        """
+        ...
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new view of that name goes."""
+        ...
+
+
+class PointerViews:
+    """Views of one catalog (implements `Views`)."""
+
+    __slots__ = ("_io", "_name", "_pointers")
+
+    def __init__(self, name: str, pointers: ViewPointers, io: FileIO) -> None:
+        self._name = name
+        self._pointers = pointers
+        self._io = io
+
+    def list_views(self, namespace: Name) -> list[Name]:
+        """Return the views in a namespace. Raises NoSuchNamespaceError."""
+        return self._pointers.list_views(namespace)
+
+    def exists(self, identifier: str) -> bool:
+        """Return whether there is such a view."""
+        return self._pointers.find(identifier) is not None
+
+    def load(self, identifier: str) -> ViewMetadata:
+        """Return a view as it is now. Raises NoSuchViewError, CorruptFileError."""
+        return self._stored(identifier).metadata
+
+    def create(self, identifier: str, view: NewView) -> ViewMetadata:
+        """Create a view. Raises ViewAlreadyExistsError, NoSuchNamespaceError."""
+        if self.exists(identifier):
+            raise self._taken(identifier)
+        place = self._pointers.default_location(identifier)
+        check_place(place)
+        made = write_view(self._io, identifier, created(view, place), 0)
+        if not self._landed(made, lambda: self._pointers.insert(made)):
+            raise self._taken(identifier)
+        return made.metadata
+
+    def replace(self, identifier: str, base: ViewMetadata, view: NewView) -> ViewMetadata:
+        """Give a view another definition; versions of before stay in its history.
+
+        Raises NoSuchViewError, CommitFailedException (another view has the name now),
+        ValidationException (a text in another dialect would be lost).
+        """
+        return self._changed(
+            identifier, base, lambda now: replaced(now, view, int(time.time() * 1000))
+        )
+
+    def update_properties(
+        self, identifier: str, base: ViewMetadata, updates: Mapping[str, str], removals: Name
+    ) -> None:
+        """Set and take away properties of a view.
+
+        Raises NoSuchViewError, CommitFailedException (another view has the name now).
+        """
+        self._changed(identifier, base, lambda now: with_properties(now, updates, removals))
+
+    def drop(self, identifier: str) -> None:
+        """Remove a view, and its metadata file unless `gc.enabled` is false.
+
+        Raises NoSuchViewError.
+        """
+        try:
+            stored = self._stored(identifier)
+        except NoSuchViewError:
+            raise
+        except IcebergError:  # its file is lost, or of a format to come: the name can go
+            stored = None
+        if not self._pointers.remove(identifier):
+            raise self._missing(identifier)
+        if stored is None or stored.metadata.properties.get(_KEPT_FILES, "").lower() == "false":
+            return
+        self._forget(stored)
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a view another name; its files stay where they are.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        """
+        self._pointers.rename(identifier, new_identifier)
+
+    def _changed(
+        self, identifier: str, base: ViewMetadata, change: Callable[[ViewMetadata], ViewMetadata]
+    ) -> ViewMetadata:
+        """Make a change of the view as it is now; again where others changed it meanwhile."""
+        trying = Retrying(
+            retry=retry_if_exception_type(_Overtaken),
+            stop=stop_after_attempt(_TRIES),
+            wait=wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE),
+            reraise=True,
+        )
+        return trying(self._change, identifier, base.view_uuid, change)
+
+    def _change(
+        self, identifier: str, view_uuid: str, change: Callable[[ViewMetadata], ViewMetadata]
+    ) -> ViewMetadata:
+        now = self._stored(identifier)
+        if now.metadata.view_uuid != view_uuid:
+            raise CommitFailedException(f"{identifier} is another view now: load it again")
+        changed = change(now.metadata)
+        if changed == now.metadata:
+            return changed
+        version = (number_of(location.name(now.metadata_location)) or 0) + 1
+        made = write_view(self._io, identifier, changed, version)
+        if not self._landed(made, lambda: self._pointers.move(now, made)):
+            raise _Overtaken(f"View {identifier} was changed by others meanwhile: try again")
+        return changed
+
+    def _stored(self, identifier: str) -> StoredView:
+        path = self._pointers.find(identifier)
+        if path is None:
+            raise self._missing(identifier)
+        for _ in range(_TRIES):
+            try:
+                return read_view(self._io, identifier, path)
+            except NoSuchFileError:  # dropped and made again meanwhile, or lost: look again
+                before, path = path, self._pointers.find(identifier)
+                if path is None:
+                    raise self._missing(identifier) from None
+                if path == before:
+                    break
+        raise CorruptFileError(
+            f"View {identifier} of catalog '{self._name}' is at {path}, and there is no such file"
+        )
+
+    def _landed(self, made: StoredView, ask: Callable[[], bool]) -> bool:
+        """Return whether the pointer was moved to a file, which is deleted if it was not.
+
+        Where an answer is lost it is asked again: the file's name is this change's alone, so a
+        second move says no, and a look tells. Raises CommitStateUnknownException.
+        """
+        asking = Retrying(
+            retry=retry_if_exception_type(StorageError),
+            stop=stop_after_attempt(_TRIES),
+            wait=wait_random_exponential(multiplier=0.1, max=_LONGEST_PAUSE),
+            reraise=True,
+        )
+        try:
+            if asking(ask):
+                return True
+            if asked_again(asking):
+                if self._pointers.find(made.identifier) == made.metadata_location:
+                    return True
+                raise StorageError(f"{made.identifier} was changed by others since")
+        except IcebergError as error:
+            if isinstance(error, StorageError) or asked_again(asking):
+                raise unknown(made.metadata_location, error) from error
+            self._forget(made)
+            raise
+        self._forget(made)
+        return False
+
+    def _forget(self, made: StoredView) -> None:
+        with suppress(IcebergError):  # nothing names it
+            self._io.delete(made.metadata_location)
+
+    def _missing(self, identifier: str) -> NoSuchViewError:
+        return NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")
+
+    def _taken(self, identifier: str) -> ViewAlreadyExistsError:
+        return ViewAlreadyExistsError(
+            f"A view or table {identifier} is in catalog '{self._name}' already"
+        )
+
+
+class _Overtaken(CommitFailedException):
+    """Another change of the view came first, and the next try may do."""
+
+
+def asked_again(asking: Retrying) -> bool:
+    """Return whether something was asked for more than once."""
+    return int(asking.statistics["attempt_number"]) > 1

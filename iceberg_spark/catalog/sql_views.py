@@ -1,0 +1,102 @@
+"""Views of a catalog in a database: rows of type VIEW (Java: JdbcViewOperations)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from iceberg_spark.catalog.catalog import Name
+from iceberg_spark.catalog.sql_tables import VIEW_TYPE, SqlTables, rows_of, split, table_rows
+from iceberg_spark.catalog.view_file import StoredView
+from iceberg_spark.errors import NoSuchViewError, ViewAlreadyExistsError
+from iceberg_spark.lazy import LazyModule
+
+sqlalchemy = LazyModule("sqlalchemy")
+
+
+class _Rows(Protocol):
+    """What the list of tables and views does for both."""
+
+    def check(self, connection: Any, name: str) -> None: ...
+
+    def insert(self, identifier: str, metadata_location: str, kind: str) -> bool: ...
+
+    def rename(self, identifier: str, new_identifier: str, kind: str) -> bool: ...
+
+
+class SqlViews:
+    """A row for each view says where its newest metadata file is (implements `ViewPointers`)."""
+
+    __slots__ = ("_name", "_place", "_rows", "_tables")
+
+    def __init__(
+        self, name: str, tables: SqlTables, rows: _Rows, place: Callable[[str], str]
+    ) -> None:
+        """`place` says where a new view of a name goes."""
+        self._name = name
+        self._tables = tables
+        self._rows = rows
+        self._place = place
+
+    def list_views(self, namespace: Name) -> list[Name]:
+        """Return the views in a namespace. Raises NoSuchNamespaceError."""
+        name = ".".join(namespace)
+        with self._tables.transaction() as connection:
+            self._rows.check(connection, name)
+            asked = rows_of(self._tables, self._name, name, None, VIEW_TYPE)
+            found = connection.execute(
+                sqlalchemy.select(table_rows().c.table_name).where(*asked)
+            ).scalars()
+            return sorted((*namespace, view) for view in found)
+
+    def find(self, identifier: str) -> str | None:
+        """Return where a view's newest metadata file is; None: there is no such view."""
+        with self._tables.transaction() as connection:
+            asked = sqlalchemy.select(table_rows().c.metadata_location)
+            found: str | None = connection.execute(asked.where(*self._of(identifier))).scalar()
+            return found
+
+    def insert(self, made: StoredView) -> bool:
+        """Add a view; False where a view or table has its name.
+
+        Raises NoSuchNamespaceError, UnsupportedError (a database without types of rows).
+        """
+        return self._rows.insert(made.identifier, made.metadata_location, VIEW_TYPE)
+
+    def move(self, base: StoredView, made: StoredView) -> bool:
+        """Move a view's pointer; False where it isn't at `base`."""
+        rows, before = table_rows(), base.metadata_location
+        with self._tables.transaction() as connection:
+            moved = connection.execute(
+                sqlalchemy.update(rows)
+                .where(*self._of(made.identifier), rows.c.metadata_location == before)
+                .values(metadata_location=made.metadata_location, previous_metadata_location=before)
+            )
+            return bool(moved.rowcount == 1)
+
+    def remove(self, identifier: str) -> bool:
+        """Forget a view; False where there is none."""
+        with self._tables.transaction() as connection:
+            removed = sqlalchemy.delete(table_rows()).where(*self._of(identifier))
+            return bool(connection.execute(removed).rowcount == 1)
+
+    def rename(self, identifier: str, new_identifier: str) -> None:
+        """Give a view another name.
+
+        Raises NoSuchViewError, NoSuchNamespaceError, ViewAlreadyExistsError.
+        """
+        try:
+            renamed = self._rows.rename(identifier, new_identifier, VIEW_TYPE)
+        except sqlalchemy.exc.IntegrityError as error:
+            raise ViewAlreadyExistsError(
+                f"{new_identifier} is in catalog '{self._name}' already"
+            ) from error
+        if not renamed:
+            raise NoSuchViewError(f"No view {identifier} in catalog '{self._name}'")
+
+    def default_location(self, identifier: str) -> str:
+        """Return where a new view goes: where a table of its name would."""
+        return self._place(identifier)
+
+    def _of(self, identifier: str) -> tuple[Any, ...]:
+        return rows_of(self._tables, self._name, *split(identifier), VIEW_TYPE)

@@ -1,0 +1,237 @@
+"""A view's pointer that is moved by compare-and-swap, and answers that are lost on the way."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tenacity import nap
+
+from iceberg_spark.catalog.pointer_views import PointerViews
+from iceberg_spark.catalog.view_file import StoredView
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    CorruptFileError,
+    NoSuchViewError,
+    StorageError,
+    UnsupportedError,
+    ViewAlreadyExistsError,
+)
+from iceberg_spark.io.storage import open_storage
+from tests.unit.spec.test_next_view import new
+
+Trouble = Exception | Callable[[], None]
+
+
+class Kept:
+    """Pointers in a dict; `before` and `after` are what breaks around a change, in turn."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.at: dict[str, str] = {}
+        self.before: list[Trouble] = []
+        self.after: list[Trouble] = []
+
+    def find(self, identifier: str) -> str | None:
+        return self.at.get(identifier)
+
+    def insert(self, made: StoredView) -> bool:
+        return self._done(made.identifier, None, made.metadata_location)
+
+    def move(self, base: StoredView, made: StoredView) -> bool:
+        return self._done(made.identifier, base.metadata_location, made.metadata_location)
+
+    def _done(self, identifier: str, before: str | None, after: str) -> bool:
+        happen(self.before)
+        moved = self.at.get(identifier) == before
+        if moved:
+            self.at[identifier] = after
+        happen(self.after)
+        return moved
+
+    def remove(self, identifier: str) -> bool:
+        return self.at.pop(identifier, None) is not None
+
+    def default_location(self, identifier: str) -> str:
+        return str(self.home / identifier)
+
+
+def happen(troubles: list[Trouble]) -> None:
+    if troubles:
+        trouble = troubles.pop(0)
+        if isinstance(trouble, Exception):
+            raise trouble
+        trouble()
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    monkeypatch.setattr(nap.time, "sleep", lambda _: None)
+    return Kept(tmp_path)
+
+
+@pytest.fixture
+def views(kept: Kept) -> PointerViews:
+    pointers: Any = kept
+    return PointerViews("c", pointers, open_storage({}))
+
+
+def files(kept: Kept) -> list[Path]:
+    return sorted(kept.home.glob("**/*.metadata.json"))
+
+
+def text_of(views: PointerViews) -> str | None:
+    return views.load("v").current_version.sql_for("spark")
+
+
+def changed_by_another(views: PointerViews, kept: Kept) -> Callable[[], None]:
+    def change() -> None:
+        kept.before = []
+        views.replace("v", views.load("v"), new("SELECT 'another'", 9))
+
+    return change
+
+
+def test_a_view_is_a_gzip_file_as_java_names_it(views: PointerViews, kept: Kept) -> None:
+    views.create("v", new("SELECT 1"))
+    views.replace("v", views.load("v"), new("SELECT 2"))
+    first, second = (path.name for path in files(kept))
+    assert first.startswith("00000-") and second.startswith("00001-")
+    assert second.endswith(".gz.metadata.json")
+    node = json.loads(gzip.decompress(files(kept)[1].read_bytes()))
+    assert node["current-version-id"] == 2 and node["location"] == str(kept.home / "v")
+
+
+def test_properties_say_how_and_where_a_file_is_written(views: PointerViews, kept: Kept) -> None:
+    views.create(
+        "v",
+        new(
+            "SELECT 1",
+            **{
+                "write.metadata.compression-codec": "none",
+                "write.metadata.path": f"{kept.home}/elsewhere",
+            },
+        ),
+    )
+    (path,) = files(kept)
+    assert path.parent.name == "elsewhere" and json.loads(path.read_bytes())["format-version"] == 1
+
+
+def test_a_name_is_taken_once(views: PointerViews, kept: Kept) -> None:
+    views.create("v", new("SELECT 1"))
+    with pytest.raises(ViewAlreadyExistsError):
+        views.create("v", new("SELECT 2"))
+    kept.before = [lambda: kept.at.__setitem__("w", "taken meanwhile")]
+    with pytest.raises(ViewAlreadyExistsError):
+        views.create("w", new("SELECT 2"))
+    assert len(files(kept)) == 1 and text_of(views) == "SELECT 1"
+
+
+def test_a_change_that_lost_is_made_of_the_newer_view(views: PointerViews, kept: Kept) -> None:
+    views.create("v", new("SELECT 1"))
+    base = views.load("v")
+    kept.before = [changed_by_another(views, kept)]
+    views.update_properties("v", base, {"k": "v"}, ())
+    assert text_of(views) == "SELECT 'another'" and views.load("v").properties == {"k": "v"}
+    assert len(files(kept)) == 3
+
+
+def test_a_change_that_always_loses_is_refused(views: PointerViews, kept: Kept) -> None:
+    views.create("v", new("SELECT 1"))
+    kept.before = [lambda: kept.at.__setitem__("v", moved())] * 9
+
+    def moved() -> str:
+        place = Path(kept.at["v"])
+        copied = place.with_name(f"{len(files(kept)):05d}-copy.gz.metadata.json")
+        copied.write_bytes(place.read_bytes())
+        return str(copied)
+
+    with pytest.raises(CommitFailedException, match="changed by others"):
+        views.replace("v", views.load("v"), new("SELECT 2"))
+    assert text_of(views) == "SELECT 1"
+
+
+def test_another_view_of_the_name_is_not_changed(views: PointerViews) -> None:
+    views.create("v", new("SELECT 1"))
+    base = views.load("v")
+    views.drop("v")
+    views.create("v", new("SELECT 7"))
+    with pytest.raises(CommitFailedException, match="another view"):
+        views.replace("v", base, new("SELECT 2"))
+    assert text_of(views) == "SELECT 7"
+
+
+LOST = StorageError("the answer is lost")
+
+
+def test_a_lost_answer_is_asked_for_again(views: PointerViews, kept: Kept) -> None:
+    kept.after = [LOST]
+    views.create("v", new("SELECT 1"))  # it was made
+    kept.before = [LOST]
+    views.replace("v", views.load("v"), new("SELECT 2"))  # it was not
+    assert text_of(views) == "SELECT 2" and len(files(kept)) == 2
+
+
+def test_what_stays_unclear_keeps_its_file(views: PointerViews, kept: Kept) -> None:
+    kept.after = [LOST] * 9
+    with pytest.raises(CommitStateUnknownException):
+        views.create("v", new("SELECT 1"))
+    kept.after = []
+    assert text_of(views) == "SELECT 1"
+
+
+def test_a_change_after_a_lost_answer_leaves_it_unclear(views: PointerViews, kept: Kept) -> None:
+    views.create("v", new("SELECT 1"))
+
+    def lost_and_overtaken() -> None:
+        kept.after = []
+        views.replace("v", views.load("v"), new("SELECT 'another'", 9))
+        raise LOST
+
+    kept.after = [lost_and_overtaken]
+    with pytest.raises(CommitStateUnknownException):
+        views.replace("v", views.load("v"), new("SELECT 2"))
+    assert len(files(kept)) == 3
+
+
+def test_a_refused_change_leaves_no_file(views: PointerViews, kept: Kept) -> None:
+    kept.before = [UnsupportedError("no")]
+    with pytest.raises(UnsupportedError):
+        views.create("v", new("SELECT 1"))
+    assert files(kept) == []
+
+
+def test_a_dropped_view_takes_its_file_unless_told_otherwise(
+    views: PointerViews, kept: Kept
+) -> None:
+    views.create("v", new("SELECT 1"))
+    views.drop("v")
+    assert files(kept) == []
+    views.create("v", new("SELECT 1", **{"gc.enabled": "false"}))
+    views.drop("v")
+    assert len(files(kept)) == 1
+    with pytest.raises(NoSuchViewError):
+        views.drop("v")
+
+
+def test_a_view_whose_file_is_lost_is_broken_and_can_be_dropped(
+    views: PointerViews, kept: Kept
+) -> None:
+    views.create("v", new("SELECT 1"))
+    files(kept)[0].unlink()
+    with pytest.raises(CorruptFileError, match="no such file"):
+        views.load("v")
+    views.drop("v")
+    assert not views.exists("v")
+
+
+@pytest.mark.parametrize("data", [b"", b"\x1f\x8b cut", b"[]", b'{"format-version": 1}'])
+def test_a_broken_file_is_named(views: PointerViews, kept: Kept, data: bytes) -> None:
+    views.create("v", new("SELECT 1"))
+    path = files(kept)[0]
+    path.write_bytes(data)
+    with pytest.raises(CorruptFileError, match=path.name):
+        views.load("v")
