@@ -55,7 +55,9 @@ TPCDS = Suite(
 SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
 WAYS = ("java", "spark.sql", "java frames", "frames")
 """Java's tables by name and ours by name, and the same program of frames by each."""
-_PROCESSES = 3
+_MEMORY = "2560m"
+"""Five contenders run at the same time, and the session that made their tables."""
+_PROCESSES = 5
 """Java's compiler decides once in a JVM: the same plan took 1.6 s in one and 2.1 s in another."""
 _WARM_UP = WarmUp(2, 8)
 
@@ -105,7 +107,8 @@ def contender(
 
     `instead` names tables that stand in for those that the texts name.
     """
-    spark = session(folder) if way.startswith("java") else session_without_java()
+    is_java = way.startswith("java")
+    spark = session(folder, _MEMORY) if is_java else session_without_java(_MEMORY)
     place = folder / suite.name
     tables = [one.name for one in place.iterdir() if one.name not in instead.values()]
     if way == "java":
@@ -170,7 +173,7 @@ def measure_queries(
 ) -> Works:
     """Measure queries each by turns; all answers must be Java's. The total is of the minima.
 
-    Each contender is a process with a JVM of its own, and another one for each third of the rounds.
+    Each contender is a process with a JVM of its own, and another one for each fifth of the rounds.
     Plain Parquet takes part where no other table stands in.
     """
     ways = WAYS if instead else (*WAYS, "plain")
