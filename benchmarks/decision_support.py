@@ -57,9 +57,9 @@ WAYS = ("java", "spark.sql", "java frames", "frames")
 """Java's tables by name and ours by name, and the same program of frames by each."""
 _MEMORY = "2560m"
 """Five contenders run at the same time, and the session that made their tables."""
-_PROCESSES = 5
+_PROCESSES = 3
 """Java's compiler decides once in a JVM: the same plan took 1.6 s in one and 2.1 s in another."""
-_WARM_UP = WarmUp(2, 8)
+_WARM_UP = WarmUp(1, 8)
 
 
 def make_data(suite: Suite, spark: SparkSession, folder: Path, scale: float) -> dict[int, str]:
@@ -173,7 +173,7 @@ def measure_queries(
 ) -> Works:
     """Measure queries each by turns; all answers must be Java's. The total is of the minima.
 
-    Each contender is a process with a JVM of its own, and another one for each fifth of the rounds.
+    Each contender is a process with a JVM of its own, and another one for each third of the rounds.
     Plain Parquet takes part where no other table stands in.
     """
     ways = WAYS if instead else (*WAYS, "plain")
