@@ -40,8 +40,8 @@ def hooked_catalog() -> Mapping[str, Callable[[Method], Method]]:
         "listDatabases": _list_databases,
         "currentCatalog": partial(_current, lambda chosen: chosen[0]),
         "currentDatabase": partial(_current, lambda chosen: ".".join(chosen[1:])),
-        "setCurrentCatalog": partial(_choosing, whole=True),
-        "setCurrentDatabase": partial(_choosing, whole=False),
+        "setCurrentCatalog": _choosing_catalog,
+        "setCurrentDatabase": _choosing_namespace,
     }
 
 
@@ -101,20 +101,31 @@ def _current(shown: Callable[[Name], str], own: Method) -> Method:
     return current
 
 
-def _choosing(own: Method, *, whole: bool) -> Method:
-    """Return what chooses a catalog (`whole`), or a namespace of the current one."""
-
-    def choose(self: Any, name: str) -> Any:
-        spark = session_of_catalog(self)
-        wanted = (name,) if whole else namespace_parts(spark, name)
-        if not asked_by_us() and names_ours(spark, wanted, 1 if whole else 2):
-            use(spark, Use(wanted))
-            return None
-        done = own(self, name)
-        use_namespace(spark, None)
-        return done
+def _choosing_catalog(own: Method) -> Method:
+    def choose(self: Any, catalogName: str) -> Any:  # noqa: N803 - PySpark's name
+        return _choose(own, self, catalogName, (catalogName,), 1)
 
     return choose
+
+
+def _choosing_namespace(own: Method) -> Method:
+    """Return what chooses a namespace of the current catalog."""
+
+    def choose(self: Any, dbName: str) -> Any:  # noqa: N803 - PySpark's name
+        parts = namespace_parts(session_of_catalog(self), dbName)
+        return _choose(own, self, dbName, parts, 2)
+
+    return choose
+
+
+def _choose(own: Method, catalog: Any, name: str, wanted: Name, least: int) -> Any:
+    spark = session_of_catalog(catalog)
+    if not asked_by_us() and names_ours(spark, wanted, least):
+        use(spark, Use(wanted))
+        return None
+    done = own(catalog, name)
+    use_namespace(spark, None)
+    return done
 
 
 def _table_exists(spark: SparkSession, name: Name) -> bool:

@@ -10,7 +10,6 @@ tables first (`sql_hook`, `frame_hook`, `catalog_hook`). This file is all of the
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
@@ -25,17 +24,17 @@ from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
 from iceberg_spark.api.stream_reader_hook import StreamReaderHook
 from iceberg_spark.api.stream_writer_hook import StreamWriterHook
 from iceberg_spark.api.writer_hook import WriterHook
-from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.spark.session.active_session import checked_session
-from iceberg_spark.spark.session.classic_session import session_key, session_of_catalog
+from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.worker_python import check_worker_python
-from iceberg_spark.spark.sql.current_namespace import use_namespace
-
-_lock = threading.Lock()
-_enabled: set[str] = set()
-"""Ids of the sessions that are enabled: a few characters for each."""
-_originals: dict[tuple[type, str], Any] = {}
-"""PySpark's own while a session is enabled: `read`, `write`, `sql` and `table`, of both kinds."""
+from iceberg_spark.spark.sql.enabled_sessions import (
+    add,
+    is_enabled,
+    leave,
+    lock,
+    originals,
+    session_id,
+)
 
 
 def enable(spark: SparkSession) -> None:
@@ -51,11 +50,11 @@ def enable(spark: SparkSession) -> None:
     after a frame was made choose its files (classic sessions). Other formats, statements and
     sessions, and readers made before stay as they are. Again for an enabled session: no change.
     """
-    key = _session_id(checked_session(spark))
+    key = session_id(checked_session(spark))
     check_worker_python(spark)
     frame = spark.range(0)
-    with _lock:
-        _enabled.add(key)
+    with lock:
+        add(key)
         _replace(type(spark), "read", ReaderHook, lambda session: session)
         _replace(type(spark), "readStream", StreamReaderHook, lambda session: session)
         _replace(type(frame), "write", WriterHook, lambda frame: frame.sparkSession)
@@ -76,26 +75,12 @@ def disable(spark: SparkSession) -> None:
     What USE chose is forgotten. What statements made in the session stays: temporary views, and
     functions of catalogs, which frames made before need over Connect.
     """
-    with _lock:
-        _enabled.discard(_session_id(spark))
-        use_namespace(spark, None)
-        if not _enabled:
-            for (owner, name), original in _originals.items():
-                setattr(owner, name, original)
-            _originals.clear()
-
-
-def _session_id(spark: SparkSession) -> str:
-    """Return what stays the same for all Python objects of one session."""
-    found = session_key(spark)
-    if found is None:
-        raise InvalidTypeError(f"enable() takes a SparkSession, not {type(spark).__name__}")
-    return found
+    leave(spark)
 
 
 def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], SparkSession]) -> None:
     """Replace a property of one of PySpark's classes, once."""
-    if (owner, name) in _originals:
+    if (owner, name) in originals:
         return
     original: property = vars(owner)[name]
     get = cast(Callable[[Any], Any], original.fget)
@@ -104,7 +89,7 @@ def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], Spa
     def made(self: Any) -> Any:
         given = get(self)
         session = session_of(self)
-        if _session_id(session) in _enabled:
+        if is_enabled(session):
             kind = type(given)
             if kind not in hooked:
                 hooked[kind] = type(kind.__name__, (hook, kind), {})
@@ -112,7 +97,7 @@ def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], Spa
             given.begin(self)
         return given
 
-    _originals[owner, name] = original
+    originals[owner, name] = original
     setattr(owner, name, property(made, doc=original.__doc__))
 
 
@@ -131,15 +116,15 @@ def _replace_method(
     session_of: Callable[[Any], SparkSession],
 ) -> None:
     """Replace a method of one of PySpark's classes, once."""
-    if (owner, name) in _originals:
+    if (owner, name) in originals:
         return
     original = vars(owner)[name]
     ours = hooked(original)
 
     @wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = ours if _session_id(session_of(self)) in _enabled else original
+        run = ours if is_enabled(session_of(self)) else original
         return run(self, *args, **kwargs)
 
-    _originals[owner, name] = original
+    originals[owner, name] = original
     setattr(owner, name, method)

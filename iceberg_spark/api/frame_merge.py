@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.api.merge import MergeBuilder
-from iceberg_spark.api.statements.landing import landing
+from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.target import Name
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.types import from_spark
-from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_frame import alias_of
-from iceberg_spark.spark.session.column_texts import column_text
+from iceberg_spark.spark.session.column_texts import check_column, column_text
+from iceberg_spark.spark.session.merge_names import MergeNames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
+from iceberg_spark.spark.sql.named_relation import folding
+from iceberg_spark.spark.sql.qualifiers import paths
+from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
 
 _SOURCE = "source"
@@ -27,17 +31,18 @@ _OF_SOURCE = ("matched", "not_matched")
 class FrameMerge:
     """The clauses of a merge, in order; `merge` runs it.
 
-    The target is called as its name ends (`t` of "cat.db.t"), the source as `df.alias` calls it,
-    or `source`.
+    The target is called as its name ends (`t` of "cat.db.t") or as more of it does, the source as
+    `df.alias` calls it, or `source`. A column of the source frame itself (`df.id`) is the source's.
     """
 
-    __slots__ = ("_clauses", "_condition", "_evolves", "_frame", "_name")
+    __slots__ = ("_asked", "_condition", "_evolves", "_frame", "_name")
 
     def __init__(self, frame: DataFrame, name: Name, condition: Column) -> None:
+        check_column("The condition of mergeInto", condition)
         self._frame = frame
         self._name = name
-        self._condition = self._text(condition)
-        self._clauses: list[_Said] = []
+        self._condition = condition
+        self._asked: list[_Asked] = []
         self._evolves = False
 
     def whenMatched(self, condition: Column | None = None) -> _Clause:  # noqa: N802 - PySpark's
@@ -58,68 +63,113 @@ class FrameMerge:
         return self
 
     def merge(self) -> None:
-        """Run the merge; one commit. Raises InvalidInputError without a clause."""
-        if not self._clauses:
+        """Run the merge; one commit.
+
+        Raises InvalidInputError without a clause, UnsupportedError for a column that SQL can't say.
+        """
+        if not self._asked:
             raise InvalidInputError("mergeInto needs a clause: whenMatched().updateAll(), ...")
         goes = landing(self._frame.sparkSession, self._name)
+        names = self._names(goes)
+        text = partial(column_text, self._frame.sparkSession, names=names)
+        clauses = [one.said(text) for one in self._asked]
         if self._evolves:
             columns = from_spark(self._frame.schema)
-            goes = goes.with_columns(self._evolving(columns))
-            self._set_stars(star_values(columns, goes.schema, self._alias()))
-        named = self._name[:-1] if goes.is_named else self._name
+            goes = goes.with_columns(self._evolving(goes, columns, clauses, names))
+            case = goes.case_sensitive
+            stars = star_values(columns, goes.schema, names.alias, case_sensitive=case)
+            clauses = [one.with_stars(stars) for one in clauses]
+            names = replace(names, columns=_columns(goes))
         with goes.verbs() as verbs:
             builder = verbs.merge(
                 self._frame,
-                self._condition,
+                text(self._condition),
                 branch=goes.branch,
                 snapshot_properties=goes.properties,
                 case_sensitive=goes.case_sensitive,
-                aliases=(named[-1], self._alias()),
+                aliases=(names.target[-1], names.alias),
             )
-            for clause in self._clauses:
-                builder = clause.on(builder)
+            for clause in clauses:
+                builder = clause.on(builder, names)
             builder.execute()
 
-    def _alias(self) -> str:
-        return alias_of(self._frame) or _SOURCE
+    def _names(self, goes: Landing) -> MergeNames:
+        """Return what columns stand behind; the source is `source` where nothing calls it else."""
+        target = self._name[:-1] if goes.is_named else self._name
+        fold = folding(goes.case_sensitive)
+        alias = alias_of(self._frame)
+        names = MergeNames(self._frame, _SOURCE, alias, target, _columns(goes), fold)
+        if alias is None or not self._calls(alias, replace(names, target=())):
+            return names
+        return replace(names, alias=alias)
 
-    def _set_stars(self, values: Mapping[str, str] | None) -> None:
-        self._clauses = [
-            replace(one, values=dict(values))
-            if values and one.values is None and one.kind in _OF_SOURCE and one.does != "delete"
-            else one
-            for one in self._clauses
-        ]
+    def _calls(self, alias: str, names: MergeNames) -> bool:
+        """Return whether a column stands behind an alias, but for the source frame's own."""
+        spark, fold = self._frame.sparkSession, names.fold
+        dialect = session_dialect(spark)
+        given = [self._condition, *(one for clause in self._asked for one in clause.columns)]
+        texts = [column_text(spark, one, names) for one in given]
+        found = (path.parts[0] for text in texts for path in paths(text, dialect))
+        return any(fold(one) == fold(alias) for one in found)
 
-    def _evolving(self, columns: Schema) -> Schema:
+    def _evolving(
+        self, goes: Landing, columns: Schema, said: Sequence[_Said], names: MergeNames
+    ) -> Schema:
         """Return the columns of the frame that the table is to have."""
-        spark = self._frame.sparkSession
-        clauses = [one for one in self._clauses if one.kind in _OF_SOURCE and one.does != "delete"]
+        clauses = [one for one in said if one.kind in _OF_SOURCE and one.does != "delete"]
         assigned = Assigned(
             any(one.values is None for one in clauses),
             [
-                (tuple(column.split(".")), text)
+                (quoted_parts(column) or tuple(column.split(".")), text)
                 for one in clauses
                 for column, text in (one.values or {}).items()
             ],
-            target=(self._name[-1:],),
-            source=((self._alias(),),),
+            target=[names.target[at:] for at in range(len(names.target))],
+            source=((names.alias,),),
         )
-        case = is_case_sensitive(spark)
-        return evolving_columns(columns, assigned, session_dialect(spark), case_sensitive=case)
+        dialect = session_dialect(self._frame.sparkSession)
+        case = goes.case_sensitive
+        return evolving_columns(columns, assigned, dialect, case_sensitive=case)
 
     def _with(
         self, kind: str, does: str, condition: Column | None, values: Mapping[str, Any] | None
     ) -> FrameMerge:
-        given = None
-        if values is not None:
-            given = {column: self._text(value) for column, value in values.items()}
-        said = None if condition is None else self._text(condition)
-        self._clauses.append(_Said(kind, does, said, given))
+        if condition is not None:
+            check_column("The condition of a clause", condition)
+        for column, value in (values or {}).items():
+            check_column(f"The value of '{column}'", value)
+        given = None if values is None else dict(values)
+        self._asked.append(_Asked(kind, does, condition, given))
         return self
 
-    def _text(self, column: Column) -> str:
-        return column_text(self._frame.sparkSession, column)
+
+def _columns(goes: Landing) -> frozenset[str]:
+    fold = folding(goes.case_sensitive)
+    return frozenset(fold(field.name) for field in goes.schema.fields)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """A clause as it was asked for, of columns."""
+
+    kind: str
+    does: str
+    condition: Column | None
+    values: Mapping[str, Column] | None
+
+    @property
+    def columns(self) -> list[Column]:
+        """All columns in it."""
+        own = [] if self.condition is None else [self.condition]
+        return [*own, *(self.values or {}).values()]
+
+    def said(self, text: Callable[[Column], str]) -> _Said:
+        """Return the clause in texts."""
+        condition = None if self.condition is None else text(self.condition)
+        if self.values is None:
+            return _Said(self.kind, self.does, condition, None)
+        values = {column: text(value) for column, value in self.values.items()}
+        return _Said(self.kind, self.does, condition, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +179,15 @@ class _Said:
     condition: str | None
     values: dict[str, str] | None
 
-    def on(self, builder: MergeBuilder) -> MergeBuilder:
+    def with_stars(self, stars: Mapping[str, str] | None) -> _Said:
+        """Return a clause that sets all columns with the values of these, if there are any."""
+        sets_all = self.values is None and self.kind in _OF_SOURCE and self.does != "delete"
+        return replace(self, values=dict(stars)) if stars and sets_all else self
+
+    def on(self, builder: MergeBuilder, names: MergeNames) -> MergeBuilder:
         """Return the builder with this clause."""
-        match self.kind, self.does, self.values:
+        given = None if self.values is None else names.assigned(self.values)
+        match self.kind, self.does, given:
             case "matched", "delete", _:
                 return builder.when_matched_delete(self.condition)
             case "matched", _, None:

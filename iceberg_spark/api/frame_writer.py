@@ -158,8 +158,9 @@ class FrameWriter:
         options = {**others, **said, **summary, **more}
         merges = str(options.get("mergeSchema", "false")).lower() == "true"
         rows = stored(self._frame, goes.table, keeps_unknown=merges)
-        goes.make_branch()
-        save_frame(rows, goes.path, replace(self._asked, options=options, mode=mode))
+        with goes.made_branch():
+            told = replace(self._asked, options=options, mode=mode)
+            save_frame(rows, goes.path, told, makes_table=False)
 
     def _refuse_definitions(self) -> None:
         if self._partition_by or self._properties:
@@ -192,12 +193,12 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     mode, UnsupportedError for other formats, and for a branch in place of a whole table.
     """
     writer = FrameWriter(frame, name)
-    if asked.source is not None:
-        writer.using(asked.source)
     looks = target if is_selector(name[-1]) else new_target  # a namespace may be called as a table
     place = looks(frame.sparkSession, name)
     exists = place.catalog.table_exists(place.identifier)
     mode = (asked.mode or "error").lower()
+    if asked.source is not None and not (exists and mode == "append"):
+        writer.using(asked.source)
     options = dict(asked.options)
     location = options.pop("path", None)
     if place.branch is not None and mode not in ("append", *ERROR_MODES, "ignore"):

@@ -31,18 +31,20 @@ def create(
     properties: Mapping[str, object],
     *,
     location: str | None = None,
+    case_sensitive: bool = True,
 ) -> Table:
     """Create an empty table. Raises TableAlreadyExistsError, InvalidSchemaError.
 
     `location` is where it goes instead of where the catalog would put it; a catalog of folders
-    can't (UnsupportedError).
+    can't (UnsupportedError). `case_sensitive` says how columns are found that partitioning and
+    order name.
     """
     texts = created_with(catalog.properties, property_texts(properties))
     given = as_schema(schema, format_version=check_writable_version(texts))
     for told in misspelt(texts):
         warnings.warn(told, stacklevel=3)
-    spec = parse_partition_spec(_texts("partition_by", partition_by), given)
-    order = parse_sort_order(_texts("sort_order", sort_order), given)
+    spec = parse_partition_spec(_texts("partition_by", partition_by), given, case_sensitive)
+    order = parse_sort_order(_texts("sort_order", sort_order), given, case_sensitive)
 
     place = None if location is None else chosen_location(catalog, identifier, location)
 

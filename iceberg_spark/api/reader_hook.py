@@ -24,6 +24,7 @@ from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.classic_queries import called
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.table_names import given_parts
@@ -91,12 +92,13 @@ class ReaderHook(AskedHook):
 
 def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:
     try:
-        return native_frame(new_target(session, name).path, options, session, is_named=True)
+        place = new_target(session, name).path
+        return called(native_frame(place, options, session, is_named=True), name)
     except (NoSuchTableError, NoSuchNamespaceError):
         if options:  # they say how a table is read
             return _selected_frame(name, options, session)
         text = f"FROM {'.'.join(map(quoted, name))} SELECT *"
-        return plan_query(session, text).frame(session)
+        return called(plan_query(session, text).frame(session), name)
 
 
 def _selected_frame(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:

@@ -34,10 +34,13 @@ def save_frame(
     asked: Asked,
     location: str | None = None,
     columns: Schema | None = None,
+    *,
+    makes_table: bool = True,
 ) -> None:
     """Write a frame to a table, which is made where there is none, at `location`; one commit.
 
-    `columns` are those of a new table, where they are not the frame's as it has them.
+    `columns` are those of a new table, where they are not the frame's as it has them. Without
+    `makes_table` a table that is not there raises NoSuchTableError.
 
     Raises TableAlreadyExistsError in Spark's default mode, InvalidOptionError for `partitionBy`
     columns other than the table's, and what the data source raises for the same options.
@@ -49,7 +52,13 @@ def save_frame(
     settings = partial(session_catalog, frame.sparkSession)
     storage = with_settings(options.path, options.storage, settings)
     case = is_case_sensitive(frame.sparkSession)
-    options = replace(options, storage=storage, location=location, case_sensitive=case)
+    options = replace(
+        options,
+        storage=storage,
+        location=location,
+        makes_table=makes_table,
+        case_sensitive=case,
+    )
     catalog, identifier = resolve(options.path, options.storage)
     if catalog.table_exists(identifier):
         if mode == "ignore":

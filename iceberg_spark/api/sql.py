@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +28,7 @@ from iceberg_spark.spark.sql.query import (
 from iceberg_spark.spark.sql.statements.read import read_statement
 from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate
 from iceberg_spark.spark.sql.table_planner import MetadataRows, QueriedTable
+from iceberg_spark.spark.sql.variables import with_variables
 from iceberg_spark.spec.printable import printable
 
 
@@ -50,13 +51,19 @@ def sql(spark: SparkSession, query: str, args: Args = None, **frames: Any) -> Da
     Raises InvalidInputError with line and column for what can't be read, NoSuchTableError,
     NoSuchSnapshotError, and what the table API raises for the same change.
     """
+    return sql_with(spark, query, args, frames)
+
+
+def sql_with(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any]) -> DataFrame:
+    """Run a statement as `sql` does, with frames of any name: `query=...` may be one."""
     _check(spark, query)
     check_worker_python(spark)
     with in_session(spark):
         return _run(spark, query, args, frames)
 
 
-def _run(spark: SparkSession, query: str, args: Args, frames: dict[str, Any]) -> DataFrame:
+def _run(spark: SparkSession, query: str, args: Args, frames: Mapping[str, Any]) -> DataFrame:
+    query = with_variables(spark, query)
     text, given = with_frames(spark, query, frames) if frames else (query, {})
     text, left = with_given_names(spark, text, args)
     try:

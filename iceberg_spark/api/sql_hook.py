@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.asked_by import asked_by_us
-from iceberg_spark.api.sql import sql
+from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
 from iceberg_spark.spark.sql.table_names import given_parts
+from iceberg_spark.spark.sql.variables import with_variables
 
 Method: TypeAlias = Callable[..., DataFrame]
 
@@ -29,8 +30,9 @@ def hooked_sql(own: Method) -> Method:
         if _inside.get() or asked_by_us() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
         with _ours():
-            if about_ours(self, sqlQuery, args):
-                return sql(self, sqlQuery, args, **kwargs)
+            text = with_variables(self, sqlQuery)
+            if about_ours(self, text, args):
+                return sql_with(self, text, args, kwargs)
         return narrowed_frame(own(self, sqlQuery, args, **kwargs))
 
     return run

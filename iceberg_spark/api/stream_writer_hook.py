@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -22,6 +22,7 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.sql.enabled_sessions import enabled_as
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 
@@ -67,9 +68,14 @@ class StreamWriterHook(AskedHook):
         return self
 
     def foreachBatch(self, func: Any) -> Self:  # noqa: N802 - PySpark's name
-        """Leave a sink of the user's own to Spark."""
+        """Leave a sink of the user's own to Spark, in a session that is enabled as this one is.
+
+        Over Connect it runs in a process of the server's, whose session enables itself.
+        """
         self._asked.other = True
-        self._own.foreachBatch(func)
+        session = self._frame.sparkSession
+        is_plain = is_connect(session) or not callable(func)
+        self._own.foreachBatch(func if is_plain else partial(_in_batch, session, func))
         return self
 
     def start(
@@ -182,3 +188,11 @@ class StreamWriterHook(AskedHook):
     def _started(self, *path: str | None) -> StreamingQuery:
         query: StreamingQuery = self._own.start(*path)
         return query
+
+
+def _in_batch(
+    session: SparkSession, work: Callable[[DataFrame, int], object], batch: DataFrame, number: int
+) -> None:
+    """Do the user's work with a batch, whose session Spark cloned of the stream's."""
+    with enabled_as(batch.sparkSession, session):
+        work(batch, number)

@@ -91,6 +91,8 @@ class WriterHook(AskedHook):
         """Insert into a table of a catalog of ours, by position; others are PySpark's."""
         spark = self._frame.sparkSession
         parts = table_parts(spark, tableName)
+        if overwrite is not None:  # noted for what this writer does next, as PySpark does
+            self.mode("overwrite" if overwrite else "append")
         if names_ours(spark, parts, 3) and not self._asked.other:
             insert_into(self._frame, parts, self._asked, overwrite)
         else:

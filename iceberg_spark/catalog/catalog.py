@@ -258,6 +258,14 @@ class Views(Protocol):
         ...
 
 
+def has_view(views: Views, identifier: str) -> bool:
+    """Return whether there is such a view; a server without views has none."""
+    try:
+        return views.exists(identifier)
+    except UnsupportedError:
+        return False
+
+
 def one_table_only(catalog: str, identifiers: Iterable[str]) -> UnsupportedError:
     """Return the error of a catalog that can't change several tables in one commit."""
     names = ", ".join(identifiers)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from iceberg_spark.catalog.metadata_file import inflated_text, number_of, version_of
-from iceberg_spark.errors import CorruptFileError, NoSuchFileError, UnsupportedError
+from iceberg_spark.errors import CorruptFileError, NoSuchFileError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import limits_of
@@ -18,11 +18,11 @@ def owner_of(io: FileIO, path: str) -> str | None:
     """Return the UUID of the table or view that a metadata file describes, of any version.
 
     That of a table of version 1 may be "". None: there is no such file, or no metadata in it.
-    Raises StorageError.
+    Raises StorageError, UnsupportedError (too large to be read here).
     """
     try:
         node = json.loads(inflated_text(path, io.read_bytes(path), limits_of(io.properties)))
-    except (NoSuchFileError, CorruptFileError, UnsupportedError, ValueError, RecursionError):
+    except (NoSuchFileError, CorruptFileError, ValueError, RecursionError):
         return None
     if not isinstance(node, dict) or not {"format-version", "location"} & node.keys():
         return None

@@ -71,7 +71,8 @@ class MemoryCatalog:
 
     def remove(self, identifier: str) -> bool:
         """Forget a table; False where there is none."""
-        return tables.pop((self._name, identifier), None) is not None
+        with swap:
+            return tables.pop((self._name, identifier), None) is not None
 
     def default_location(self, identifier: str) -> str:
         """Return where a new table goes: below its namespace's `location`, or the warehouse."""

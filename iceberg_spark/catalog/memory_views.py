@@ -49,9 +49,13 @@ class MemoryViews:
             views[self._name, made.identifier] = made.metadata_location
             return True
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a view; False where there is none."""
-        return views.pop((self._name, identifier), None) is not None
+    def remove(self, identifier: str, at: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `at`."""
+        with swap:
+            is_there = self.find(identifier) == at
+            if is_there:
+                del views[self._name, identifier]
+            return is_there
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a view another name.

@@ -19,16 +19,19 @@ from tenacity import (
 )
 
 from iceberg_spark.catalog.catalog import Name
-from iceberg_spark.catalog.metadata_file import number_of
+from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
+from iceberg_spark.catalog.metadata_file import is_metadata_file, number_of
 from iceberg_spark.catalog.new_version import unknown
 from iceberg_spark.catalog.view_file import StoredView, read_view, write_view
 from iceberg_spark.errors import (
     CommitFailedException,
     CorruptFileError,
     IcebergError,
+    InvalidSchemaError,
     NoSuchFileError,
     NoSuchViewError,
     StorageError,
+    UnsupportedError,
     ViewAlreadyExistsError,
 )
 from iceberg_spark.io import location
@@ -41,6 +44,9 @@ _TRIES = 4
 """How often a move is asked for whose answer is lost, and a view changed that others change."""
 _LONGEST_PAUSE = 5.0  # seconds
 _KEPT_FILES = "gc.enabled"
+_LOOKED_AT = 100
+"""Metadata files of each end, in a dropped view's folder, that are looked at: whose are they?"""
+_UNREADABLE = (NoSuchFileError, CorruptFileError, InvalidSchemaError, UnsupportedError)
 
 
 class ViewPointers(Protocol):
@@ -65,8 +71,8 @@ class ViewPointers(Protocol):
         """Move a view's pointer; False where it isn't at `base`."""
         ...
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a view; False where there is none."""
+    def remove(self, identifier: str, at: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `at`."""
         ...
 
     def rename(self, identifier: str, new_identifier: str) -> None:
@@ -134,21 +140,23 @@ class PointerViews:
         self._changed(identifier, base, lambda now: with_properties(now, updates, removals))
 
     def drop(self, identifier: str) -> None:
-        """Remove a view, and its metadata file unless `gc.enabled` is false.
+        """Remove a view, and its metadata files unless `gc.enabled` is false.
 
-        Raises NoSuchViewError.
+        Raises NoSuchViewError, CommitFailedException (others change it all the time).
         """
-        try:
-            stored = self._stored(identifier)
-        except NoSuchViewError:
-            raise
-        except IcebergError:  # its file is lost, or of a format to come: the name can go
-            stored = None
-        if not self._pointers.remove(identifier):
-            raise self._missing(identifier)
-        if stored is None or stored.metadata.properties.get(_KEPT_FILES, "").lower() == "false":
-            return
-        self._forget(stored)
+        for _ in range(_TRIES):
+            path = self._pointers.find(identifier)
+            if path is None:
+                raise self._missing(identifier)
+            try:
+                stored = read_view(self._io, identifier, path)
+            except _UNREADABLE:  # lost, broken or of a format to come: the name can go
+                stored = None
+            if self._pointers.remove(identifier, path):
+                if stored is not None:
+                    self._forget_all(stored)
+                return
+        raise CommitFailedException(f"View {identifier} is changed by others: try again")
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a view another name; its files stay where they are.
@@ -227,6 +235,25 @@ class PointerViews:
             raise
         self._forget(made)
         return False
+
+    def _forget_all(self, stored: StoredView) -> None:
+        """Delete a dropped view's files: a table of its name would have them in its folder."""
+        if stored.metadata.properties.get(_KEPT_FILES, "").lower() == "false":
+            return
+        with suppress(IcebergError):
+            for path in self._files_of(stored):
+                self._io.delete(path)
+
+    def _files_of(self, stored: StoredView) -> list[str]:
+        folder = location.parent(stored.metadata_location)
+        listed = [info.path for info in self._io.list(folder) if is_metadata_file(info.path)]
+        newest = location.normalise(stored.metadata_location)
+        return [
+            path
+            for path in at_the_ends(listed, _LOOKED_AT)
+            if location.normalise(path) == newest
+            or owner_of(self._io, path) == stored.metadata.view_uuid
+        ]
 
     def _forget(self, made: StoredView) -> None:
         with suppress(IcebergError):  # nothing names it

@@ -9,13 +9,14 @@ from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file
 from iceberg_spark.catalog.own_folders import own_folders
 from iceberg_spark.catalog.versions import is_pointer
-from iceberg_spark.errors import StorageError, ValidationException
+from iceberg_spark.errors import StorageError, UnsupportedError, ValidationException
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.spec.properties import GC_ENABLED, bool_property
 
 DATA_FOLDER = "data"
+_ANYBODY = "not known"
 _LOOKED_AT = 100
 """Metadata files of each end that are read: they may be another table's."""
 
@@ -30,31 +31,56 @@ def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]
     snapshots have is known to its readers. Raises ValidationException where `gc.enabled` is false.
     """
     check_purge(table)
+    found = _in_own_folders(io, table, home)
+    named = _named(table)
+    rest = [path for path in found if is_metadata_file(path) and _at(path) not in named]
+    return metadata_to_purge(io, table, home) if _is_shared(io, table, rest) else found
+
+
+def metadata_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
+    """Return the metadata files below a table's location that are surely its own.
+
+    Those that its log names, and older ones that have its UUID.
+    """
+    found = [path for path in _in_own_folders(io, table, home) if is_metadata_file(path)]
+    named, uuid = _named(table), table.metadata.table_uuid
+    rest = at_the_ends([path for path in found if _at(path) not in named], _LOOKED_AT)
+    older = (path for path in rest if _owner(io, path) == uuid)
+    return (*(path for path in found if _at(path) in named), *older)
+
+
+def _in_own_folders(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
     listed = [info.path for info in io.list(home)]
     places = Places()
     root = places.folder(home)
     own = {places.folder(each) for each in own_folders(table.metadata)} - {root}
     own |= {f"{root}/{DATA_FOLDER}", f"{root}/{METADATA_FOLDER}"}
     others = set(_tables(listed, places)) - {root}
-    found = tuple(path for path in listed if _is_in(path, places, own, others))
-    log = [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
-    named = {location.normalise(path) for path in log}
-    rest = [path for path in found if location.normalise(path) not in named]
-    if not _is_shared(io, table, rest):
-        return found
-    return tuple(path for path in found if location.normalise(path) in named)
+    return tuple(path for path in listed if _is_in(path, places, own, others))
+
+
+def _named(table: LoadedTable) -> set[str]:
+    """Return the metadata files that a table names: its newest, and those of its log."""
+    log = (entry.metadata_file for entry in table.metadata.metadata_log)
+    return set(map(_at, (table.metadata_location, *log)))
+
+
+def _at(path: str) -> str:
+    return location.normalise(path)
 
 
 def _is_shared(io: FileIO, table: LoadedTable, paths: Sequence[str]) -> bool:
     """Return whether metadata files that a table does not name are another's, or may be."""
     wanted = {None, table.metadata.table_uuid}
+    return any(_owner(io, path) not in wanted for path in at_the_ends(paths, _LOOKED_AT))
+
+
+def _owner(io: FileIO, path: str) -> str | None:
+    """Return whose a metadata file is; one that can't be read may be anybody's."""
     try:
-        return any(
-            owner_of(io, path) not in wanted
-            for path in at_the_ends([path for path in paths if is_metadata_file(path)], _LOOKED_AT)
-        )
-    except StorageError:
-        return True
+        return owner_of(io, path)
+    except (StorageError, UnsupportedError):
+        return _ANYBODY
 
 
 def check_purge(table: LoadedTable) -> None:

@@ -74,10 +74,12 @@ class SqlViews:
             )
             return bool(moved.rowcount == 1)
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a view; False where there is none."""
+    def remove(self, identifier: str, at: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `at`."""
+        rows = table_rows()
         with self._tables.transaction() as connection:
-            removed = sqlalchemy.delete(table_rows()).where(*self._of(identifier))
+            same = rows.c.metadata_location == at
+            removed = sqlalchemy.delete(rows).where(*self._of(identifier), same)
             return bool(connection.execute(removed).rowcount == 1)
 
     def rename(self, identifier: str, new_identifier: str) -> None:

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
-from iceberg_spark.catalog.purge import check_purge
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.catalog.purge import check_purge, metadata_to_purge
 from iceberg_spark.errors import CorruptFileError, NotFoundError, UnsupportedError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
@@ -20,10 +21,12 @@ from iceberg_spark.maintenance.reachable import live_files, manifests_of, statis
 def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
     """Remove a table from its catalog; with `purge` its files as well.
 
-    The catalog removes the folders of data and metadata at the table's location. What the table's
-    snapshots have besides goes where it lies in another folder of the table's own; files that
-    `add_files` took from elsewhere, and other tables, stay. A server that keeps the metadata
-    removes the files itself, and may keep them for a while. Raises NoSuchTableError,
+    What the table's snapshots have goes where it lies in a folder of the table's own; files that
+    `add_files` took from elsewhere, and other tables, stay. Where a folder is the table, all of
+    its data and metadata goes; where a catalog has names, only what the table's metadata reaches
+    (Java: CatalogUtil.dropTableData), for a table of its former name may lie there too. A server
+    that keeps the metadata removes the files itself, and may keep them for a while. Raises
+    NoSuchTableError,
     ValidationException (`gc.enabled`), StorageError where what the table has can't be told; then
     nothing was dropped.
     """
@@ -36,12 +39,16 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
         catalog.drop_table(identifier, purge=True)
         return
     io = table.io
-    own: list[str] = []
+    own: list[str] | None = None
     # Of a broken table what lies at its location goes; one whose store fails is not known as such.
     with suppress(NotFoundError, CorruptFileError, UnsupportedError):
         own = _own_files(io, table)
-    catalog.drop_table(identifier, purge=True)
-    io.delete_many(own)
+    if own is not None and isinstance(catalog, PointerCatalog):
+        own += metadata_to_purge(io, table, table.metadata.location)
+        catalog.drop_table(identifier, purge=False)
+    else:
+        catalog.drop_table(identifier, purge=True)
+    io.delete_many(own or [])
 
 
 def _own_files(io: FileIO, table: LoadedTable) -> list[str]:

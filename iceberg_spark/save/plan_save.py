@@ -38,7 +38,8 @@ from iceberg_spark.write.upsert_context import live_spec_ids, upsert_context
 def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SavePlan:
     """Plan a save of rows whose columns are `given`.
 
-    Raises InvalidSchemaError naming columns that don't fit, UnsupportedError, InvalidOptionError.
+    Raises InvalidSchemaError naming columns that don't fit, UnsupportedError, InvalidOptionError,
+    NoSuchTableError where none is to be made.
     """
     replaces = _replaces(options, overwrite=overwrite)
     catalog, identifier = resolve(options.path, options.storage)
@@ -53,6 +54,8 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
             merged_on = None if metadata is loaded.metadata else loaded.metadata_location
         is_committed = _is_committed(loaded, options.token)
     except NoSuchTableError:
+        if not options.makes_table:  # dropped since somebody looked
+            raise
         creation = _creation(catalog, identifier, options, given)
         metadata, io = _before_it_is_made(creation)
     prepared = creation if creation is not None and creation.table is None else None
@@ -158,8 +161,8 @@ def _creation(catalog: Catalog, identifier: str, options: WriteOptions, given: S
     def creation(at: str) -> tuple[TableUpdate, ...]:
         return new_table_updates(
             given,
-            parse_partition_spec(options.partition_by, given, case_sensitive=False),
-            parse_sort_order(options.sort_order, given, case_sensitive=False),
+            parse_partition_spec(options.partition_by, given, options.case_sensitive),
+            parse_sort_order(options.sort_order, given, options.case_sensitive),
             location=place or at,
             properties=created_with(catalog.properties, _table_properties(options, given)),
             format_version=options.format_version,

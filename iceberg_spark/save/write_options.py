@@ -65,6 +65,8 @@ class WriteOptions:
     table_properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
     """Where a new table goes instead of where its catalog would put it; no option says it."""
+    makes_table: bool = True
+    """Whether a table is made where there is none; no option says it."""
     case_sensitive: bool = False
     """Whether the session tells columns apart by case; no option says it."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets

@@ -23,6 +23,7 @@ from iceberg_spark.spec.types import (
     MapType,
     NestedField,
     StructType,
+    child_fields,
 )
 
 ROOT = -1
@@ -137,9 +138,9 @@ class SchemaUpdate:
             self._identifiers.append(_sibling(name, new_name))
 
     def update_type(self, name: str, kind: IcebergType) -> None:
-        """Widen a primitive column."""
+        """Widen a primitive column; of a nested one only the type that it has may be said."""
         field = self._to_update(name)
-        if field.field_type == kind:
+        if _is_repeated(field.field_type, kind):
             return
         if not isinstance(kind, PRIMITIVES) or not can_promote(
             field.field_type, kind, self.format_version
@@ -221,7 +222,7 @@ class SchemaUpdate:
         extra = self.schema.extra
         plain = Schema(*fields, extra=extra)
         if not self.case_sensitive:
-            _check_case(plain)
+            check_case(plain)
         ids = self.schema.identifier_field_ids
         if self._identifiers is not None:
             ids = tuple(self._identifier(plain, name) for name in self._identifiers)
@@ -420,12 +421,26 @@ def _sibling(name: str, new_name: str) -> str:
     return f"{above}{dot}{new_name}"
 
 
-def _check_case(schema: Schema) -> None:
+def _is_repeated(there: IcebergType, given: IcebergType) -> bool:
+    """Tell whether a type is written out again; ids don't count, nor docs that are left out."""
+    olds, news = child_fields(there), child_fields(given)
+    if not olds or type(there) is not type(given) or len(olds) != len(news):
+        return there == given
+    for old, new in zip(olds, news, strict=True):
+        alike = replace(new, field_id=old.field_id, field_type=old.field_type)
+        is_same = replace(alike, doc=new.doc or old.doc) == old
+        if not is_same or not _is_repeated(old.field_type, new.field_type):
+            return False
+    return True
+
+
+def check_case(schema: Schema) -> None:
+    """Refuse names that differ only by case. Raises InvalidSchemaError."""
     seen: dict[str, str] = {}
     for name in schema.column_names:
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise InvalidSchemaError(
-                f"Columns '{other}' and '{name}' would differ only by case, and this update "
-                "does not tell case apart"
+                f"Columns '{other}' and '{name}' would differ only by case, and case is "
+                "not told apart here"
             )

@@ -97,6 +97,11 @@ def test_views_of_each_are_read_by_the_other(shared: Shared) -> None:
         "SELECT day, label, n FROM CAT.DB.ours ORDER BY n",
     ):
         assert shared.read(text) == shared.sql(text) != []
+    shared.sql("ALTER TABLE CAT.DB.t CREATE BRANCH b")
+    shared.read("INSERT INTO CAT.DB.t.branch_b VALUES (3, 'c', NULL)")
+    for text in ("CAT.DB.t.snapshots", "CAT.DB.t.branch_b"):  # Hive's names have two parts
+        asked = f"SELECT count(*) FROM {text}"
+        assert shared.read(asked) == shared.sql(asked) != []
     javas = shared.ours.load_view(f"{shared.db}.javas")
     assert javas.properties.keys() - {"k"} == ours.properties.keys()
     described = {row[0]: row[1] for row in shared.sql("DESCRIBE EXTENDED CAT.DB.ours")}

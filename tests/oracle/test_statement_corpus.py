@@ -44,6 +44,23 @@ DDL = [
     "SHOW TBLPROPERTIES {c}.docs.t ('sort-order')",
     "ALTER TABLE {c}.docs.t WRITE UNORDERED",
     "SHOW TBLPROPERTIES {c}.docs.t ('write.distribution-mode')",
+    "ALTER TABLE {c}.docs.t WRITE LOCALLY ORDERED BY (category, bucket(4, id) /* newest */ DESC)",
+    "ALTER TABLE {c}.docs.t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY (id)",
+    "ALTER TABLE {c}.docs.t WRITE UNORDERED",
+    "ALTER TABLE {c}.docs.t ADD PARTITION FIELD truncate(2, -- width\n data) AS short",
+    "ALTER TABLE {c}.docs.t DROP PARTITION FIELD short",
+    """ALTER TABLE {c}.docs.t CHANGE COLUMN points points
+       array<struct<x: double, y: double, z: double>> COMMENT 'where' AFTER id""",
+    "SHOW COLUMNS IN {c}.docs.t IN docs",
+    """CREATE TABLE {c}.docs.f (Id bigint, p struct<x: double COMMENT 'east', y: int>) USING iceberg
+       PARTITIONED BY (P.x, ID) TBLPROPERTIES (a = TRUE)""",
+    "DESCRIBE TABLE {c}.docs.f",
+    "SHOW TBLPROPERTIES {c}.docs.f ('a')",
+    """CREATE TABLE {c}.docs.orcs (Id bigint, Ts timestamp) USING orc
+       PARTITIONED BY (days(ts), bucket(4, /* shards */ ID))""",
+    "DESCRIBE TABLE {c}.docs.orcs",
+    "SHOW TBLPROPERTIES {c}.docs.orcs ('write.format.default')",
+    "SHOW TABLES IN {c}.docs LIKE '[d-o]*'",
 ]
 ROWS = [
     """INSERT INTO {c}.docs.t (id, data, ts) VALUES

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
+from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.errors import (
     InvalidInputError,
+    InvalidSchemaError,
     NoSuchNamespaceError,
     NoSuchTableError,
     UnsupportedError,
@@ -328,6 +331,99 @@ def test_a_view_of_changes_shows_deletes_by_position(spark: Any, sql_home: Path)
         (1, "a", "DELETE", 0), (2, "a", "UPDATE_BEFORE", 1), (2, "b", "UPDATE_AFTER", 1),
     ]  # fmt: skip
     spark.catalog.dropTempView("m_changes")
+
+
+def test_a_new_tables_columns_are_found_and_told_apart_as_the_session_does(
+    spark: Any, sql_home: Path
+) -> None:
+    run = _runner(spark)
+    parts = "PARTITIONED BY (days(ts), bucket(4, ID))"
+    for text in (
+        f"CREATE TABLE st.d.t (Id bigint, Ts timestamp) USING iceberg {parts}",
+        f"REPLACE TABLE st.d.t (Id bigint, Ts timestamp) {parts}",
+        f"CREATE OR REPLACE TABLE st.d.t {parts} AS SELECT 1L AS Id, current_timestamp() AS Ts",
+        f"CREATE TABLE st.d.u {parts} AS SELECT 1L AS Id, current_timestamp() AS Ts",
+    ):
+        run(text)
+        fields = ice.load_table(text.split(" TABLE ")[1][:6]).spec().fields
+        assert [(one.source_id, str(one.transform)) for one in fields] == [
+            (2, "day"), (1, "bucket[4]"),
+        ]  # fmt: skip
+    before = ice.load_table("st.d.t").metadata_location
+    for columns in ("(id int, ID int)", "(s struct<a: int, A: int>)", "AS SELECT 1 AS id, 2 AS ID"):
+        for verb in ("CREATE TABLE st.d.n", "CREATE OR REPLACE TABLE st.d.t"):
+            with pytest.raises(InvalidSchemaError, match="differ only by case"):
+                run(f"{verb} {columns}")
+    assert not ice.load_catalog("st").table_exists("d.n")
+    assert ice.load_table("st.d.t").metadata_location == before
+    with _case_told_apart(spark):
+        run("CREATE TABLE st.d.n PARTITIONED BY (ID) AS SELECT 1 AS id, 2 AS ID")
+        assert run("SELECT id, ID FROM st.d.n") == [(1, 2)]
+        run("REPLACE TABLE st.d.n PARTITIONED BY (ID) AS SELECT 3 AS id, 4 AS ID")
+        assert run("SELECT id, ID FROM st.d.n") == [(3, 4)]
+        for text in (
+            "CREATE TABLE st.d.m (Id int) PARTITIONED BY (ID)",
+            "CREATE TABLE st.d.m PARTITIONED BY (ID) AS SELECT 1 AS Id",
+            "REPLACE TABLE st.d.n (Id int) PARTITIONED BY (ID)",
+        ):
+            with pytest.raises(InvalidSchemaError, match="No column 'ID'"):
+                run(text)
+        assert run("DESCRIBE st.d.n ID")[0] == ("col_name", "ID")
+        with pytest.raises(InvalidSchemaError, match="no column 'iD'"):
+            run("DESCRIBE st.d.n iD")
+
+
+def test_patterns_are_regular_expressions_and_odd_names_are_shown_in_backticks(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
+) -> None:
+    """As Spark shows them, and as it finds them: the quoted name of a namespace."""
+    run = enabled
+    for name in ("t1", "t2", "tx", "orders"):
+        run(f"CREATE TABLE st.d.{name} (id int)")
+    for pattern, found in {
+        "t[0-9]": ["t1", "t2"],
+        " T.|ord* ": ["orders", "t1", "t2", "tx"],
+        "t[|tx|(?u)t": ["tx"],
+        "t1 | tx": [],
+    }.items():
+        shown = run(f"SHOW TABLES IN st.d LIKE '{pattern}'")
+        assert shown == [("d", name, False) for name in found]
+        assert [one.name for one in any_spark.catalog.listTables("st.d", pattern)] == found
+    assert matching(["t"], "t{9999999999}|T") == ["t"]
+    run("CREATE NAMESPACE st.`a-b`")
+    run("CREATE NAMESPACE st.`a-b`.`1x`")
+    run("CREATE TABLE st.`a-b`.t (id int)")
+    assert run("SHOW NAMESPACES IN st") == [("`a-b`",), ("d",)]
+    assert run("SHOW NAMESPACES IN st LIKE '`a.b`'") == [("`a-b`",)]
+    assert run("SHOW NAMESPACES IN st LIKE 'a*'") == []
+    assert run("SHOW NAMESPACES IN st.`a-b`") == [("`a-b`.`1x`",)]
+    assert run("SHOW TABLES IN st.`a-b`") == [("`a-b`", "t", False)]
+    assert ("Namespace Name", "`a-b`") in run("DESCRIBE NAMESPACE st.`a-b`")
+    run("CREATE VIEW st.`a-b`.v AS SELECT 1 AS id")
+    assert run("SHOW VIEWS IN st") == [("`a-b`", "v", False)]
+    run("USE st.`a-b`")
+    assert run("SHOW CURRENT NAMESPACE") == [("st", "`a-b`")]
+
+
+def test_columns_are_shown_where_the_namespace_is_the_tables(spark: Any, sql_home: Path) -> None:
+    run = _runner(spark)
+    run("CREATE TABLE st.d.t (id int, s string)")
+    for text in ("t IN st.d", "st.d.t IN d", "st.d.t FROM D", "st.d.t IN st.d"):
+        assert run(f"SHOW COLUMNS IN {text}") == [("id",), ("s",)]
+    for text in ("st.d.t IN e", "st.d.t IN st", "st.d.t IN d.d"):
+        with pytest.raises(InvalidInputError, match="is not in namespace"):
+            run(f"SHOW COLUMNS IN {text}")
+    with _case_told_apart(spark), pytest.raises(InvalidInputError, match="is not in namespace"):
+        run("SHOW COLUMNS IN st.d.t FROM D")
+
+
+@contextmanager
+def _case_told_apart(spark: Any) -> Iterator[None]:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        yield
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
 
 
 def _runner(spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:

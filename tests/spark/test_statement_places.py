@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
 
 
 @pytest.fixture
@@ -202,3 +202,75 @@ def test_properties_that_name_a_snapshot_go_there_or_pick_it(spark: Any, sql_hom
     both = f"'current-snapshot-id' = '{first}', 'cherry-pick-snapshot-id' = '{second}'"
     with pytest.raises(InvalidInputError, match="which comes first"):
         run(f"ALTER TABLE st.d.t SET TBLPROPERTIES ({both})")
+
+
+def test_using_names_the_format_of_data_files(spark: Any, sql_home: Path) -> None:
+    run = runner(spark)
+    run("CREATE TABLE st.d.a (id int) USING ORC")
+    run("INSERT INTO st.d.a VALUES (1)")
+    run("CREATE TABLE st.d.b USING avro AS SELECT 1 AS id")
+    run("CREATE TABLE st.d.c USING avro AS SELECT 1 AS id")
+    run("REPLACE TABLE st.d.c USING orc AS SELECT 2 AS id")
+    run("CREATE OR REPLACE TABLE st.d.b (id int) USING parquet")
+    run("INSERT INTO st.d.b VALUES (3)")
+    for name, kind in {"a": "orc", "b": "parquet", "c": "orc"}.items():
+        table = ice.load_table(f"st.d.{name}")
+        assert table.properties["write.format.default"] == kind
+        (file,) = table.inspect.files().to_pylist()
+        assert file["file_path"].endswith(f".{kind}")
+    for text, said in {
+        "USING parquet TBLPROPERTIES ('write.format.default' = 'orc')": "leave the property out",
+        "USING csv": "tables of this catalog are Iceberg's",
+    }.items():
+        with pytest.raises(InvalidInputError, match=said):
+            run(f"CREATE TABLE st.d.n (id int) {text}")
+    assert not ice.load_catalog("st").table_exists("d.n")
+
+
+def test_described_are_fields_that_a_table_is_partitioned_by_and_defaults(
+    spark: Any, sql_home: Path
+) -> None:
+    run = runner(spark)
+    run(
+        """CREATE TABLE st.d.p (id int, point struct<x: double COMMENT 'east', `a b`: int>)
+           PARTITIONED BY (point.x, point.`a b`, id)"""
+    )
+    assert run("DESCRIBE st.d.p")[2:] == [
+        ("# Partition Information", "", ""), ("# col_name", "data_type", "comment"),
+        ("point.x", "double", "east"), ("point.`a b`", "int", None), ("id", "int", None),
+    ]  # fmt: skip
+    run(
+        """CREATE TABLE st.d.v (id int DEFAULT 6, n int, s string DEFAULT 'it''s')
+           TBLPROPERTIES ('format-version' = '3')"""
+    )
+    title = ("# Column Default Values", "", "")
+    assert run("DESCRIBE EXTENDED st.d.v")[-4:] == [
+        ("", "", ""), title, ("id", "int", "6"), ("s", "string", "'it\\'s'"),
+    ]  # fmt: skip
+    assert title not in [*run("DESCRIBE st.d.v"), *run("DESCRIBE EXTENDED st.d.p")]
+
+
+def test_a_nested_type_is_repeated_where_a_comment_or_place_is_changed(
+    spark: Any, sql_home: Path
+) -> None:
+    run = runner(spark)
+    run(
+        """CREATE TABLE st.d.t (id int, tags array<string>, m map<string, struct<a: int>>,
+           point struct<x: double COMMENT 'east', y: double>)"""
+    )
+    before = ice.load_table("st.d.t").schema()
+    for text in (
+        "CHANGE COLUMN point point struct<x: double, y: double> COMMENT 'where'",
+        "CHANGE COLUMN tags tags array<string> AFTER point",
+        "ALTER COLUMN m TYPE map<string, struct<a: int>>",
+    ):
+        run(f"ALTER TABLE st.d.t {text}")
+    table = ice.load_table("st.d.t")
+    fields = {one.name: one for one in table.schema().fields}
+    assert list(fields) == ["id", "m", "point", "tags"]
+    assert fields["point"].doc == "where"
+    assert all(one.field_type == before.find_type(one.name) for one in fields.values())
+    for text in ("point TYPE struct<x: double>", "tags TYPE array<int>", "m TYPE map<int, int>"):
+        with pytest.raises(InvalidSchemaError, match="Can't change the type"):
+            run(f"ALTER TABLE st.d.t ALTER COLUMN {text}")
+    assert table.refresh().metadata_location == table.metadata_location

@@ -1,5 +1,7 @@
 """Statements about views, of a catalog in a database."""
 
+import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,20 @@ def test_a_views_life_in_statements(spark: Any, views: Views) -> None:
     assert not views.exists("d.v")
     with pytest.raises(NoSuchNamespaceError):
         run("SHOW TABLES IN st.d")
+
+
+def test_a_view_of_a_format_to_come_is_no_missing_table(
+    spark: Any, views: Views, sql_home: Path
+) -> None:
+    ice.sql(spark, "CREATE VIEW st.d.v AS SELECT 1 AS id")
+    (path,) = (sql_home / "st" / "d" / "v").glob("metadata/*.gz.metadata.json")
+    node = json.loads(gzip.decompress(path.read_bytes()))
+    path.write_bytes(gzip.compress(json.dumps({**node, "format-version": 2}).encode()))
+    for text in ("SELECT * FROM st.d.v", "DESCRIBE st.d.v"):
+        with pytest.raises(UnsupportedError, match="format version 2"):
+            ice.sql(spark, text)
+    ice.sql(spark, "DROP VIEW st.d.v")
+    assert not views.exists("d.v")
 
 
 def test_a_refused_statement_about_a_view_changes_nothing(spark: Any, views: Views) -> None:

@@ -143,7 +143,7 @@ def test_a_database_of_sparks_may_be_called_as_a_catalog_is(spark: Any, home: Pa
         assert _temporary_views(spark) == views_before
         ice.sql(spark, "DROP TABLE st.plain")
         with pytest.raises(InvalidInputError, match=r"write\.format\.default"):
-            ice.sql(spark, "CREATE TABLE st.d.u (id int) USING parquet")
+            ice.sql(spark, "CREATE TABLE st.d.u (id int) USING csv")
     finally:
         spark.sql("DROP DATABASE st CASCADE")
 
@@ -274,6 +274,15 @@ def test_a_session_writes_to_its_wap_branch_or_stages(spark: Any, home: Path) ->
         with pytest.raises(Exception, match="no number"):
             ice.sql(spark, "INSERT INTO st.d.w SELECT CAST(raise_error('no number') AS int)")
         assert ice.load_table("st.d.w").metadata_location == version
+        for refused in (
+            "UPDATE st.d.w SET id = CAST(raise_error('no number') AS int)",
+            "INSERT OVERWRITE st.d.w SELECT CAST(raise_error('no number') AS int)",
+            """MERGE INTO st.d.w t USING (SELECT 1 AS id) s ON t.id = s.id
+               WHEN MATCHED THEN UPDATE SET id = CAST(raise_error('no number') AS int)""",
+        ):
+            with pytest.raises(Exception, match="no number"):
+                ice.sql(spark, refused)
+            assert ice.load_table("st.d.w").refs().keys() == {"main"}
         ice.sql(spark, "INSERT INTO st.d.w VALUES (2)")
         ice.sql(spark, "INSERT INTO st.d.plain VALUES (2)")
         spark.conf.set("spark.wap.branch", "other")

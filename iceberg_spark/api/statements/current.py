@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements.answers import nothing, rows_of
+from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named, default_namespace
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
 from iceberg_spark.spark.session.session_catalogs import is_ours
@@ -97,5 +98,5 @@ def use(spark: SparkSession, statement: Use) -> DataFrame:
 
 def show_current(spark: SparkSession, chosen: Name) -> DataFrame:
     """Show what USE chose: catalog, namespace."""
-    row = (chosen[0], ".".join(chosen[1:]))
+    row = (chosen[0], shown_name(chosen[1:]))
     return rows_of(spark, "catalog string, namespace string", [row])

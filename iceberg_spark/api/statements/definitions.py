@@ -34,10 +34,13 @@ from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.reading.frame_type import nullable
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.spec.schema_evolution import check_case
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.write.align_batches import AlignOptions
@@ -45,6 +48,7 @@ from iceberg_spark.write.align_batches import AlignOptions
 _COMMENT = "comment"
 _NULLABLE = "use-nullable-query-schema"
 _FORMATS = (None, "iceberg", "pyiceberg-lite")
+_FILE_FORMATS = ("parquet", "orc", "avro")
 
 
 def create_table(
@@ -58,7 +62,7 @@ def create_table(
     Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError,
     InvalidInputError for what is no property of a new table.
     """
-    check_format(statement.using)
+    statement = _with_file_format(statement)
     check_new_properties(statement.properties)
     place = new_target(spark, statement.table)
     exists = place.catalog.table_exists(place.identifier)
@@ -91,6 +95,25 @@ def check_format(using: str | None) -> None:
             f"USING {using}: tables of this catalog are Iceberg's; the format of their data files "
             "is the table property write.format.default"
         )
+
+
+def _with_file_format(statement: CreateTable) -> CreateTable:
+    """Return a statement with the format of data files that USING names among its properties.
+
+    Where TBLPROPERTIES name one too, both are refused (Java: Spark3Util.rebuildCreateProperties).
+    Raises InvalidInputError.
+    """
+    using = statement.using
+    if using is None or using not in _FILE_FORMATS:
+        check_format(using)
+        return statement
+    if DEFAULT_FILE_FORMAT in statement.properties:
+        raise InvalidInputError(
+            f"USING {using} says the format of data files, and so does property "
+            f"'{DEFAULT_FILE_FORMAT}': say USING iceberg, or leave the property out"
+        )
+    properties = {**statement.properties, DEFAULT_FILE_FORMAT: using}
+    return replace(statement, properties=properties)
 
 
 def drop(spark: SparkSession, statement: DropTable) -> DataFrame:
@@ -141,11 +164,12 @@ def _create(
     create(
         place.catalog,
         place.identifier,
-        schema_of(spark, statement.columns),
+        _columns(spark, place, statement, None),
         statement.partition_by,
         (),
         _properties(statement),
         location=statement.location,
+        case_sensitive=is_case_sensitive(spark),
     )
 
 
@@ -162,8 +186,9 @@ def _create_as(
         table_properties=_properties(statement),
         location=statement.location,
         storage=properties_at(spark, place.path),
+        case_sensitive=is_case_sensitive(spark),
     )
-    plan = plan_save(options, columns_of(query, place.catalog), overwrite=False)
+    plan = plan_save(options, _columns(spark, place, statement, query), overwrite=False)
     if not plan.is_new:  # its rows would go to a table that another has made meanwhile
         raise TableAlreadyExistsError(f"Table {place.path} was made by another meanwhile")
     saved = TablePlace(options.path, options.storage)
@@ -186,13 +211,13 @@ def _replace(
     query: DataFrame | None,
     told: WriteOptions | None,
 ) -> None:
-    catalog = place.catalog
+    catalog, case = place.catalog, is_case_sensitive(spark)
     base = catalog.load(place.identifier)
     location = statement.location
     if location is not None:
         location = moved_location(catalog, base, location)
-    schema = schema_of(spark, statement.columns) if query is None else columns_of(query, catalog)
-    spec = parse_partition_spec(statement.partition_by, schema, case_sensitive=False)
+    schema = _columns(spark, place, statement, query)
+    spec = parse_partition_spec(statement.partition_by, schema, case)
     properties = created_with(catalog.properties, _properties(statement))
     action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties, location)
     if query is None:
@@ -204,7 +229,7 @@ def _replace(
         query,
         save_context(staged, base.io, options),
         base.io,
-        AlignOptions(case_sensitive=False),
+        AlignOptions(case_sensitive=case),
         engine=options.engine,
         distribution_mode=options.distribution_mode,
     )
@@ -214,6 +239,22 @@ def _replace(
         )
         actions: list[Action] = [action, rows]
         commit(catalog, place.identifier, actions, base, handover=handover)
+
+
+def _columns(
+    spark: SparkSession, place: Target, statement: CreateTable, query: DataFrame | None
+) -> Schema:
+    """Return the columns of a new table: the query's, else those that the statement defines.
+
+    Raises InvalidSchemaError for names that differ only by case, where case does not count.
+    """
+    if query is None:
+        schema = schema_of(spark, statement.columns)
+    else:
+        schema = columns_of(query, place.catalog)
+    if not is_case_sensitive(spark):
+        check_case(schema)
+    return schema
 
 
 def columns_of(query: DataFrame, catalog: Catalog) -> Schema:

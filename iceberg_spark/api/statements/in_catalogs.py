@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
+from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
 from iceberg_spark.spark.sql.statements.listings import (
@@ -75,14 +76,15 @@ def show_tables(spark: SparkSession, statement: ShowTables) -> DataFrame:
     """List the tables of a namespace: namespace, tableName, isTemporary."""
     catalog, namespace = _place(spark, statement.namespace)
     names = [table[-1] for table in catalog.list_tables(namespace)]
-    rows = [(".".join(namespace), name, False) for name in matching(names, statement.pattern)]
+    place = shown_name(namespace)
+    rows = [(place, name, False) for name in matching(names, statement.pattern)]
     return rows_of(spark, "namespace string, tableName string, isTemporary boolean", rows)
 
 
 def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame:
     """List the namespaces right below a catalog or namespace."""
     catalog = catalog_named(spark, statement.parent[0])
-    found = [".".join(each) for each in catalog.list_namespaces(statement.parent[1:])]
+    found = [shown_name(each) for each in catalog.list_namespaces(statement.parent[1:])]
     return rows_of(
         spark, "namespace string", [(name,) for name in matching(found, statement.pattern)]
     )
@@ -92,7 +94,7 @@ def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> Dat
     """Show a namespace's properties, as Spark does: info_name, info_value."""
     catalog, namespace = _place(spark, statement.name)
     properties = catalog.load_namespace_properties(namespace)
-    rows = [("Catalog Name", catalog.name), ("Namespace Name", ".".join(namespace))]
+    rows = [("Catalog Name", catalog.name), ("Namespace Name", shown_name(namespace))]
     rows += [(name.capitalize(), properties[name]) for name in _SHOWN_APART if name in properties]
     if statement.extended:
         others = sorted((k, v) for k, v in properties.items() if k not in _SHOWN_APART)
@@ -108,9 +110,18 @@ def _place(spark: SparkSession, name: tuple[str, ...]) -> tuple[TableCatalog, tu
 
 
 def matching(names: list[str], pattern: str | None) -> list[str]:
-    """Return the names that Spark's pattern matches: `*` is anything, `|` stands between two."""
+    """Return the names that Spark's pattern matches, sorted (Spark: StringUtils.filterPattern).
+
+    A pattern is regular expressions with `|` between them, in which `*` stands for `.*`; what is
+    none matches nothing.
+    """
     if pattern is None:
         return sorted(names)
-    parts = [re.escape(part.strip()).replace(r"\*", ".*") for part in pattern.split("|")]
-    wanted = re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE)
-    return sorted(name for name in names if wanted.fullmatch(name))
+    found: set[str] = set()
+    for part in pattern.strip().split("|"):
+        try:
+            wanted = re.compile(part.replace("*", ".*"), re.ASCII | re.IGNORECASE)
+        except (re.error, ValueError, OverflowError):  # flags, or counts, that can't be
+            continue
+        found.update(name for name in names if wanted.fullmatch(name))
+    return sorted(found)

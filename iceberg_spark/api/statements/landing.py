@@ -12,6 +12,8 @@ from iceberg_spark.api.row_verbs import RowVerbs
 from iceberg_spark.api.statements.target import Name, Target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
+from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.commits.made_branch import branch_removed_if_refused
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.wap_branch import wap_branch, wap_id
@@ -31,6 +33,7 @@ class Landing:
     columns then, and `makes_branch` is said where the branch is not there yet.
     """
 
+    catalog: Catalog
     table: Table
     path: str
     seen: Seen
@@ -73,8 +76,15 @@ class Landing:
         and commits since are looked for (Java pins one version for all of a statement).
         """
         with_branch = self.makes_branch and appends
-        if not with_branch:
-            self.make_branch()
+        if with_branch or not self.makes_branch:
+            with self._verbs(with_branch, as_seen) as verbs:
+                yield verbs
+            return
+        with self.made_branch(), self._verbs(False, as_seen) as verbs:
+            yield verbs
+
+    @contextmanager
+    def _verbs(self, with_branch: bool, as_seen: bool) -> Iterator[RowVerbs]:
         if self.more is None and not with_branch and not as_seen:
             yield self.table
             return
@@ -86,9 +96,16 @@ class Landing:
                 self._add_branch(tx)
             yield tx
 
-    def make_branch(self) -> None:
-        """Make the branch for what can't make it with its rows."""
+    @contextmanager
+    def made_branch(self) -> Iterator[None]:
+        """Make the branch for what can't make it with its rows, which keeps it where they land."""
+        if not self.makes_branch or self.branch is None:
+            yield
+            return
         self._add_branch(self.table)
+        head = self.table.refs()[self.branch].snapshot_id
+        with branch_removed_if_refused(self.catalog, self.table.identifier, self.branch, head):
+            yield
 
     def _add_branch(self, to: Table | TableTransaction) -> None:
         if self.makes_branch and self.branch is not None:
@@ -117,6 +134,10 @@ def landing_at(spark: SparkSession, place: Target) -> Landing:
     branch = place.branch or wap_branch(spark, table.properties)
     if (staged := wap_id(spark, table.properties)) is not None:
         told = {STAGED_WAP_ID: staged}
-        return Landing(table, place.path, seen, case, branch, told, is_named=is_named)
+        return Landing(
+            place.catalog, table, place.path, seen, case, branch, told, is_named=is_named
+        )
     is_new = not is_named and branch is not None and branch not in table.refs()
-    return Landing(table, place.path, seen, case, branch, makes_branch=is_new, is_named=is_named)
+    return Landing(
+        place.catalog, table, place.path, seen, case, branch, makes_branch=is_new, is_named=is_named
+    )

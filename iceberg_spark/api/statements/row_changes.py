@@ -286,7 +286,9 @@ def merge(spark: SparkSession, statement: Merge) -> DataFrame:
     if statement.schema_evolution:
         given = from_spark(source.schema)
         goes = goes.with_columns(_evolving(spark, statement, goes, given))
-        statement = _with_stars(statement, star_values(given, goes.schema, statement.source_alias))
+        case = goes.case_sensitive
+        stars = star_values(given, goes.schema, statement.source_alias, case_sensitive=case)
+        statement = _with_stars(statement, stars)
     texts = [statement.on]
     for clause in statement.clauses:
         columns = [_column(path, statement, goes) for path in clause.columns or ()]

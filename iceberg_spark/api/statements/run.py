@@ -25,7 +25,8 @@ from iceberg_spark.api.statements.current import (
 )
 from iceberg_spark.api.statements.session_state import set_variables
 from iceberg_spark.api.statements.shown_partitions import show_partitions
-from iceberg_spark.api.statements.target import names_ours, target
+from iceberg_spark.api.statements.shown_parts import of_whole_table, shown_part
+from iceberg_spark.api.statements.target import names_ours, table_above, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
@@ -285,7 +286,8 @@ def _listing(spark: SparkSession, command: Command) -> DataFrame | None:
         case ShowPartitions():
             return show_partitions(spark, command)
         case RefreshTable(name):
-            target(spark, name).table()
+            if table_above(spark, name) is None:
+                target(spark, name).table()
             return nothing(spark)
         case _:
             return None
@@ -294,7 +296,11 @@ def _listing(spark: SparkSession, command: Command) -> DataFrame | None:
 def _shown(
     spark: SparkSession, command: DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
 ) -> DataFrame:
-    """Show a table, or the view of that name where there is no such table."""
+    """Show a table or a part of one, or the view of that name where there is no such table."""
+    part = shown_part(spark, command)
+    if part is not None:
+        return part
+    command = of_whole_table(spark, command)
     try:
         match command:
             case DescribeTable():

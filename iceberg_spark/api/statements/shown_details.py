@@ -1,10 +1,14 @@
-"""What Java's table for Spark says of itself beside its columns (BaseSparkTable)."""
+"""What Java's table for Spark says of itself beside its columns (BaseSparkTable), and names."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 from iceberg_spark.api.table import Table
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spec.partition_type import union_partition_type
+from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.reserved import DELETED, FILE, LINEAGE, POS, SPEC_ID, partition_field
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import SortField
@@ -21,7 +25,13 @@ _FORMAT = "write.format.default"
 _OWNER = "owner"
 _JAVAS = ("provider", "location", "format-version", *SAID_OTHERWISE)
 _SPARKS = (COMMENT, _OWNER, "external", "is_managed_location", "table_type", "collation")
+_PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 _Row = tuple[str, str, str]
+
+
+def shown_name(parts: Iterable[str]) -> str:
+    """Return a name as Spark shows it, odd parts in backticks (Spark: QuotingUtils.quoted)."""
+    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
 def shown_properties(table: Table) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -12,12 +12,14 @@ from iceberg_spark.api.statements.shown_details import (
     COMMENT,
     SAID_OTHERWISE,
     details,
+    shown_name,
     shown_properties,
 )
 from iceberg_spark.api.statements.target import catalog_named, target
-from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeTable,
@@ -26,7 +28,6 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowProperties,
 )
 from iceberg_spark.spec.partition import PartitionField
-from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import (
     BucketTransform,
@@ -46,9 +47,10 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
         return _described_column(spark, rows, ".".join(statement.column))
     parts = table.spec().live_fields
     if parts:
-        rows += _partitioning(table.schema(), parts, {row[0]: row for row in rows})
+        rows += _partitioning(table.schema(), parts)
     if statement.extended:
         rows += details(table, ".".join(statement.table))
+        rows += _defaults(table.schema())
     return rows_of(spark, "col_name string, data_type string, comment string", rows)
 
 
@@ -63,7 +65,7 @@ def column_rows(schema: StructType) -> list[Row]:
 def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFrame:
     """Show the statement that makes such a table: createtab_stmt."""
     table = target(spark, statement.table).whole_table()
-    lines = [f"CREATE TABLE {'.'.join(_name(part) for part in statement.table)} ("]
+    lines = [f"CREATE TABLE {shown_name(statement.table)} ("]
     lines.append(",\n".join(f"  {one}" for one in definition_lines(table.schema())) + ")")
     lines.append("USING iceberg")
     parts = [_term(table.schema(), part) for part in table.spec().live_fields]
@@ -92,9 +94,28 @@ def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame
 
 
 def show_columns(spark: SparkSession, statement: ShowColumns) -> DataFrame:
-    """Show the names of a table's columns: col_name."""
+    """Show the names of a table's columns: col_name. Raises InvalidInputError."""
+    _check_namespace(spark, statement)
     table = target(spark, statement.table).whole_table()
     return rows_of(spark, "col_name string", [(field.name,) for field in table.schema().fields])
+
+
+def _check_namespace(spark: SparkSession, statement: ShowColumns) -> None:
+    """Refuse another namespace than the table's (Spark: SHOW_COLUMNS_WITH_CONFLICT_NAMESPACE)."""
+    if not statement.namespace:
+        return
+    spelt = _spelling(spark)
+    above = [spelt(part) for part in statement.table[:-1]]
+    if [spelt(part) for part in statement.namespace] not in (above[1:], above):
+        raise InvalidInputError(
+            f"SHOW COLUMNS: table {shown_name(statement.table)} is not in namespace "
+            f"{shown_name(statement.namespace)}: leave the namespace out"
+        )
+
+
+def _spelling(spark: SparkSession) -> Callable[[str], str]:
+    """Return what names are compared by."""
+    return str if is_case_sensitive(spark) else str.lower
 
 
 def comment_on(spark: SparkSession, statement: CommentOn) -> DataFrame:
@@ -111,26 +132,43 @@ def comment_on(spark: SparkSession, statement: CommentOn) -> DataFrame:
 
 
 def _described_column(spark: SparkSession, rows: list[Row], name: str) -> DataFrame:
-    for row in rows:
-        if row[0].lower() == name.lower():
+    spelt = _spelling(spark)
+    for row in sorted(rows, key=lambda row: row[0] != name):  # spelt alike: first
+        if spelt(row[0]) == spelt(name):
             shown = [("col_name", row[0]), ("data_type", row[1]), ("comment", row[2] or "NULL")]
             return rows_of(spark, "info_name string, info_value string", shown)
     raise InvalidSchemaError(f"There is no column '{name}'; the table has {[r[0] for r in rows]}")
 
 
-def _partitioning(
-    schema: Schema, parts: Sequence[PartitionField], known: dict[str, Row]
-) -> list[Row]:
-    if all(isinstance(part.transform, IdentityTransform) for part in parts):
-        names = [str(schema.find_column_name(part.source_id)) for part in parts]
-        if all(name in known for name in names):
-            return [
-                ("# Partition Information", "", ""),
-                ("# col_name", "data_type", "comment"),
-                *((_name(name), *known[name][1:]) for name in names),
-            ]
+def _partitioning(schema: Schema, parts: Sequence[PartitionField]) -> list[Row]:
+    sources = [schema.get(part.source_id) for part in parts]
+    columns = [column for column in sources if column is not None]
+    is_plain = all(isinstance(part.transform, IdentityTransform) for part in parts)
+    if is_plain and len(columns) == len(parts):
+        return [
+            ("# Partition Information", "", ""),
+            ("# col_name", "data_type", "comment"),
+            *(_partition_column(schema, column) for column in columns),
+        ]
     terms = [(f"Part {at}", _term(schema, part), "") for at, part in enumerate(parts)]
     return [("", "", ""), ("# Partitioning", "", ""), *terms]
+
+
+def _partition_column(schema: Schema, column: NestedField) -> Row:
+    """Return the row of a column, or a field of a struct, that a table is partitioned by."""
+    ((_, kind, comment),) = column_rows(to_spark(Schema(column)))
+    path = [schema.find_field(one).name for one in schema.path_ids(column.field_id)]
+    return shown_name(path), kind, comment
+
+
+def _defaults(schema: Schema) -> list[Row]:
+    """Return the defaults of columns below a title (Spark: ResolveDefaultColumns)."""
+    given = [column for column in schema.fields if column.write_default is not None]
+    if not given:
+        return []
+    rows = column_rows(to_spark(Schema(*given)))
+    texts = [(row[0], row[1], _default(column)) for row, column in zip(rows, given, strict=True)]
+    return [("", "", ""), ("# Column Default Values", "", ""), *texts]
 
 
 def definition_lines(schema: Schema, *, types: bool = True) -> list[str]:
@@ -189,7 +227,7 @@ def _term(schema: Schema, part: PartitionField) -> str:
 
 
 def _name(name: str) -> str:
-    return name if name.isidentifier() else quoted(name)
+    return shown_name([name])
 
 
 def text(value: str) -> str:

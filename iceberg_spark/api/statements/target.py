@@ -84,12 +84,20 @@ def new_target(spark: SparkSession, name: Name) -> Target:
     return Target(*resolve(place, properties_at(spark, place)), place)
 
 
+def table_above(spark: SparkSession, name: Name) -> Target | None:
+    """Return the table that a name goes on behind; None for a table's own name or a new one."""
+    if len(name) < 4 or _is_there(new_target(spark, name)):  # cat.db.t.branch_audit at least
+        return None
+    above = new_target(spark, name[:-1])
+    return above if _is_there(above) else None
+
+
 def target(spark: SparkSession, name: Name) -> Target:
     """Return the table that a name of ours stands for, maybe one of its branches.
 
     Raises UnsupportedError for what can't be changed: tags, metadata tables.
     """
-    above = _table_above(spark, name)
+    above = table_above(spark, name)
     if above is None:
         return new_target(spark, name)
     if not name[-1].startswith(_BRANCH):
@@ -105,7 +113,7 @@ def streamed(spark: SparkSession, name: Name) -> Target:
 
     Raises UnsupportedError for what is no stream: tags, metadata tables.
     """
-    above = _table_above(spark, name)
+    above = table_above(spark, name)
     if above is None:
         return new_target(spark, name)
     match name[-1]:
@@ -136,14 +144,6 @@ def default_namespace(spark: SparkSession, catalog: str) -> Name:
 
 def _catalog(spark: SparkSession, name: str) -> Catalog:
     return load_catalog(name, **overlaid(name, {}, partial(session_catalog, spark)))
-
-
-def _table_above(spark: SparkSession, name: Name) -> Target | None:
-    """Return the table that a name goes on behind; None for a table's own name or a new one."""
-    if len(name) < 4 or _is_there(new_target(spark, name)):  # cat.db.t.branch_audit at least
-        return None
-    above = new_target(spark, name[:-1])
-    return above if _is_there(above) else None
 
 
 def _is_there(place: Target) -> bool:

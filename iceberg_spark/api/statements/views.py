@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.in_catalogs import matching
+from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.shown_tables import column_rows, definition_lines, text
 from iceberg_spark.api.statements.target import Name, Target, catalog_named, new_target
 from iceberg_spark.api.view import View, views_of
+from iceberg_spark.catalog.catalog import has_view
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchViewError,
@@ -27,7 +29,6 @@ from iceberg_spark.spark.sql.statements.listings import (
     ShowProperties,
 )
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
-from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.view import QUERY_COLUMN_NAMES
 
 _COMMENT, _LOCATION = "comment", "location"
@@ -103,7 +104,7 @@ def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
     rows = []
     for place in [namespace] if namespace else _namespaces(catalog, ()):
         names = [view[-1] for view in catalog.list_views(place)]
-        rows += [(".".join(place), name, False) for name in matching(names, statement.pattern)]
+        rows += [(shown_name(place), name, False) for name in matching(names, statement.pattern)]
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
 
 
@@ -118,9 +119,14 @@ def view_at(spark: SparkSession, name: Name) -> View | None:
     place = new_target(spark, name)
     if place.catalog.views is None:
         return None
+    views = place.catalog.views
     try:
-        return View(place.identifier, place.catalog.views.load(place.identifier))
-    except (NoSuchViewError, UnsupportedError):
+        return View(place.identifier, views.load(place.identifier))
+    except NoSuchViewError:
+        return None
+    except UnsupportedError:
+        if has_view(views, place.identifier):  # of a format to come
+            raise
         return None
 
 
@@ -173,7 +179,7 @@ def _details(catalog: str, view: View) -> list[tuple[str, str, str]]:
     return [
         ("# Detailed View Information", "", ""),
         ("Comment", view.properties.get(_COMMENT, ""), ""),
-        ("View Catalog and Namespace", ".".join(where), ""),
+        ("View Catalog and Namespace", shown_name(where), ""),
         ("View Query Output Columns", f"[{', '.join(names)}]", ""),
         ("View Properties", f"[{shown}]", ""),
         ("Created By", view.properties.get(_MADE_BY, ""), ""),
@@ -182,7 +188,7 @@ def _details(catalog: str, view: View) -> list[tuple[str, str, str]]:
 
 def _statement(name: Name, view: View) -> str:
     columns = definition_lines(view.schema(), types=False)
-    lines = [f"CREATE VIEW {'.'.join(map(_bare, name))} (", ",\n".join(f"  {x}" for x in columns)]
+    lines = [f"CREATE VIEW {shown_name(name)} (", ",\n".join(f"  {x}" for x in columns)]
     lines[-1] += ")"
     comment = view.properties.get(_COMMENT)
     if comment:
@@ -191,7 +197,3 @@ def _statement(name: Name, view: View) -> str:
     if shown:
         lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
     return "\n".join([*lines, "AS", f"{view.sql_for()}", ""])
-
-
-def _bare(name: str) -> str:
-    return name if name.isidentifier() else quoted(name)

@@ -11,6 +11,7 @@ from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours, botocore, cod
 from iceberg_spark.catalog.by_pyiceberg.namespaces import (
     WAREHOUSE,
     Theirs,
+    can_be,
     default_location,
     split,
 )
@@ -46,7 +47,7 @@ class DynamoDbCatalog:
 
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
-        return _pointer(self._item(identifier))
+        return _pointer(self._item(identifier)) if can_be(identifier) else None
 
     def _item(self, identifier: str) -> dict[str, Any] | None:
         with as_ours():

@@ -9,6 +9,7 @@ from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours, botocore, cod
 from iceberg_spark.catalog.by_pyiceberg.namespaces import (
     WAREHOUSE,
     Theirs,
+    can_be,
     default_location,
     split,
 )
@@ -56,7 +57,7 @@ class GlueCatalog:
 
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
-        return _pointer(self._table(identifier))
+        return _pointer(self._table(identifier)) if can_be(identifier) else None
 
     def _table(self, identifier: str) -> dict[str, Any] | None:
         database, name = split(identifier)

@@ -122,10 +122,16 @@ class TheirNamespaces:
         return self._pointers.insert(load_version(self._io, identifier, metadata_location))
 
 
+def can_be(identifier: str) -> bool:
+    """Return whether a table may have that name: `db.t.snapshots` is asked for, too."""
+    namespace, _, name = identifier.rpartition(".")
+    return bool(namespace and name) and "." not in namespace
+
+
 def split(identifier: str) -> tuple[str, str]:
     """Return a table's namespace and name. Raises InvalidInputError."""
     namespace, _, name = identifier.rpartition(".")
-    if not namespace or not name or "." in namespace:
+    if not can_be(identifier):
         raise InvalidInputError(f"'{identifier}' is not namespace.table, of one level each")
     return namespace, name
 

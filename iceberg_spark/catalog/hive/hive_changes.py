@@ -26,11 +26,17 @@ _LOOKS = 5
 def split(identifier: str) -> tuple[str, str]:
     """Return a table's database and name, as Hive keeps them. Raises InvalidInputError."""
     database, _, name = identifier.rpartition(".")
-    if not database or not name or "." in database:
+    if not can_be(identifier):
         raise InvalidInputError(
             f"'{identifier}' is not database.table: Hive has databases of one level"
         )
     return database.lower(), name.lower()
+
+
+def can_be(identifier: str) -> bool:
+    """Return whether a name is one that Hive can have: `db.t.snapshots` is asked for, too."""
+    database, _, name = identifier.rpartition(".")
+    return bool(database and name) and "." not in database
 
 
 def table_of(session: Session, database: str, name: str) -> Any | None:
@@ -57,12 +63,19 @@ def database_of(session: Session, catalog: str, name: str) -> Any:
 
 
 def named(session: Session, database: str, wanted: Callable[[Any], bool]) -> list[str]:
-    """Return the names of a database's tables that are wanted, in order."""
-    names, found = session.read("get_all_tables", database), []
-    for first in range(0, len(names), _BATCH):
-        batch = names[first : first + _BATCH]
-        tables = session.read("get_table_objects_by_name", database, batch)
-        found += [each.tableName for each in tables if wanted(each)]
+    """Return the names of a database's tables that are wanted, in order.
+
+    Raises StorageError, UnsupportedError (what the metastore refused).
+    """
+    found = []
+    try:
+        names = session.read("get_all_tables", database)
+        for first in range(0, len(names), _BATCH):
+            batch = names[first : first + _BATCH]
+            tables = session.read("get_table_objects_by_name", database, batch)
+            found += [each.tableName for each in tables if wanted(each)]
+    except thrift.TException as error:
+        raise refused(error) from error
     return sorted(found)
 
 
@@ -136,14 +149,16 @@ def renamed(
             if _place(session, to) != place:
                 raise
         except thrift.TException as error:
+            if table_of(session, *to) is not None:  # made meanwhile
+                return False
             raise refused(error) from error
         return True
 
 
-def dropped(session: Session, at: tuple[str, str], pointer: Callable[[Any], str | None]) -> bool:
-    """Forget Hive's table, whose files stay; False where there is none, by `pointer`."""
+def dropped(session: Session, at: tuple[str, str], is_wanted: Callable[[Any], bool]) -> bool:
+    """Forget Hive's table, whose files stay; False where there is none that is wanted."""
     table = table_of(session, *at)
-    if table is None or pointer(table) is None:
+    if table is None or not is_wanted(table):
         return False
     try:
         session.once("drop_table", *at, False)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
 from iceberg_spark.catalog.hive.hive_changes import (
     altered,
+    can_be,
     created,
     database_of,
     dropped,
@@ -14,7 +15,7 @@ from iceberg_spark.catalog.hive.hive_changes import (
     split,
     table_of,
 )
-from iceberg_spark.catalog.hive.hive_table import describe, new_table, pointer_of
+from iceberg_spark.catalog.hive.hive_table import describe, is_iceberg, new_table, pointer_of
 from iceberg_spark.catalog.hive.lock import Locks
 from iceberg_spark.catalog.hive.metastore import Metastore
 from iceberg_spark.catalog.pointer_catalog import Move
@@ -39,6 +40,8 @@ class HiveCatalog:
 
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
+        if not can_be(identifier):
+            return None
         with self._metastore.session() as session:
             table = table_of(session, *split(identifier))
         return None if table is None else pointer_of(table)
@@ -79,7 +82,7 @@ class HiveCatalog:
     def remove(self, identifier: str) -> bool:
         """Forget a table; False where there is none."""
         with self._metastore.session() as session:
-            return dropped(session, split(identifier), pointer_of)
+            return dropped(session, split(identifier), is_iceberg)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name, under its lock: a commit meanwhile would be undone.

@@ -8,6 +8,7 @@ from typing import Any
 from iceberg_spark.catalog.catalog import Name
 from iceberg_spark.catalog.hive.hive_changes import (
     altered,
+    can_be,
     created,
     database_of,
     dropped,
@@ -67,6 +68,8 @@ class HiveViews:
 
     def find(self, identifier: str) -> str | None:
         """Return where a view's newest metadata file is; None: there is no such view."""
+        if not can_be(identifier):
+            return None
         with self._metastore.session() as session:
             found = table_of(session, *split(identifier))
         return None if found is None else _pointer_of(found)
@@ -100,10 +103,10 @@ class HiveViews:
                 held.check()
             return moved
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a view; False where there is none."""
+    def remove(self, identifier: str, at: str) -> bool:
+        """Forget a view; False where none has its newest metadata file `at`."""
         with self._metastore.session() as session:
-            return dropped(session, split(identifier), _pointer_of)
+            return dropped(session, split(identifier), lambda found: _pointer_of(found) == at)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a view another name, under its lock.
@@ -150,7 +153,7 @@ class HiveViews:
 
 def _is_view(found: Any) -> bool:
     said: str = (found.parameters or {}).get(TABLE_TYPE, "")
-    return found.tableType.upper() == _VIRTUAL and said.upper() == _ICEBERG_VIEW
+    return (found.tableType or "").upper() == _VIRTUAL and said.upper() == _ICEBERG_VIEW
 
 
 def _pointer_of(found: Any) -> str | None:

@@ -5,7 +5,7 @@ A classic frame has Java's (`_jdf`), which tells its plan and is handed thousand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -14,6 +14,15 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.util import PythonEvalType
 
 from iceberg_spark.spark.session.classic_session import java_texts
+from iceberg_spark.spec.quoted_name import quoted_parts
+
+_BETWEEN = "\x01"
+_KEEP_COLUMNS = frozenset({
+    "CollectMetrics", "Deduplicate", "Drop", "Filter", "Hint", "Limit", "NADrop", "Offset",
+    "Repartition", "RepartitionByExpression", "Sample", "Sort", "StatSampleBy", "SubqueryAlias",
+    "WithWatermark",
+})  # fmt: skip
+"""Plans of Connect whose columns are those below them: all, or all but those that are dropped."""
 
 
 def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -84,21 +93,65 @@ def estimated_bytes(frame: DataFrame) -> int | None:
 
 
 def alias_of(frame: DataFrame) -> str | None:
-    """Return what `alias` called a frame, None where nothing did."""
+    """Return what all columns of a frame stand behind: an alias, or the name of a table or view.
+
+    Over Connect, where nothing but the client's plan is known, it is told as long as no column was
+    made or chosen since. None where nothing named them, or several things.
+    """
     inside = _java(frame)
     if inside is None:
-        whole: Any = frame
-        named = type(whole._plan).__name__ == "SubqueryAlias"
-        return str(whole._plan._alias) if named else None
+        return _told_alias(frame)
     plan = inside.queryExecution().analyzed()
-    named = str(plan.nodeName()) == "SubqueryAlias"
-    return str(plan.identifier().name()) if named else None
+    if str(plan.nodeName()) == "SubqueryAlias":
+        return str(plan.identifier().name())
+    output = plan.output()
+    shared: str | None = None
+    for place in range(output.size()):
+        qualifier = str(output.apply(place).qualifier().mkString(_BETWEEN))
+        if not qualifier or shared not in (None, qualifier):
+            return None
+        shared = qualifier
+    return None if shared is None else shared.rpartition(_BETWEEN)[2]
+
+
+def has_attribute(frame: DataFrame, attribute: Any) -> bool:
+    """Return whether an attribute of Java's is one of a classic frame's columns."""
+    output = _java(frame).queryExecution().analyzed().outputSet()
+    return bool(output.contains(attribute))
+
+
+def own_plan_ids(frame: DataFrame) -> frozenset[int]:
+    """Return the ids of plans whose columns a frame has under their names; Connect's alone.
+
+    A column that is taken from a frame has the id of that frame's plan.
+    """
+    return frozenset(int(plan._plan_id) for plan in _plans_of_same_columns(frame))
 
 
 def lineage(frame: DataFrame) -> str | None:
     """Return the RDDs below a frame as text, None over Connect, where nobody can look at them."""
     inside = _java(frame)
     return None if inside is None else str(inside.queryExecution().toRdd().toDebugString())
+
+
+def _told_alias(frame: DataFrame) -> str | None:
+    for plan in _plans_of_same_columns(frame):
+        kind = type(plan).__name__
+        if kind == "SubqueryAlias":
+            return str(plan._alias)
+        if kind == "Read":
+            name = str(plan.table_name)
+            return (quoted_parts(name) or name.split("."))[-1]
+    return None
+
+
+def _plans_of_same_columns(frame: DataFrame) -> Iterator[Any]:
+    """Yield the plan of a frame over Connect, then those below it that have its columns."""
+    whole: Any = frame
+    plan = whole._plan
+    while plan is not None:
+        yield plan
+        plan = plan._child if type(plan).__name__ in _KEEP_COLUMNS else None
 
 
 def _java(frame: DataFrame) -> Any:

@@ -43,6 +43,18 @@ def query_of_frames(
     return _frame(session, whole)
 
 
+def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:
+    """Return a frame whose columns may stand behind a table's name, whole or in part.
+
+    Over Connect behind its last part.
+    """
+    session = frame.sparkSession
+    if is_connect(session):
+        return frame.alias(name[-1])
+    alias = _companion(session, "SubqueryAlias")
+    return _frame(session, alias.apply(_seq(session, name), _plan(frame)))
+
+
 def union_as(session: SparkSession, kind: StructType, frames: Sequence[DataFrame]) -> DataFrame:
     """Return the rows of some frames as a frame of exactly this type, which is the session's.
 

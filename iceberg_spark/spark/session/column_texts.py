@@ -6,19 +6,23 @@ kinds of parts; what has no text (functions of Python, windows, lambdas) is an e
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import Column, SparkSession
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import InvalidTypeError, UnsupportedError
+from iceberg_spark.spark.session.cast_types import cast_type
+from iceberg_spark.spark.session.classic_frame import has_attribute, own_plan_ids
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
+from iceberg_spark.spark.session.merge_names import MergeNames
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spec.arguments import shown
+from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 from iceberg_spark.spec.quoted_name import quoted, quoted_parts
 
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock
+_STRUCT = "struct"
 _INFIX = frozenset(
     "= == <=> < > <= >= != <> and or + - * / % & | ^ like ilike rlike div".split()  # noqa: SIM905
 )
@@ -26,18 +30,45 @@ _BEHIND = {"isnull": "IS NULL", "isnotnull": "IS NOT NULL"}
 _BEFORE = {"!": "NOT", "not": "NOT", "negative": "-", "positive": "+", "~": "~"}
 
 
-def column_text(spark: SparkSession, column: Column | str) -> str:
+def column_text(spark: SparkSession, column: Column | str, names: MergeNames | None = None) -> str:
     """Return a column as an SQL text; a text is the name of a column, as PySpark takes it.
 
-    Raises UnsupportedError for what has none.
+    `names` are those of the merge that the column is for. Raises UnsupportedError for what has no
+    text, InvalidTypeError for what is no column.
     """
+    check_column("What stands for a column", column)
     if isinstance(column, str):
         return column
     inside: Any = column
     if is_connect(spark):
         client: Any = spark
-        return _Messages(spark).text(inside.to_plan(client.client))
-    return _Nodes(spark).text(inside._jc.node())
+        return _Messages(spark, names).text(inside.to_plan(client.client))
+    return _Nodes(spark, names).text(inside._jc.node())
+
+
+def check_column(what: str, value: object) -> None:
+    """Refuse what is neither a column nor a text. Raises InvalidTypeError."""
+    if not isinstance(value, Column | str):
+        raise InvalidTypeError(
+            f"{what} must be a column, not {shown(value)}: a value is one by lit({shown(value)})"
+        )
+
+
+def field_text(text: str, names: Sequence[str]) -> str:
+    """Return a field of `struct(...)` under the name that an alias gives it."""
+    return f"{text} AS {quoted(names[0])}" if len(names) == 1 else text
+
+
+def instant_text(micros: int) -> str:
+    """Return an instant, in microseconds from 1970, as SQL that means it in every session.
+
+    `TIMESTAMP '...Z'` would lose its zone where `spark.sql.timestampType` is TIMESTAMP_NTZ.
+    """
+    return f"TIMESTAMP_LTZ '{_clock_text(micros)}Z'"
+
+
+def _clock_text(micros: int) -> str:
+    return timestamp_text(micros).replace("T", " ")
 
 
 def function_text(name: str, arguments: Sequence[str]) -> str:
@@ -96,35 +127,52 @@ def string_text(spark: SparkSession, value: str) -> str:
 class _Nodes:
     """Reads Java's nodes (`org.apache.spark.sql.internal.ColumnNode`)."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, names: MergeNames | None) -> None:
         self._spark: Any = spark
+        self._names = names
 
     def text(self, node: Any) -> str:
-        kind = str(node.getClass().getSimpleName())
+        kind = _class_name(node)
         match kind:
             case "UnresolvedFunction":
-                given = [self.text(one) for one in _items(node.arguments())]
-                return function_text(str(node.functionName()), given)
+                return self._call(str(node.functionName()), _items(node.arguments()))
             case "SqlExpression":
                 return f"({node.expression()})"
             case "Alias":
                 return self.text(node.child())
             case "Cast":
-                mode = node.evalMode()
-                tries = mode.isDefined() and mode.get().getClass().getSimpleName() == "Try$"
-                return cast_text(self.text(node.child()), node.dataType().sql(), tries=tries)
+                return self._cast(node)
             case "CaseWhenOtherwise":
                 return self._case(node)
             case "UnresolvedExtractValue":
                 return f"{self.text(node.child())}[{self.text(node.extraction())}]"
             case "UnresolvedAttribute":
-                return name_text([str(part) for part in _items(node.nameParts())])
+                parts = [str(part) for part in _items(node.nameParts())]
+                return name_text(parts if self._names is None else self._names.of_target(parts))
             case "Literal" if isinstance(node.value(), str):
                 return string_text(self._spark, node.value())
             case "Literal" | "Wrapper" | "ExpressionColumnNode":
                 return self._leaf(node)
             case _:
                 raise UnsupportedError(f"A column with {kind} can't be said as SQL: write it so")
+
+    def _call(self, name: str, arguments: Sequence[Any]) -> str:
+        texts = [self.text(one) for one in arguments]
+        if name.lower() == _STRUCT:
+            texts = [
+                field_text(text, list(map(str, _items(one.name()))))
+                if _class_name(one) == "Alias"
+                else text
+                for text, one in zip(texts, arguments, strict=True)
+            ]
+        return function_text(name, texts)
+
+    def _cast(self, node: Any) -> str:
+        mode, kind = node.evalMode(), node.dataType()
+        tries = mode.isDefined() and _class_name(mode.get()) == "Try$"
+        # `timestamp` is what `spark.sql.timestampType` says
+        name = "TIMESTAMP_LTZ" if _is_instant(kind) else str(kind.sql())
+        return cast_text(self.text(node.child()), name, tries=tries)
 
     def _case(self, node: Any) -> str:
         given = []
@@ -135,7 +183,34 @@ class _Nodes:
 
     def _leaf(self, node: Any) -> str:
         column = java_packages(self._spark).org.apache.spark.sql.Column(node)
-        return str(self._spark._jsparkSession.expression(column).sql())
+        return self._expression(self._spark._jsparkSession.expression(column))
+
+    def _expression(self, java: Any) -> str:
+        """Return an expression of Catalyst: a literal, or a frame's own column."""
+        match _class_name(java):
+            case "Alias":  # of a field in a struct
+                return self._expression(java.child())
+            case "GetStructField":
+                return f"{self._expression(java.child())}.{quoted(str(java.extractFieldName()))}"
+            case "AttributeReference":
+                return self._attribute(java)
+            case "Literal" if _is_instant(java.dataType()) and java.value() is not None:
+                return instant_text(int(java.value()))  # Java shows it in the active session's zone
+            case _:
+                return str(java.sql())
+
+    def _attribute(self, java: Any) -> str:
+        if self._names is None or not has_attribute(self._names.source, java):
+            return str(java.sql())
+        return name_text(self._names.of_source([str(java.name())]))
+
+
+def _class_name(of: Any) -> str:
+    return str(of.getClass().getSimpleName())
+
+
+def _is_instant(kind: Any) -> bool:
+    return str(kind.typeName()) == "timestamp"
 
 
 def _items(found: Any) -> list[Any]:
@@ -145,8 +220,10 @@ def _items(found: Any) -> list[Any]:
 class _Messages:
     """Reads Connect's messages."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, names: MergeNames | None) -> None:
         self._spark = spark
+        self._names = names
+        self._own = frozenset[int]() if names is None else own_plan_ids(names.source)
 
     def text(self, message: Any) -> str:
         kind = message.WhichOneof("expr_type")
@@ -155,22 +232,40 @@ class _Messages:
             case "literal":
                 return self._literal(inside)
             case "unresolved_attribute":
-                name = str(inside.unparsed_identifier)
-                return name_text(quoted_parts(name) or name.split("."))
+                return self._attribute(inside)
             case "expression_string":
                 return f"({inside.expression})"
             case "unresolved_function":
-                given = [self.text(one) for one in inside.arguments]
-                return function_text(str(inside.function_name), given)
+                return self._call(str(inside.function_name), inside.arguments)
             case "alias":
                 return self.text(inside.expr)
             case "cast":
                 tries = inside.eval_mode == inside.EVAL_MODE_TRY
-                return cast_text(self.text(inside.expr), _type_text(inside), tries=tries)
+                name = str(inside.type_str) or cast_type(inside.type)
+                return cast_text(self.text(inside.expr), name, tries=tries)
             case "unresolved_extract_value":
                 return f"{self.text(inside.child)}[{self.text(inside.extraction)}]"
             case _:
                 raise UnsupportedError(f"A column with {kind} can't be said as SQL: write it so")
+
+    def _attribute(self, message: Any) -> str:
+        name = str(message.unparsed_identifier)
+        parts = quoted_parts(name) or tuple(name.split("."))
+        if self._names is None:
+            return name_text(parts)
+        if not message.HasField("plan_id"):
+            return name_text(self._names.of_target(parts))
+        is_own = message.plan_id in self._own
+        return name_text(self._names.of_source(parts) if is_own else parts)
+
+    def _call(self, name: str, arguments: Sequence[Any]) -> str:
+        texts = [self.text(one) for one in arguments]
+        if name.lower() == _STRUCT:
+            texts = [
+                field_text(text, one.alias.name) if one.HasField("alias") else text
+                for text, one in zip(texts, arguments, strict=True)
+            ]
+        return function_text(name, texts)
 
     def _literal(self, message: Any) -> str:
         kind = message.WhichOneof("literal_type")
@@ -180,18 +275,6 @@ class _Messages:
         if write is None:
             raise UnsupportedError(f"A literal of type {kind} can't be said as SQL: write it so")
         return write(getattr(message, kind))
-
-
-def _type_text(message: Any) -> str:
-    kind = str(message.type_str)
-    if not kind:
-        from_message = message.type.WhichOneof("kind")
-        kind = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}.get(
-            from_message, from_message
-        )
-        if kind == "decimal":
-            kind = f"decimal({message.type.decimal.precision},{message.type.decimal.scale})"
-    return kind
 
 
 _LITERALS: dict[str, Callable[[Any], str]] = {
@@ -205,8 +288,8 @@ _LITERALS: dict[str, Callable[[Any], str]] = {
     "double": lambda value: f"double('{value!r}')",
     "decimal": lambda value: f"{Decimal(value.value):f}BD",
     "binary": lambda value: f"X'{value.hex()}'",
-    "date": lambda value: f"DATE '{(_EPOCH + dt.timedelta(days=value)).date()}'",
-    "timestamp": lambda value: f"TIMESTAMP '{_EPOCH + dt.timedelta(microseconds=value)}Z'",
-    "timestamp_ntz": lambda value: f"TIMESTAMP_NTZ '{_EPOCH + dt.timedelta(microseconds=value)}'",
+    "date": lambda value: f"DATE '{date_text(value)}'",
+    "timestamp": instant_text,
+    "timestamp_ntz": lambda value: f"TIMESTAMP_NTZ '{_clock_text(value)}'",
 }
 """How values of Connect's messages are written, by the name of their kind."""

@@ -61,13 +61,16 @@ def evolving_columns(
     return Schema(*_kept(source.fields, (), is_taken))
 
 
-def star_values(source: Schema, table: Schema, alias: str) -> dict[str, str] | None:
+def star_values(
+    source: Schema, table: Schema, alias: str, *, case_sensitive: bool
+) -> dict[str, str] | None:
     """Return what `*` sets where the source lacks columns of the table: those that it has.
 
     The others stay as they are, or get their defaults. None where it has all: then `*` stands.
     """
-    theirs = {field.name.lower() for field in source.fields}
-    if all(field.name.lower() in theirs for field in table.fields):
+    spelt = str if case_sensitive else str.lower
+    theirs = {spelt(field.name) for field in source.fields}
+    if all(spelt(field.name) in theirs for field in table.fields):
         return None
     return {field.name: f"{quoted(alias)}.{quoted(field.name)}" for field in source.fields}
 

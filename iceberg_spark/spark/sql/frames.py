@@ -8,9 +8,10 @@ from contextlib import ExitStack, contextmanager
 from string import Formatter
 from typing import Any, TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.spark.session.column_texts import column_text
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import sql_literal
 
@@ -31,7 +32,7 @@ def with_frames(
         parsed = list(Formatter().parse(text))
     except ValueError as cause:
         raise InvalidInputError(f"The braces of the text can't be read: {cause}") from cause
-    for plain, name, _, _ in parsed:
+    for plain, name, how, _ in parsed:
         pieces.append(plain)
         if name is None:
             continue
@@ -42,7 +43,7 @@ def with_frames(
         if isinstance(given[name], DataFrame):
             pieces.append(names.setdefault(name, f"iceberg_spark_{uuid.uuid4().hex}"))
         else:
-            pieces.append(_literal(spark, given[name]))
+            pieces.append(_text(spark, given[name], how or ""))
     return "".join(pieces), {names[name]: given[name] for name in names}
 
 
@@ -54,6 +55,22 @@ def frames_as_views(spark: SparkSession, frames: Frames) -> Iterator[None]:
             frame.createOrReplaceTempView(name)
             views.callback(spark.catalog.dropTempView, name)
         yield
+
+
+def _text(spark: SparkSession, value: Any, how: str) -> str:
+    """Return a value as SQL: a column's name, a tuple's values in brackets, else a literal.
+
+    A number that is to be written in some way (`{x:.2f}`) is, as PySpark writes it.
+    """
+    match value:
+        case Column():
+            return column_text(spark, value)
+        case tuple():
+            return f"({', '.join(_literal(spark, one) for one in value)})"
+        case int() | float() if how:
+            return format(value, how)
+        case _:
+            return format(_literal(spark, value), how)
 
 
 def _literal(spark: SparkSession, value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, has_view
 from iceberg_spark.catalog.pinned import split_name
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import check_part
@@ -308,7 +308,11 @@ def _view(place: _Place) -> ViewMetadata | None:
         return None
     try:
         return views.load(place.identifier)
-    except (NotFoundError, UnsupportedError):  # a server without views among them
+    except NotFoundError:
+        return None
+    except UnsupportedError:
+        if has_view(views, place.identifier):  # of a format to come
+            raise
         return None
 
 

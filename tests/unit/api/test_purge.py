@@ -10,6 +10,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table, TableCatalog
+from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.errors import CorruptFileError, StorageError, ValidationException
 from iceberg_spark.maintenance import drop
 from tests.unit.api.tables import ids, make, make_anywhere, rows
@@ -26,16 +27,22 @@ def table_in(catalog: TableCatalog, **properties: str) -> tuple[Table, Path]:
     return table, Path(table.location())
 
 
+def is_folder(catalog: TableCatalog) -> bool:
+    """Whether a table is a folder to the catalog, so that all in it is the table's."""
+    return isinstance(catalog._catalog, FileSystemCatalog)
+
+
 def files(folder: Path) -> set[str]:
     return {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
 
 
 def test_a_purge_takes_data_and_metadata_used_or_not(catalog: TableCatalog) -> None:
+    """Where names may move, what no snapshot has may be a table's that had the name before."""
     table, where = table_in(catalog)
     table.delete("id = 1")
     (where / "data" / "stray.parquet").write_bytes(b"1")
     catalog.drop_table("db.t", purge=True)
-    assert files(where) == set()
+    assert files(where) == (set() if is_folder(catalog) else {"data/stray.parquet"})
 
 
 @pytest.mark.parametrize("inner", ["inner", "data/inner", "data/metadata", "metadata/x/inner"])
@@ -58,7 +65,7 @@ def test_a_purge_keeps_files_that_are_not_the_tables(catalog: TableCatalog, tmp_
     (where / "data" / "away").symlink_to(tmp_path / "added.parquet")
     catalog.drop_table("db.t", purge=True)
     assert (tmp_path / "added.parquet").exists()
-    assert files(where) == {"notes.txt"}
+    assert files(where) == {"notes.txt"} | (set() if is_folder(catalog) else {"data/away"})
 
 
 def test_a_purge_takes_files_below_the_paths_of_the_properties(

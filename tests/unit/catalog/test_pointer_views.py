@@ -20,6 +20,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
     ViewAlreadyExistsError,
 )
+from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.io.storage import open_storage
 from tests.unit.spec.test_next_view import new
 
@@ -52,8 +53,12 @@ class Kept:
         happen(self.after)
         return moved
 
-    def remove(self, identifier: str) -> bool:
-        return self.at.pop(identifier, None) is not None
+    def remove(self, identifier: str, at: str) -> bool:
+        happen(self.before)
+        is_there = self.at.get(identifier) == at
+        if is_there:
+            del self.at[identifier]
+        return is_there
 
     def default_location(self, identifier: str) -> str:
         return str(self.home / identifier)
@@ -164,6 +169,38 @@ def test_another_view_of_the_name_is_not_changed(views: PointerViews) -> None:
     assert text_of(views) == "SELECT 7"
 
 
+def test_another_view_that_got_the_name_meanwhile_is_dropped_and_none_else(
+    views: PointerViews, kept: Kept
+) -> None:
+    """A file that was read belongs to a view of another name now."""
+    views.create("v", new("SELECT 1"))
+
+    def renamed() -> None:
+        kept.before = []
+        kept.at["w"] = kept.at.pop("v")
+        views.create("v", new("SELECT 2"))
+
+    kept.before = [renamed]
+    views.drop("v")
+    assert not views.exists("v")
+    assert views.load("w").current_version.sql_for("spark") == "SELECT 1"
+
+
+def test_a_view_is_not_dropped_where_its_store_fails(
+    views: PointerViews, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views.create("v", new("SELECT 1"))
+
+    def no_answer(*_: object) -> bytes:
+        raise StorageError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FsspecIO, "read_bytes", no_answer)
+        with pytest.raises(StorageError):
+            views.drop("v")
+    assert text_of(views) == "SELECT 1"
+
+
 LOST = StorageError("the answer is lost")
 
 
@@ -208,6 +245,7 @@ def test_a_dropped_view_takes_its_file_unless_told_otherwise(
     views: PointerViews, kept: Kept
 ) -> None:
     views.create("v", new("SELECT 1"))
+    views.replace("v", views.load("v"), new("SELECT 2"))
     views.drop("v")
     assert files(kept) == []
     views.create("v", new("SELECT 1", **{"gc.enabled": "false"}))

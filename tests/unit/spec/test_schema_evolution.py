@@ -270,6 +270,27 @@ def test_a_nested_type_is_not_changed_as_a_whole():
     refused(widen("data", struct(field(1, "a", "int"))), match="Can't change the type")
 
 
+def test_a_nested_type_may_be_written_out_again():
+    """Its ids are provisional then, and docs may be left out."""
+    same = struct(field(1, "feature1", "boolean", required=True), field(2, "feature2", "boolean"))
+    of = struct(field(7, "address", "string", required=True))
+    to = struct(field(8, "lat", "float", required=True), field(9, "long", "float"))
+    assert after(widen("preferences", same), widen("locations", map_of(1, of, 2, to))) is TABLE
+    assert after(widen("doubles", list_of(5, "double", required=True))) is TABLE
+    said = schema(field(1, "s", struct(field(2, "a", "int", doc="d"))))
+    assert after(widen("s", struct(field(9, "a", "int"))), of=said) is said
+    for other in (
+        struct(field(9, "a", "int", doc="another")),
+        struct(field(9, "a", "int", required=True)),
+        struct(field(9, "a", "long")),
+        struct(field(9, "A", "int")),
+        struct(field(9, "a", "int"), field(10, "b", "int")),
+        struct(),
+    ):
+        refused(widen("s", other), of=said, match="Can't change the type of column 's'")
+    refused(widen("doubles", list_of(5, "double")), match="Can't change the type")
+
+
 @pytest.mark.parametrize("new", ["timestamp", "timestamp_ns"])
 def test_version_3_lets_a_date_become_a_timestamp(new: str):
     dated = schema(("c", "date"))

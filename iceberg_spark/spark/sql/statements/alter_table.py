@@ -11,6 +11,7 @@ from iceberg_spark.spark.sql.statements.properties import read_table_keys, read_
 from iceberg_spark.spark.sql.statements.references import RefChange, read_ref_change, sees_ref
 
 Path: TypeAlias = tuple[str, ...]
+_DISTRIBUTED = ("DISTRIBUTED", "BY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,13 +183,13 @@ def _change(cursor: Cursor) -> Change:
 
 def _of_partitioning(cursor: Cursor) -> Change | None:
     if cursor.takes("ADD", "PARTITION", "FIELD"):
-        return AddPartitionField(cursor.rest())
+        return AddPartitionField(cursor.term())
     if cursor.takes("DROP", "PARTITION", "FIELD"):
-        return DropPartitionField(cursor.rest())
+        return DropPartitionField(cursor.term())
     if cursor.takes("REPLACE", "PARTITION", "FIELD"):
-        old = cursor.until(("WITH",))
+        old = cursor.term(("WITH",))
         cursor.needs("WITH")
-        return ReplacePartitionField(old, cursor.rest())
+        return ReplacePartitionField(old, cursor.term())
     return None
 
 
@@ -301,7 +302,15 @@ def _ordering(cursor: Cursor) -> WriteOrder:
     if not cursor.sees("ORDERED"):
         raise cursor.error("ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION is needed")
     cursor.needs("ORDERED", "BY")
-    sort_by = [cursor.until((",",), ("DISTRIBUTED",))]
-    while cursor.takes(","):
-        sort_by.append(cursor.until((",",), ("DISTRIBUTED",)))
-    return WriteOrder(tuple(sort_by), None if is_local else "range")
+    return WriteOrder(_sort_fields(cursor), None if is_local else "range")
+
+
+def _sort_fields(cursor: Cursor) -> tuple[str, ...]:
+    """Read the fields of an order, which may stand in brackets; one may be called distributed."""
+    fields = cursor.brackets() if cursor.sees_open() else cursor
+    found = [fields.term((",",), _DISTRIBUTED)]
+    while fields.takes(","):
+        found.append(fields.term((",",), _DISTRIBUTED))
+    if fields is not cursor:
+        fields.done()
+    return tuple(found)

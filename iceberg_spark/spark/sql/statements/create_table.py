@@ -132,7 +132,7 @@ class _Clauses:
         probe = item.fresh()
         name = probe.name()
         if probe.at_end or probe.sees_open():
-            self.partition_by.append(item.needed())
+            self.partition_by.append(item.term())
         else:
             self.partition_by.append(".".join(quoted(part) for part in name))
             self.columns.append(read_column(item))

@@ -239,7 +239,16 @@ class Cursor:
 
         Raises InvalidInputError where nothing stands before it.
         """
-        return self._piece(lambda cursor: any(cursor.sees(*words) for words in stops)).needed()
+        return self._before(stops).needed()
+
+    def term(self, *stops: tuple[str, ...]) -> str:
+        """Read as `until` does, and return the text with a blank for each comment in it.
+
+        Raises InvalidInputError where nothing stands before the stop.
+        """
+        piece = self._before(stops)
+        piece.needed()
+        return piece._without_comments()
 
     def rest(self) -> str:
         """Read all that is left; return its text. Raises InvalidInputError if there is nothing."""
@@ -270,6 +279,19 @@ class Cursor:
         """Return an error about what was read last."""
         last = self._tokens[self._at - 1].start if self._at else self.position
         return InvalidInputError(f"{place_in(self.text, last)}: {said}")
+
+    def _before(self, stops: Sequence[tuple[str, ...]]) -> Cursor:
+        return self._piece(lambda cursor: any(cursor.sees(*words) for words in stops))
+
+    def _without_comments(self) -> str:
+        parts: list[str] = []
+        end = self.position
+        for token in self._tokens:
+            between = self.text[end : token.start]
+            is_comment = between.strip().startswith(("--", "/*"))
+            parts += [" " if is_comment else between, self._text(token)]
+            end = token.end + 1
+        return "".join(parts)
 
     def _piece(self, stops: Callable[[Cursor], bool]) -> Cursor:
         first = self._at

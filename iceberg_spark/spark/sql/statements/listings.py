@@ -46,9 +46,10 @@ class ShowProperties:
 
 @dataclass(frozen=True, slots=True)
 class ShowColumns:
-    """The names of a table's columns."""
+    """The names of a table's columns; `namespace` is what is said of it beside its own name."""
 
     table: Name
+    namespace: Name = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +145,7 @@ def read_show(cursor: Cursor) -> Listing | None:
         values = partition_values(cursor) if cursor.takes("PARTITION") else ()
         return _ended(cursor, ShowPartitions(table, values))
     if cursor.takes("COLUMNS"):
-        _in(cursor)
-        table = cursor.name()
-        namespace = cursor.name() if _in(cursor) else ()
-        return _ended(cursor, ShowColumns((*namespace, *table)))
+        return _ended(cursor, _columns(cursor))
     return None
 
 
@@ -199,6 +197,19 @@ def read_use(cursor: Cursor) -> Use:
     name = cursor.name()
     cursor.done()
     return Use(name)
+
+
+def _columns(cursor: Cursor) -> ShowColumns:
+    """Read a table and its namespace, which completes a name of one part and is kept beside others.
+
+    As in Spark (AstBuilder.visitShowColumns).
+    """
+    _in(cursor)
+    table = cursor.name()
+    namespace = _within(cursor)
+    if len(table) == 1:
+        return ShowColumns((*namespace, *table))
+    return ShowColumns(table, namespace)
 
 
 def _in(cursor: Cursor) -> bool:

@@ -19,7 +19,7 @@ _SPARKS = {
 
 
 def read_properties(cursor: Cursor) -> dict[str, str]:
-    """Read keys and values in brackets; values that are no texts as they are written.
+    """Read keys and values in brackets; values that are no texts as they are written, TRUE as true.
 
     Raises InvalidInputError, also for a key that is there twice.
     """
@@ -27,7 +27,7 @@ def read_properties(cursor: Cursor) -> dict[str, str]:
     for item in cursor.brackets().items():
         key = _key(item)
         item.takes("=")
-        value = item.string() if item.sees_string() else item.rest()
+        value = item.string() if item.sees_string() else _bare(item.rest())
         item.done()
         if key in found:
             raise item.fault(f"Property '{key}' is there twice")
@@ -62,6 +62,11 @@ def read_keys(cursor: Cursor) -> tuple[str, ...]:
         keys.append(_key(item))
         item.done()
     return tuple(keys)
+
+
+def _bare(value: str) -> str:
+    """Return a value without quotes as Spark keeps it: booleans in lower case."""
+    return value.lower() if value.lower() in ("true", "false") else value
 
 
 def _key(cursor: Cursor) -> str:

@@ -78,8 +78,10 @@ def test_a_table_is_created_with_all_its_clauses_in_any_order() -> None:
         """create table if not exists c.`d`.t (  -- a comment
              id bigint NOT NULL COMMENT 'x;y', s struct<a: int, b: map<string, array<int>>>,
              p decimal(10, 2) DEFAULT CASE WHEN true THEN 1 END)
-           LOCATION '/x' /* another */ PARTITIONED BY (days(ts), bucket(16, `a b`), region string)
-           COMMENT 'it''s' TBLPROPERTIES ('a.b' = 'c', d.e-f = 5, g true) USING iceberg;"""
+           LOCATION '/x' /* another */
+           PARTITIONED BY (days(ts), bucket(16, /* of /* all */ shards */ `a b`), region string)
+           COMMENT 'it''s' TBLPROPERTIES ('a.b' = 'c', d.e-f = 5, g true, h = TRUE, i = 'TRUE')
+           USING iceberg;"""
     )
     assert found == CreateTable(
         T,
@@ -90,7 +92,7 @@ def test_a_table_is_created_with_all_its_clauses_in_any_order() -> None:
             Column(("region",), "string"),
         ),
         ("days(ts)", "bucket(16, `a b`)", "`region`"),
-        {"a.b": "c", "d.e-f": "5", "g": "true"},
+        {"a.b": "c", "d.e-f": "5", "g": "true", "h": "true", "i": "TRUE"},
         "/x",
         "it's",
         "iceberg",
@@ -154,6 +156,23 @@ def test_a_table_is_dropped() -> None:
             WriteOrder(("a DESC NULLS LAST", "bucket(4, b)"), "range"),
         ),
         ("WRITE LOCALLY ORDERED BY a", WriteOrder(("a",), None)),
+        ("WRITE ORDERED BY (a)", WriteOrder(("a",), "range")),
+        (
+            "WRITE LOCALLY ORDERED BY (a DESC, bucket(4, id))",
+            WriteOrder(("a DESC", "bucket(4, id)"), None),
+        ),
+        ("WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY (a)", WriteOrder(("a",), "hash")),
+        ("WRITE ORDERED BY a, distributed DESC", WriteOrder(("a", "distributed DESC"), "range")),
+        (
+            "WRITE ORDERED BY distributed DISTRIBUTED BY PARTITION",
+            WriteOrder(("distributed",), "hash"),
+        ),
+        ("WRITE ORDERED BY a/* newest */DESC", WriteOrder(("a DESC",), "range")),
+        ("ADD PARTITION FIELD truncate(4, -- width\n s)", AddPartitionField("truncate(4, s)")),
+        (
+            "REPLACE PARTITION FIELD /* x */ `a --b` WITH days( /* y */ts)",
+            ReplacePartitionField("`a --b`", "days( ts)"),
+        ),
         ("WRITE DISTRIBUTED BY PARTITION", WriteOrder((), "hash")),
         ("WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY a", WriteOrder(("a",), "hash")),
         ("WRITE UNORDERED", WriteOrder((), "none")),
@@ -280,6 +299,7 @@ def test_a_merge_has_all_kinds_of_clauses() -> None:
         ("SHOW CREATE TABLE c.d.t", ShowCreateTable(T)),
         ("SHOW TBLPROPERTIES c.d.t ('a.b')", ShowProperties(T, "a.b")),
         ("SHOW COLUMNS IN t FROM c.d", ShowColumns(T)),
+        ("SHOW COLUMNS IN c.d.t IN d", ShowColumns(T, ("d",))),
         ("DESC EXTENDED c.d.t", DescribeTable(T, extended=True)),
         ("DESCRIBE TABLE c.d.t a.b", DescribeTable(T, column=("a", "b"))),
         ("DESCRIBE NAMESPACE EXTENDED c.n", DescribeNamespace(("c", "n"), extended=True)),
@@ -364,6 +384,8 @@ def test_other_statements_are_read(text: str, statement: object) -> None:
         ("ALTER TABLE c.d.t UNSET TBLPROPERTIES (owner)", "is no property of a table in SQL"),
         ("CREATE TABLE c.d.t (id int) TBLPROPERTIES (provider = 'x')", "say USING iceberg"),
         ("ALTER TABLE c.d.t REPLACE COLUMNS (id int)", "REPLACE COLUMNS takes the values of all"),
+        ("ALTER TABLE c.d.t WRITE ORDERED BY ()", "something is needed"),
+        ("ALTER TABLE c.d.t WRITE ORDERED BY (a), b", "the statement should end, not ','"),
         ("INSERT INTO c.d.t", "something is needed"),
         ("INSERT INTO c.d.t BY NAME (a) SELECT 1", "not both"),
         ("DELETE FROM c.d.t WHERE", "something is needed"),

@@ -1,0 +1,63 @@
+"""DESCRIBE and SHOW of what stands behind a table's name: a metadata table, a branch, a tag."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from iceberg_spark.api.statements.answers import rows_of
+from iceberg_spark.api.statements.shown_tables import column_rows
+from iceberg_spark.api.statements.target import table_above
+from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spark.sql.statements.listings import (
+    DescribeTable,
+    ShowColumns,
+    ShowCreateTable,
+    ShowProperties,
+)
+from iceberg_spark.spec.quoted_name import quoted
+
+_BRANCH = "branch_"
+Shown = DescribeTable | ShowCreateTable | ShowProperties | ShowColumns
+
+
+def shown_part(spark: SparkSession, command: Shown) -> DataFrame | None:
+    """Show the columns of a metadata table or of a tag; None for all other names.
+
+    They are those that a query of it gives, as in Java, which loads it as a table.
+    """
+    is_known = isinstance(command, ShowColumns | DescribeTable)
+    if not is_known or _is_branch(command) or table_above(spark, command.table) is None:
+        return None
+    columns = _read(spark, command).schema
+    match command:
+        case ShowColumns():
+            return rows_of(spark, "col_name string", [(one.name,) for one in columns.fields])
+        case DescribeTable(column=None):
+            rows = column_rows(columns)
+            return rows_of(spark, "col_name string, data_type string, comment string", rows)
+        case _:
+            return None
+
+
+def of_whole_table(spark: SparkSession, command: Shown) -> Shown:
+    """Return a command about a branch as one about its table, whose columns it has.
+
+    Raises NoSuchSnapshotError where there is no such branch.
+    """
+    if isinstance(command, ShowCreateTable) or not _is_branch(command):
+        return command
+    if table_above(spark, command.table) is None:
+        return command
+    _read(spark, command)
+    return replace(command, table=command.table[:-1])
+
+
+def _is_branch(command: Shown) -> bool:
+    return command.table[-1].startswith(_BRANCH)
+
+
+def _read(spark: SparkSession, command: Shown) -> DataFrame:
+    text = f"SELECT * FROM {'.'.join(map(quoted, command.table))}"  # noqa: S608 (quoted)
+    return plan_query(spark, text).frame(spark)

@@ -1,0 +1,69 @@
+"""Which sessions are enabled, and what of PySpark's classes is replaced meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.errors import InvalidTypeError
+from iceberg_spark.spark.session.classic_session import session_key
+from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
+
+lock = threading.Lock()
+_enabled: set[str] = set()
+"""Ids of the sessions that are enabled: a few characters for each."""
+originals: dict[tuple[type, str], Any] = {}
+"""PySpark's own while a session is enabled: `read`, `write`, `sql` and `table`, of both kinds."""
+
+
+def session_id(spark: SparkSession) -> str:
+    """Return what stays the same for all Python objects of one session."""
+    found = session_key(spark)
+    if found is None:
+        raise InvalidTypeError(f"enable() takes a SparkSession, not {type(spark).__name__}")
+    return found
+
+
+def is_enabled(spark: SparkSession) -> bool:
+    """Return whether a session is enabled."""
+    return session_id(spark) in _enabled
+
+
+def add(key: str) -> None:
+    """Note that a session is enabled, with the lock held."""
+    _enabled.add(key)
+
+
+def leave(spark: SparkSession) -> None:
+    """Note that a session is enabled no more; with the last one PySpark is as it was."""
+    with lock:
+        _enabled.discard(session_id(spark))
+        use_namespace(spark, None)
+        if not _enabled:
+            for (owner, name), original in originals.items():
+                setattr(owner, name, original)
+            originals.clear()
+
+
+@contextmanager
+def enabled_as(spark: SparkSession, other: SparkSession) -> Iterator[None]:
+    """Have a session enabled as another one is, with what that chose by USE, for a block.
+
+    Batches of a stream run in a session that Spark cloned of the stream's.
+    """
+    with lock:
+        is_new = session_id(spark) not in _enabled and session_id(other) in _enabled
+        if is_new:
+            _enabled.add(session_id(spark))
+    if not is_new:
+        yield
+        return
+    try:
+        use_namespace(spark, current_namespace(other))
+        yield
+    finally:
+        leave(spark)

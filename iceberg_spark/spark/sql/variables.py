@@ -1,0 +1,37 @@
+"""`${name}` in a text: the value of a setting, as Spark's parser puts it there."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.errors import InvalidInputError
+
+_VARIABLE = re.compile(r"\$\{(?:(\w+?):)?(\S+?)\}")
+_SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
+_SUBSTITUTES = "spark.sql.variable.substitute"
+_DEEPEST = 40
+"""How often values are looked through for more variables."""
+
+
+def with_variables(spark: SparkSession, text: str) -> str:
+    """Return a text with the session's settings in the place of `${name}`.
+
+    One that is not set gives nothing, as in Spark (VariableSubstitution); `${env:...}` and
+    `${system:...}`, which are the server's, stay. Raises InvalidInputError for values that name
+    each other.
+    """
+    if "${" not in text or spark.conf.get(_SUBSTITUTES, "true") == "false":
+        return text
+    for _ in range(_DEEPEST):
+        found = _VARIABLE.sub(lambda one: _value(spark, one), text)
+        if found == text:
+            return text
+        text = found
+    raise InvalidInputError("Variables (${...}) of the statement stand for each other")
+
+
+def _value(spark: SparkSession, found: re.Match[str]) -> str:
+    kind, name = found.groups()
+    return spark.conf.get(name, "") or "" if kind in _SETTINGS else found.group()
