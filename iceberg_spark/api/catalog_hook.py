@@ -102,8 +102,13 @@ def _current(shown: Callable[[Name], str], own: Method) -> Method:
 
 
 def _choosing_catalog(own: Method) -> Method:
-    def choose(self: Any, catalogName: str) -> Any:  # noqa: N803 - PySpark's name
-        return _choose(own, self, catalogName, (catalogName,), 1)
+    def choose(self: Any, catalogName: str) -> None:  # noqa: N803 - PySpark's name
+        spark = session_of_catalog(self)
+        if not asked_by_us() and names_ours(spark, (catalogName,), 1):
+            use(spark, Use((catalogName,)))
+        else:
+            own(self, catalogName)
+            use_namespace(spark, None)
 
     return choose
 
@@ -111,21 +116,16 @@ def _choosing_catalog(own: Method) -> Method:
 def _choosing_namespace(own: Method) -> Method:
     """Return what chooses a namespace of the current catalog."""
 
-    def choose(self: Any, dbName: str) -> Any:  # noqa: N803 - PySpark's name
-        parts = namespace_parts(session_of_catalog(self), dbName)
-        return _choose(own, self, dbName, parts, 2)
+    def choose(self: Any, dbName: str) -> None:  # noqa: N803 - PySpark's name
+        spark = session_of_catalog(self)
+        wanted = namespace_parts(spark, dbName)
+        if not asked_by_us() and names_ours(spark, wanted, 2):
+            use(spark, Use(wanted))
+        else:
+            own(self, dbName)
+            use_namespace(spark, None)
 
     return choose
-
-
-def _choose(own: Method, catalog: Any, name: str, wanted: Name, least: int) -> Any:
-    spark = session_of_catalog(catalog)
-    if not asked_by_us() and names_ours(spark, wanted, least):
-        use(spark, Use(wanted))
-        return None
-    done = own(catalog, name)
-    use_namespace(spark, None)
-    return done
 
 
 def _table_exists(spark: SparkSession, name: Name) -> bool:

@@ -1,5 +1,6 @@
 """Views of one catalog, in a database and in a Hive metastore, that Java and the product change."""
 
+import re
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,6 +155,11 @@ def test_a_name_is_a_tables_or_a_views_to_both(shared: Shared) -> None:
 
 
 def of_one_view(parameters: dict[str, str]) -> dict[str, str]:
+    """What is the same whoever made the view; Java 1.12 counts columns from 0, we from 1."""
+    parameters = {
+        **parameters,
+        "current-schema": re.sub('"id":[0-9]+', "", parameters["current-schema"]),
+    }
     told = {"metadata_location", "previous_metadata_location", "uuid", "transient_lastDdlTime"}
     versions = {"create_engine_version", "engine_version"}
     assert parameters.keys() >= told

@@ -170,7 +170,7 @@ def test_an_instant_is_one_in_every_zone(any_spark: Any) -> None:
     with settings(any_spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
         text = column_text(any_spark, column)
         assert frame.where(text).count() == 1
-    assert text == f"(`ts` = {TEXT})"
+    assert text.replace("==", "=") == f"(`ts` = {TEXT})"
     others = {
         "spark.sql.session.timeZone": "America/New_York",
         "spark.sql.timestampType": "TIMESTAMP_NTZ",
