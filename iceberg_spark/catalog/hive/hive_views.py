@@ -34,8 +34,10 @@ from iceberg_spark.catalog.hive.metastore import Metastore
 from iceberg_spark.catalog.view_file import StoredView
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchViewError, ViewAlreadyExistsError
 from iceberg_spark.spec.schema_json import schema_to_dict
+from iceberg_spark.spec.view import SQL, ViewMetadata
 
 _VIRTUAL, _ICEBERG_VIEW = "VIRTUAL_VIEW", "ICEBERG-VIEW"
+_HIVE = "hive"
 
 
 class HiveViews:
@@ -130,6 +132,7 @@ class HiveViews:
         """Let Hive's view say what a change made of ours; what others put there stays."""
         metadata = made.metadata
         view.sd = storage(metadata.schema, metadata.location, False, self._properties)
+        view.viewOriginalText = view.viewExpandedText = _text_of(metadata)
         parameters = dict(view.parameters or {})
         if base is not None:
             for key in base.metadata.properties.keys() - metadata.properties.keys():
@@ -149,6 +152,12 @@ class HiveViews:
         if len(schema) <= largest(self._properties):
             parameters[CURRENT_SCHEMA] = schema
         view.parameters = parameters
+
+
+def _text_of(view: ViewMetadata) -> str | None:
+    """Return the text that Hive shows: its own, else the first one."""
+    texts = [one.sql for one in view.current_version.representations if one.type == SQL]
+    return view.current_version.sql_for(_HIVE) or next(iter(texts), None)
 
 
 def _is_view(found: Any) -> bool:
