@@ -119,6 +119,32 @@ def test_a_view_is_called_by_its_name_or_as_any_source(enabled: Any, name: str) 
         enabled.catalog.dropTempView("fresh")
 
 
+def test_a_branchs_table_is_called_by_more_of_its_name(enabled: Any) -> None:
+    enabled.sql("ALTER TABLE st.d.t CREATE BRANCH x")
+    merge = (
+        news(enabled).alias("s").mergeInto("st.d.t.branch_x", sf.col("st.d.t.id") == sf.col("s.id"))
+    )
+    merge.whenMatched(sf.col("d.t.v") == "a").update({"st.d.t.v": sf.col("s.v")}).merge()
+    assert rows(enabled.table("st.d.t")) == [(1, "a"), (2, "b")]
+    assert rows(enabled.table("st.d.t.branch_x")) == [(1, "x"), (2, "b")]
+
+
+def test_a_source_may_be_called_as_the_target_is(enabled: Any) -> None:
+    """Its own columns are the source's, and those behind more of the name are the target's."""
+    news(enabled).createOrReplaceTempView("t")
+    try:
+        source = enabled.table("t").where("id < 9")
+        merge = source.mergeInto("st.d.t", sf.col("d.t.id") == source.id)
+        merge.whenMatched().update({"v": sf.concat(sf.col("st.d.t.v"), source.v)}).merge()
+        assert rows(enabled.table("st.d.t")) == [(1, "ax"), (2, "b")]
+        named = source.alias("s")
+        merge = named.mergeInto("st.d.t", sf.col("t.id") == named["s.id"])
+        merge.whenMatched().update({"v": named["s.v"]}).merge()
+        assert rows(enabled.table("st.d.t")) == [(1, "x"), (2, "b")]
+    finally:
+        enabled.catalog.dropTempView("t")
+
+
 def test_a_merge_refuses_what_is_no_column(enabled: Any) -> None:
     source = news(enabled)
     merge = source.mergeInto("st.d.t", sf.expr("t.id = source.id"))
