@@ -55,6 +55,7 @@ DDL = [
     """CREATE TABLE {c}.docs.f (Id bigint, p struct<x: double COMMENT 'east', y: int>) USING iceberg
        PARTITIONED BY (P.x, ID) TBLPROPERTIES (a = TRUE)""",
     "DESCRIBE TABLE {c}.docs.f",
+    "DESCRIBE TABLE {c}.docs.f ID",
     "SHOW TBLPROPERTIES {c}.docs.f ('a')",
     """CREATE TABLE {c}.docs.orcs (Id bigint, Ts timestamp) USING orc
        PARTITIONED BY (days(ts), bucket(4, /* shards */ ID))""",

@@ -349,6 +349,7 @@ def test_a_new_tables_columns_are_found_and_told_apart_as_the_session_does(
         assert [(one.source_id, str(one.transform)) for one in fields] == [
             (2, "day"), (1, "bucket[4]"),
         ]  # fmt: skip
+    assert run("DESCRIBE st.d.t ID")[:2] == [("col_name", "ID"), ("data_type", "bigint")]
     before = ice.load_table("st.d.t").metadata_location
     for columns in ("(id int, ID int)", "(s struct<a: int, A: int>)", "AS SELECT 1 AS id, 2 AS ID"):
         for verb in ("CREATE TABLE st.d.n", "CREATE OR REPLACE TABLE st.d.t"):
@@ -359,7 +360,7 @@ def test_a_new_tables_columns_are_found_and_told_apart_as_the_session_does(
     with _case_told_apart(spark):
         run("CREATE TABLE st.d.n PARTITIONED BY (ID) AS SELECT 1 AS id, 2 AS ID")
         assert run("SELECT id, ID FROM st.d.n") == [(1, 2)]
-        run("REPLACE TABLE st.d.n PARTITIONED BY (ID) AS SELECT 3 AS id, 4 AS ID")
+        run("REPLACE TABLE st.d.n PARTITIONED BY (ID) AS SELECT 3 AS id, 4L AS ID")
         assert run("SELECT id, ID FROM st.d.n") == [(3, 4)]
         for text in (
             "CREATE TABLE st.d.m (Id int) PARTITIONED BY (ID)",
@@ -368,7 +369,7 @@ def test_a_new_tables_columns_are_found_and_told_apart_as_the_session_does(
         ):
             with pytest.raises(InvalidSchemaError, match="No column 'ID'"):
                 run(text)
-        assert run("DESCRIBE st.d.n ID")[0] == ("col_name", "ID")
+        assert run("DESCRIBE st.d.n ID")[:2] == [("col_name", "ID"), ("data_type", "bigint")]
         with pytest.raises(InvalidSchemaError, match="no column 'iD'"):
             run("DESCRIBE st.d.n iD")
 

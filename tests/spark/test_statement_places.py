@@ -244,8 +244,9 @@ def test_described_are_fields_that_a_table_is_partitioned_by_and_defaults(
            TBLPROPERTIES ('format-version' = '3')"""
     )
     title = ("# Column Default Values", "", "")
-    assert run("DESCRIBE EXTENDED st.d.v")[-4:] == [
-        ("", "", ""), title, ("id", "int", "6"), ("s", "string", "'it\\'s'"),
+    assert run("DESCRIBE EXTENDED st.d.v")[-6:] == [
+        ("", "", ""), title, ("id", "int", "6"),
+        ("", "", ""), title, ("s", "string", "'it\\'s'"),
     ]  # fmt: skip
     assert title not in [*run("DESCRIBE st.d.v"), *run("DESCRIBE EXTENDED st.d.p")]
 

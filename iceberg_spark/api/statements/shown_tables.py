@@ -135,7 +135,7 @@ def _described_column(spark: SparkSession, rows: list[Row], name: str) -> DataFr
     spelt = _spelling(spark)
     for row in sorted(rows, key=lambda row: row[0] != name):  # spelt alike: first
         if spelt(row[0]) == spelt(name):
-            shown = [("col_name", row[0]), ("data_type", row[1]), ("comment", row[2] or "NULL")]
+            shown = [("col_name", name), ("data_type", row[1]), ("comment", row[2] or "NULL")]
             return rows_of(spark, "info_name string, info_value string", shown)
     raise InvalidSchemaError(f"There is no column '{name}'; the table has {[r[0] for r in rows]}")
 
@@ -162,13 +162,13 @@ def _partition_column(schema: Schema, column: NestedField) -> Row:
 
 
 def _defaults(schema: Schema) -> list[Row]:
-    """Return the defaults of columns below a title (Spark: ResolveDefaultColumns)."""
+    """Return the defaults of columns, each with a title (Spark: ResolveDefaultColumns)."""
     given = [column for column in schema.fields if column.write_default is not None]
-    if not given:
-        return []
-    rows = column_rows(to_spark(Schema(*given)))
-    texts = [(row[0], row[1], _default(column)) for row, column in zip(rows, given, strict=True)]
-    return [("", "", ""), ("# Column Default Values", "", ""), *texts]
+    found: list[Row] = []
+    for (name, kind, _), column in zip(column_rows(to_spark(Schema(*given))), given, strict=True):
+        title = "# Column Default Values"
+        found += [("", "", ""), (title, "", ""), (name, kind, _default(column))]
+    return found
 
 
 def definition_lines(schema: Schema, *, types: bool = True) -> list[str]:
