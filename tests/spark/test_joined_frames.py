@@ -172,6 +172,8 @@ def test_what_a_frame_needs_is_asked_of_spark_once(
 ) -> None:
     text = "select count(*) from sales join days on sold = day where month = 2"
     enabled.catalog.clearCache()  # of other tests: nothing is kept while Spark has rows
+    zone = str(enabled.conf.get("spark.sql.session.timeZone"))
+    enabled.conf.set("spark.sql.session.timeZone", zone)  # a test before may have left it unset
     asked = []
     own = narrowed_frame.filtered_relations
     monkeypatch.setattr(
@@ -181,12 +183,11 @@ def test_what_a_frame_needs_is_asked_of_spark_once(
     assert len(asked) == 1 and sales_files(first) == sales_files(again) == 2
     assert first.collect() == again.collect() == [(40,)]
     assert sales_files(enabled.sql(text.replace("= 2", "= 0"))) == 2 and len(asked) == 2
-    zone = enabled.conf.get("spark.sql.session.timeZone")
     enabled.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         assert sales_files(enabled.sql(text)) == 2 and len(asked) == 3
     finally:
-        enabled.conf.set("spark.sql.session.timeZone", str(zone))
+        enabled.conf.set("spark.sql.session.timeZone", zone)
     kept = enabled.table("days").cache()
     try:
         assert sales_files(enabled.sql(text)) == 15  # Spark has the rows: nothing is replaced
