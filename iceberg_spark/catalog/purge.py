@@ -31,26 +31,28 @@ def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]
     snapshots have is known to its readers. Raises ValidationException where `gc.enabled` is false.
     """
     check_purge(table)
-    found = _in_own_folders(io, table, home)
+    found = _in_own_folders(table, home, [info.path for info in io.list(home)])
     named = _named(table)
     rest = [path for path in found if is_metadata_file(path) and _at(path) not in named]
     return metadata_to_purge(io, table, home) if _is_shared(io, table, rest) else found
 
 
 def metadata_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
-    """Return the metadata files below a table's location that are surely its own.
+    """Return the metadata files in a table's own folders of such that are surely its own.
 
     Those that its log names, and older ones that have its UUID.
     """
-    found = [path for path in _in_own_folders(io, table, home) if is_metadata_file(path)]
+    folders = {location.join(home, METADATA_FOLDER), location.parent(table.metadata_location)}
+    listed = {info.path for folder in folders for info in io.list(folder)}
+    own = _in_own_folders(table, home, sorted(listed))
+    found = [path for path in own if is_metadata_file(path)]
     named, uuid = _named(table), table.metadata.table_uuid
     rest = at_the_ends([path for path in found if _at(path) not in named], _LOOKED_AT)
     older = (path for path in rest if _owner(io, path) == uuid)
     return (*(path for path in found if _at(path) in named), *older)
 
 
-def _in_own_folders(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
-    listed = [info.path for info in io.list(home)]
+def _in_own_folders(table: LoadedTable, home: str, listed: Sequence[str]) -> tuple[str, ...]:
     places = Places()
     root = places.folder(home)
     own = {places.folder(each) for each in own_folders(table.metadata)} - {root}

@@ -13,7 +13,12 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.catalog.purge import check_purge, metadata_to_purge
-from iceberg_spark.errors import CorruptFileError, NotFoundError, UnsupportedError
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CorruptFileError,
+    NotFoundError,
+    UnsupportedError,
+)
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
 
@@ -26,9 +31,9 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
     its data and metadata goes; where a catalog has names, only what the table's metadata reaches
     (Java: CatalogUtil.dropTableData), for a table of its former name may lie there too. A server
     that keeps the metadata removes the files itself, and may keep them for a while. Raises
-    NoSuchTableError,
-    ValidationException (`gc.enabled`), StorageError where what the table has can't be told; then
-    nothing was dropped.
+    NoSuchTableError, ValidationException (`gc.enabled`), StorageError where what the table has
+    can't be told, CommitFailedException where another table got the name meanwhile; then nothing
+    was dropped.
     """
     if not purge:
         catalog.drop_table(identifier, purge=False)
@@ -45,10 +50,20 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
         own = _own_files(io, table)
     if own is not None and isinstance(catalog, PointerCatalog):
         own += metadata_to_purge(io, table, table.metadata.location)
+        _check_same(catalog, table)
         catalog.drop_table(identifier, purge=False)
     else:
         catalog.drop_table(identifier, purge=True)
     io.delete_many(own or [])
+
+
+def _check_same(catalog: Catalog, table: LoadedTable) -> None:
+    """Look once more: to find all files takes a while, and a renamed table is in use."""
+    now = catalog.load(table.identifier).metadata.table_uuid
+    if now != table.metadata.table_uuid:
+        raise CommitFailedException(
+            f"{table.identifier} is another table now, nothing was dropped: try again"
+        )
 
 
 def _own_files(io: FileIO, table: LoadedTable) -> list[str]:

@@ -3,14 +3,16 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table, TableCatalog
 from iceberg_spark.catalog.catalog import Views
-from iceberg_spark.errors import StorageError, ValidationException
+from iceberg_spark.errors import CommitFailedException, StorageError, ValidationException
 from iceberg_spark.io.fsspec_io import FsspecIO
+from iceberg_spark.maintenance import drop
 from tests.unit.api.tables import ids, rows
 from tests.unit.spec.test_next_view import new
 
@@ -83,6 +85,35 @@ def test_a_purge_keeps_a_renamed_table_whose_metadata_is_elsewhere(
     filled(catalog, 2)
     catalog.purge_table("db.t")
     assert ids(catalog.load_table("db.u")) == [1]
+
+
+def test_a_table_that_was_renamed_while_it_is_purged_stays(
+    catalog: TableCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files were found already; the name is another table's by then."""
+    filled(catalog, 1)
+    own = drop._own_files
+
+    def renamed(*given: Any) -> list[str]:
+        found = own(*given)
+        catalog.rename_table("db.t", "db.u")
+        filled(catalog, 2)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drop, "_own_files", renamed)
+        with pytest.raises(CommitFailedException, match="another table"):
+            catalog.purge_table("db.t")
+    assert ids(catalog.load_table("db.u")) == [1] and ids(catalog.load_table("db.t")) == [2]
+
+
+def test_a_purge_takes_metadata_that_is_elsewhere(catalog: TableCatalog, tmp_path: Path) -> None:
+    table = filled(catalog, 1, **{"write.metadata.path": str(tmp_path / "far")})
+    (tmp_path / "far" / "notes.metadata.json").write_text("{}")
+    table.append(rows(id=[2], k=["b"]))
+    catalog.purge_table("db.t")
+    assert files(tmp_path / "wh") == set()
+    assert files(tmp_path / "far") == {str(tmp_path / "far" / "notes.metadata.json")}
 
 
 def test_a_table_takes_the_folder_of_a_dropped_view(
