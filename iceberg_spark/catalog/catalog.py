@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import NotFoundError, UnsupportedError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.requirements import TableRequirement
@@ -258,8 +258,22 @@ class Views(Protocol):
         ...
 
 
-def has_view(views: Views, identifier: str) -> bool:
-    """Return whether there is such a view; a server without views has none."""
+def view_if_there(views: Views, identifier: str) -> ViewMetadata | None:
+    """Return a view, None where there is none: a server without views has none.
+
+    Raises UnsupportedError for one of a format to come.
+    """
+    try:
+        return views.load(identifier)
+    except NotFoundError:
+        return None
+    except UnsupportedError:
+        if _has_view(views, identifier):
+            raise
+        return None
+
+
+def _has_view(views: Views, identifier: str) -> bool:
     try:
         return views.exists(identifier)
     except UnsupportedError:

@@ -77,3 +77,12 @@ def _text(name: str, value: object) -> str:
             return os.fsdecode(value)
         case _:
             raise InvalidTypeError(f"Property '{name}' must be text, not {type(value).__name__}")
+
+
+def has_two_parts(identifier: str) -> bool:
+    """Return whether a name is namespace.table, which is all that some catalogs have.
+
+    They are asked for `db.t.snapshots`, too, of which they have none.
+    """
+    namespace, _, name = identifier.rpartition(".")
+    return bool(namespace and name) and "." not in namespace

@@ -13,7 +13,7 @@ from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.shown_tables import column_rows, definition_lines, text
 from iceberg_spark.api.statements.target import Name, Target, catalog_named, new_target
 from iceberg_spark.api.view import View, views_of
-from iceberg_spark.catalog.catalog import has_view
+from iceberg_spark.catalog.catalog import view_if_there
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchViewError,
@@ -119,15 +119,8 @@ def view_at(spark: SparkSession, name: Name) -> View | None:
     place = new_target(spark, name)
     if place.catalog.views is None:
         return None
-    views = place.catalog.views
-    try:
-        return View(place.identifier, views.load(place.identifier))
-    except NoSuchViewError:
-        return None
-    except UnsupportedError:
-        if has_view(views, place.identifier):  # of a format to come
-            raise
-        return None
+    found = view_if_there(place.catalog.views, place.identifier)
+    return None if found is None else View(place.identifier, found)
 
 
 def shown_view(spark: SparkSession, statement: ShownView, view: View) -> DataFrame:

@@ -11,12 +11,12 @@ from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours, botocore, cod
 from iceberg_spark.catalog.by_pyiceberg.namespaces import (
     WAREHOUSE,
     Theirs,
-    can_be,
     default_location,
     split,
 )
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.pointer_catalog import Move
+from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import NoSuchTableError, TableAlreadyExistsError
 
 _PLACE, _FORMER = "p.metadata_location", "p.previous_metadata_location"
@@ -47,7 +47,7 @@ class DynamoDbCatalog:
 
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
-        return _pointer(self._item(identifier)) if can_be(identifier) else None
+        return _pointer(self._item(identifier)) if has_two_parts(identifier) else None
 
     def _item(self, identifier: str) -> dict[str, Any] | None:
         with as_ours():

@@ -9,13 +9,13 @@ from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours, botocore, cod
 from iceberg_spark.catalog.by_pyiceberg.namespaces import (
     WAREHOUSE,
     Theirs,
-    can_be,
     default_location,
     split,
 )
 from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
 from iceberg_spark.catalog.hive.hive_types import hive_type
 from iceberg_spark.catalog.pointer_catalog import Move
+from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import (
     CommitFailedException,
     NoSuchTableError,
@@ -57,7 +57,7 @@ class GlueCatalog:
 
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
-        return _pointer(self._table(identifier)) if can_be(identifier) else None
+        return _pointer(self._table(identifier)) if has_two_parts(identifier) else None
 
     def _table(self, identifier: str) -> dict[str, Any] | None:
         database, name = split(identifier)

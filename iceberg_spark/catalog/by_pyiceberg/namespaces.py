@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours
 from iceberg_spark.catalog.catalog import LoadedTable, Name
 from iceberg_spark.catalog.metadata_file import load_version
+from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
@@ -122,16 +123,10 @@ class TheirNamespaces:
         return self._pointers.insert(load_version(self._io, identifier, metadata_location))
 
 
-def can_be(identifier: str) -> bool:
-    """Return whether a table may have that name: `db.t.snapshots` is asked for, too."""
-    namespace, _, name = identifier.rpartition(".")
-    return bool(namespace and name) and "." not in namespace
-
-
 def split(identifier: str) -> tuple[str, str]:
     """Return a table's namespace and name. Raises InvalidInputError."""
     namespace, _, name = identifier.rpartition(".")
-    if not can_be(identifier):
+    if not has_two_parts(identifier):
         raise InvalidInputError(f"'{identifier}' is not namespace.table, of one level each")
     return namespace, name
 

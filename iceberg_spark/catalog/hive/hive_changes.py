@@ -10,6 +10,7 @@ from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_random_
 from iceberg_spark.catalog.hive.hive_table import METADATA_LOCATION, place_of
 from iceberg_spark.catalog.hive.lock import Locks
 from iceberg_spark.catalog.hive.metastore import Session, hive, said, thrift
+from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
@@ -26,17 +27,11 @@ _LOOKS = 5
 def split(identifier: str) -> tuple[str, str]:
     """Return a table's database and name, as Hive keeps them. Raises InvalidInputError."""
     database, _, name = identifier.rpartition(".")
-    if not can_be(identifier):
+    if not has_two_parts(identifier):
         raise InvalidInputError(
             f"'{identifier}' is not database.table: Hive has databases of one level"
         )
     return database.lower(), name.lower()
-
-
-def can_be(identifier: str) -> bool:
-    """Return whether a name is one that Hive can have: `db.t.snapshots` is asked for, too."""
-    database, _, name = identifier.rpartition(".")
-    return bool(database and name) and "." not in database
 
 
 def table_of(session: Session, database: str, name: str) -> Any | None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
 from iceberg_spark.catalog.hive.hive_changes import (
     altered,
-    can_be,
     created,
     database_of,
     dropped,
@@ -19,6 +18,7 @@ from iceberg_spark.catalog.hive.hive_table import describe, is_iceberg, new_tabl
 from iceberg_spark.catalog.hive.lock import Locks
 from iceberg_spark.catalog.hive.metastore import Metastore
 from iceberg_spark.catalog.pointer_catalog import Move
+from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError, TableAlreadyExistsError
 from iceberg_spark.io import location
 
@@ -40,7 +40,7 @@ class HiveCatalog:
 
     def find(self, identifier: str) -> str | None:
         """Return where a table's newest metadata file is; None: there is no such table."""
-        if not can_be(identifier):
+        if not has_two_parts(identifier):
             return None
         with self._metastore.session() as session:
             table = table_of(session, *split(identifier))

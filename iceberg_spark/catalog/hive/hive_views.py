@@ -8,7 +8,6 @@ from typing import Any
 from iceberg_spark.catalog.catalog import Name
 from iceberg_spark.catalog.hive.hive_changes import (
     altered,
-    can_be,
     created,
     database_of,
     dropped,
@@ -31,6 +30,7 @@ from iceberg_spark.catalog.hive.hive_table import (
 )
 from iceberg_spark.catalog.hive.lock import Locks
 from iceberg_spark.catalog.hive.metastore import Metastore
+from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.catalog.view_file import StoredView
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchViewError, ViewAlreadyExistsError
 from iceberg_spark.spec.schema_json import schema_to_dict
@@ -70,7 +70,7 @@ class HiveViews:
 
     def find(self, identifier: str) -> str | None:
         """Return where a view's newest metadata file is; None: there is no such view."""
-        if not can_be(identifier):
+        if not has_two_parts(identifier):
             return None
         with self._metastore.session() as session:
             found = table_of(session, *split(identifier))

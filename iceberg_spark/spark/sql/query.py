@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from iceberg_spark.catalog.catalog import Catalog, LoadedTable, has_view
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, view_if_there
 from iceberg_spark.catalog.pinned import split_name
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import check_part
@@ -17,8 +17,6 @@ from iceberg_spark.errors import (
     InvalidInputError,
     NoSuchNamespaceError,
     NoSuchTableError,
-    NotFoundError,
-    UnsupportedError,
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.classic_queries import query_of_frames
@@ -306,14 +304,7 @@ def _view(place: _Place) -> ViewMetadata | None:
     views = place.catalog.views
     if views is None or place.selector is not None:
         return None
-    try:
-        return views.load(place.identifier)
-    except NotFoundError:
-        return None
-    except UnsupportedError:
-        if has_view(views, place.identifier):  # of a format to come
-            raise
-        return None
+    return view_if_there(views, place.identifier)
 
 
 def _queried_view(
