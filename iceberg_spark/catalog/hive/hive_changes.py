@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from tenacity import Retrying, retry_if_result, stop_after_attempt, wait_random_exponential
 
 from iceberg_spark.catalog.hive.hive_table import METADATA_LOCATION, place_of
-from iceberg_spark.catalog.hive.lock import Locks
+from iceberg_spark.catalog.hive.lock import HeldLock, Locks
 from iceberg_spark.catalog.hive.metastore import Session, hive, said, thrift
 from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import (
@@ -97,7 +98,7 @@ def created(session: Session, catalog: str, table: Any) -> bool:
     return True
 
 
-def altered(session: Session, at: tuple[str, str], table: Any, before: str) -> bool:
+def _altered(session: Session, at: tuple[str, str], table: Any, before: str) -> bool:
     """Replace Hive's table; metastores that can (2.3.10, 4.0) see that it is at `before`.
 
     While the metastore may be at work on it nobody else gets the lock.
@@ -115,6 +116,32 @@ def altered(session: Session, at: tuple[str, str], table: Any, before: str) -> b
             raise refused(error) from error
         return now == after
     return True
+
+
+def moved(
+    session: Session,
+    lock: AbstractContextManager[HeldLock | None],
+    at: tuple[str, str],
+    before: str,
+    pointer: Callable[[Any], str | None],
+    describe: Callable[[Any], None],
+) -> bool:
+    """Let Hive's table say what `describe` makes of it; False where it isn't at `before`.
+
+    `pointer` tells an Iceberg table, or view, from what else Hive has. Raises
+    CommitFailedException (others hold the lock), StorageError, UnsupportedError.
+    """
+    with lock as held:
+        table = table_of(session, *at)
+        if table is None or pointer(table) != before:
+            return False
+        describe(table)
+        if held is not None:
+            held.check()
+        done = _altered(session, at, table, before)
+        if held is not None:
+            held.check()
+        return done
 
 
 def renamed(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from iceberg_spark.catalog.catalog import LoadedTable, one_table_only
 from iceberg_spark.catalog.hive.hive_changes import (
-    altered,
     created,
     database_of,
     dropped,
+    moved,
     renamed,
     split,
     table_of,
@@ -63,17 +64,10 @@ class HiveCatalog:
         """
         at, before = split(made.identifier), base.metadata_location
         kept = base.metadata.properties
-        with self._metastore.session() as session, self._locks.of(session, at, kept) as held:
-            table = table_of(session, *at)
-            if table is None or pointer_of(table) != before:
-                return False
-            describe(table, base, made, self._properties)
-            if held is not None:
-                held.check()
-            moved = altered(session, at, table, before)
-            if held is not None:
-                held.check()
-            return moved
+        with self._metastore.session() as session:
+            lock = self._locks.of(session, at, kept)
+            tell = partial(describe, base=base, made=made, catalog=self._properties)
+            return moved(session, lock, at, before, pointer_of, tell)
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Refuse: a metastore changes one table at a time. Raises UnsupportedError."""

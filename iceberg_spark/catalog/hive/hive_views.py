@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from iceberg_spark.catalog.catalog import Name
 from iceberg_spark.catalog.hive.hive_changes import (
-    altered,
     created,
     database_of,
     dropped,
+    moved,
     named,
     renamed,
     split,
@@ -93,17 +94,10 @@ class HiveViews:
         Raises CommitFailedException (others hold the lock), StorageError, UnsupportedError.
         """
         at, before = split(made.identifier), base.metadata_location
-        with self._metastore.session() as session, self._locks.of(session, at, {}) as held:
-            view = table_of(session, *at)
-            if view is None or _pointer_of(view) != before:
-                return False
-            self._describe(view, base, made)
-            if held is not None:
-                held.check()
-            moved = altered(session, at, view, before)
-            if held is not None:
-                held.check()
-            return moved
+        with self._metastore.session() as session:
+            lock = self._locks.of(session, at, {})
+            tell = partial(self._describe, base=base, made=made)
+            return moved(session, lock, at, before, _pointer_of, tell)
 
     def remove(self, identifier: str, at: str) -> bool:
         """Forget a view; False where none has its newest metadata file `at`."""
