@@ -29,35 +29,47 @@ Works: TypeAlias = dict[str, dict[str, Measured]]
 _ALIAS = r"(\s+(?:AS\s+)?(?!WHERE|JOIN|ON|GROUP|ORDER|LEFT|INNER|CROSS)\w+\b)?"
 
 
+PLAIN = "plain"
+"""Spark's reader of Parquet, of all files there are: nothing is planned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tables of a benchmark, by name with how they are partitioned, and its queries by number."""
+    """Tables of a benchmark, by name with how they are partitioned, and its queries by number.
+
+    `ways` are java (tables by name), spark.sql (ours by name), java frames and frames (the same
+    program by each), and plain.
+    """
 
     name: str
     generate: str
     partitioned: Mapping[str, str]
+    ways: tuple[str, ...]
     chosen: tuple[int, ...] = field(default=())
+
+    @property
+    def memory(self) -> str:
+        """What each of the sessions gets: all ways have one at the same time."""
+        return f"{_MEMORY_MB // len(self.ways)}m"
 
 
 TPCH = Suite(
     "tpch",
     "CALL dbgen(sf={scale})",
     {"lineitem": "months(l_shipdate)", "orders": "months(o_orderdate)"},
+    ("java", "spark.sql", "frames", PLAIN),
 )
 TPCDS = Suite(
     "tpcds",
     "CALL dsdgen(sf={scale})",
     {"store_sales": "truncate(30, ss_sold_date_sk)"},
+    ("java", "spark.sql", "java frames", "frames", PLAIN),
     (3, 7, 19, 34, 42, 43, 52, 55, 68, 73, 79, 98),
 )
-
-
+_MEMORY_MB = 13 * 1024
+"""Of all contenders; there is the session that made their tables, too."""
 SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
-WAYS = ("java", "spark.sql", "java frames", "frames")
-"""Java's tables by name and ours by name, and the same program of frames by each."""
-_MEMORY = "2560m"
-"""Five contenders run at the same time, and the session that made their tables."""
-_PROCESSES = 3
+_PROCESSES = 4
 """Java's compiler decides once in a JVM: the same plan took 1.6 s in one and 2.1 s in another."""
 _WARM_UP = WarmUp(1, 8)
 
@@ -108,7 +120,7 @@ def contender(
     `instead` names tables that stand in for those that the texts name.
     """
     is_java = way.startswith("java")
-    spark = session(folder, _MEMORY) if is_java else session_without_java(_MEMORY)
+    spark = session(folder, suite.memory) if is_java else session_without_java(suite.memory)
     place = folder / suite.name
     tables = [one.name for one in place.iterdir() if one.name not in instead.values()]
     if way == "java":
@@ -116,7 +128,7 @@ def contender(
         for table, other in instead.items():
             spark.sql(f"SELECT * FROM java.{suite.name}.{other}").createOrReplaceTempView(table)
         return lambda text: list(spark.sql(text).collect())
-    if way == "plain":
+    if way == PLAIN:
         for table in tables:
             reader = spark.read.option("recursiveFileLookup", "true")
             rows = reader.parquet(str(place / table / "data"))
@@ -173,10 +185,10 @@ def measure_queries(
 ) -> Works:
     """Measure queries each by turns; all answers must be Java's. The total is of the minima.
 
-    Each contender is a process with a JVM of its own, and another one for each third of the rounds.
-    Plain Parquet takes part where no other table stands in.
+    Each contender is a process with a JVM of its own, and another one for each quarter of the
+    rounds. Plain Parquet takes part where no other table stands in.
     """
-    ways = WAYS if instead else (*WAYS, "plain")
+    ways = [way for way in suite.ways if not (instead and way == PLAIN)]
     taken: dict[str, dict[str, tuple[float, ...]]] = {}
     for _ in range(_PROCESSES):
         with ExitStack() as started:
@@ -201,7 +213,7 @@ def _query(
 ) -> dict[str, Measured]:
     """Measure a query by turns in processes that run. Raises AssertionError for a wrong answer."""
     answers = {way: process.run(text) for way, process in processes.items()}
-    wrong = [way for way in WAYS if answers[way] != answers["java"]]
+    wrong = [way for way in answers if way != PLAIN and answers[way] != answers["java"]]
     if wrong:
         raise AssertionError(f"{name} by {wrong} is not Java's answer")
     runs = {way: partial(process.run, text) for way, process in processes.items()}

@@ -17,6 +17,8 @@ class JoinLimits:
     """Bytes of the large table's files: Spark reads fewer in the time that reading keys takes."""
     files: int = 4
     """Files of the large table, at least."""
+    kept_bytes: int = 16 * 1024 * 1024
+    """Bytes of plans that joins have made smaller, and of those that they are told apart by."""
 
 
 JOINS = JoinLimits()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.read.joined_keys import can_prune, is_large, is_small, keys_of, with_keys
+from iceberg_spark.read.joined_keys import can_prune, is_large, is_small
+from iceberg_spark.read.kept_joins import joined_plan
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.column_plan import Origin
 from iceberg_spark.spark.reading.limits import NARROWING
@@ -44,7 +45,7 @@ def joined_plans(frame: DataFrame, plans: Mapping[str, FilteredPlan]) -> dict[st
         plan = found.get(mark, plans[mark].plan)
         if column is None or key is None or not can_prune(plan, column, key):
             continue
-        fewer = with_keys(plan, column, keys_of(plans[other].plan, key))
+        fewer = joined_plan(plan, column, plans[other].plan, key).plan
         if fewer is not None:
             found[mark] = fewer
     return found

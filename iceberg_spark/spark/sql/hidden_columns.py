@@ -19,7 +19,7 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.expr.grammar import grammar
-from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of, uses_every_name
+from iceberg_spark.spark.sql.pushdown import QueryTree, is_semi, select_of
 from iceberg_spark.spark.sql.references import TableReference, parse_query, table_references
 from iceberg_spark.spark.sql.text_edits import Edit
 from iceberg_spark.spec.quoted_name import quoted
@@ -71,7 +71,7 @@ def hidden_columns(
     own = set(map(fold, columns))
     names = [one for one in known if one in tree.identifiers and fold(one) not in own]
     select = select_of(reference) if names else None
-    if select is None or uses_every_name(select):
+    if select is None or tree.uses_every_name(select):
         return ()
     use = _Use(tree.root, select, _qualifiers(reference), beside)
     return tuple(name for name in names if use.is_named(name))

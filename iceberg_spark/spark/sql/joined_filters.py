@@ -9,7 +9,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from iceberg_spark.errors import IcebergError
-from iceberg_spark.read.joined_keys import can_prune, is_large, is_small, keys_of, with_keys
+from iceberg_spark.read.joined_keys import can_prune, is_large, is_small
+from iceberg_spark.read.kept_joins import joined_plan
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.sql.pushdown import equal_columns
 from iceberg_spark.spark.sql.table_planner import AskedQuery, QueriedTable
@@ -69,12 +70,11 @@ def _by_keys(
     large: QueriedTable, column: t.NestedField, other: QueriedTable, key: t.NestedField
 ) -> QueriedTable:
     """Return a table with the files that may hold one of the keys of another's rows."""
-    keys = keys_of(_scan(other), key)
-    fewer = with_keys(_scan(large), column, keys)
-    if fewer is None:
+    joined = joined_plan(_scan(large), column, _scan(other), key)
+    if joined.plan is None:
         return large
-    text = f"{column.name} in {len(keys):,} values of {other.reference.name}.{key.name}"
-    return replace(large, scan=fewer, conditions=(*large.conditions, text))
+    text = f"{column.name} in {joined.keys:,} values of {other.reference.name}.{key.name}"
+    return replace(large, scan=joined.plan, conditions=(*large.conditions, text))
 
 
 def _scan(table: QueriedTable) -> ScanPlan:

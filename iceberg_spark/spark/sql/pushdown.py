@@ -44,14 +44,17 @@ class QueryTree:
 
     `identifiers` are all names in it, folded, `words` all words of its text, for the tree has no
     names where sqlglot knows a function, or a unit, of that name (`current_user`); `relations` the
-    names of tables, parts of these, and aliases; `names_at_run_time`: a column may be named by a
-    text (Spark's IDENTIFIER clause).
+    names of tables, parts of these, and aliases; `stars` all that stand for columns, `pivoted` the
+    SELECTs that turn rows into columns; `names_at_run_time`: a column may be named by a text
+    (Spark's IDENTIFIER clause).
     """
 
     root: Node
     identifiers: frozenset[str]
     words: frozenset[str]
     relations: tuple[str, ...]
+    stars: tuple[Node, ...]
+    pivoted: tuple[Node, ...]
     names_at_run_time: bool
 
     @classmethod
@@ -59,7 +62,10 @@ class QueryTree:
         """Return a text's tree with what is to be known of it."""
         words = frozenset(_folded(word) for word in _WORDS.findall(text))
         identifiers, relations, at_run_time = set(), [], False
+        stars, pivoted = [], []
         for node in root.walk():
+            if isinstance(node, exp.Table | exp.Subquery) and node.args.get("pivots"):
+                pivoted.append(node.find_ancestor(exp.Select))
             match node:
                 case exp.Identifier():
                     identifiers.add(_folded(str(node.name)))
@@ -67,15 +73,35 @@ class QueryTree:
                     relations += [str(part.name) for part in node.parts]
                 case exp.TableAlias():
                     relations.append(str(node.name))
+                case exp.Star():
+                    stars.append(node)
                 case exp.Anonymous():
                     at_run_time |= str(node.this).upper() == "IDENTIFIER"
                 case _:
                     continue
-        return cls(root, frozenset(identifiers), words, tuple(relations), at_run_time)
+        names = frozenset(identifiers), words, tuple(relations)
+        return cls(root, *names, tuple(stars), tuple(pivoted), at_run_time)
 
     def names(self, column: str) -> bool:
         """Return whether a column's name stands in the query as a name."""
         return _folded(column) in self.identifiers
+
+    def takes_every_column(self, select: Node) -> bool:
+        """Return whether a SELECT may give columns of its tables that the text doesn't name."""
+        return self.uses_every_name(select) or any(
+            isinstance(star.parent, exp.Column | exp.Dot)  # `x.*`, wherever it is
+            or (not isinstance(star.parent, exp.Count) and star.find_ancestor(exp.Select) is select)
+            for star in self.stars
+        )
+
+    def uses_every_name(self, select: Node) -> bool:
+        """Return whether what a SELECT gives depends on columns that it doesn't name."""
+        joins = select.args.get("joins") or []
+        return any(join.args.get("method") for join in joins) or self.is_pivoted(select)
+
+    def is_pivoted(self, select: Node) -> bool:
+        """Return whether a SELECT turns rows of one of its tables into columns."""
+        return any(one is select for one in self.pivoted)
 
 
 def needed_columns(
@@ -83,7 +109,7 @@ def needed_columns(
 ) -> tuple[str, ...] | None:
     """Return the top-level columns whose names stand in the query, None for all of them."""
     select = select_of(reference)
-    if select is None or tree.names_at_run_time or _takes_every_column(tree.root, select):
+    if select is None or tree.names_at_run_time or tree.takes_every_column(select):
         return None
     named = tree.identifiers | tree.words
     return tuple(name for name in columns if _folded(name) in named)
@@ -102,7 +128,7 @@ def conditions(
     own ON: rows that WHERE drops may be what keeps the other side's rows from being filled.
     """
     select = select_of(reference)
-    if select is None or reference.node.args.get("sample") or _is_pivoted(select):
+    if select is None or reference.node.args.get("sample") or tree.is_pivoted(select):
         return Conditions()
     found = _own_conjuncts(select, reference)
     return _sorted_out(found, _scope(tree, select, reference, columns, case_sensitive))
@@ -123,7 +149,7 @@ def equal_columns(
     """
     (reference, columns), (beside, theirs) = table, other
     select = select_of(reference)
-    if select is None or select is not select_of(beside) or _is_pivoted(select):
+    if select is None or select is not select_of(beside) or tree.is_pivoted(select):
         return []
     if any(one.node.args.get("sample") for one in (reference, beside)):
         return []
@@ -265,32 +291,6 @@ def select_of(reference: TableReference) -> Node | None:
     if alias is not None and alias.args.get("columns"):
         return None  # FROM t AS x(b, a): its columns have other names
     return parent.parent if isinstance(parent.parent, exp.Select) else None
-
-
-def _takes_every_column(tree: Node, select: Node) -> bool:
-    return uses_every_name(select) or any(_stars(tree, select))
-
-
-def uses_every_name(select: Node) -> bool:
-    """Return whether what a SELECT gives depends on columns of its tables that it doesn't name."""
-    joins = select.args.get("joins") or []
-    return any(join.args.get("method") for join in joins) or _is_pivoted(select)
-
-
-def _stars(tree: Node, select: Node) -> Iterable[Node]:
-    """Yield the stars that may take the columns of a table of `select`, `x.*` wherever it is."""
-    for star in tree.find_all(exp.Star):
-        qualified = isinstance(star.parent, exp.Column | exp.Dot)
-        counted = isinstance(star.parent, exp.Count)
-        if qualified or (not counted and star.find_ancestor(exp.Select) is select):
-            yield star
-
-
-def _is_pivoted(select: Node) -> bool:
-    return any(
-        each.args.get("pivots") and each.find_ancestor(exp.Select) is select
-        for each in select.find_all(exp.Table, exp.Subquery)
-    )
 
 
 def _side(join: Node) -> str:
