@@ -62,8 +62,11 @@ class ReplaceDeletes:
         self._change = FileChange(branch, snapshot_properties)
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
-        """Refuse older rows in the scope of an equality delete that is to go, and other vectors."""
-        if not self._equality and not any(file.is_vector for file in self._added):
+        """Refuse older rows in the scope of an equality delete that is to go, and other vectors.
+
+        And a branch that was rolled back: there data files may be live again whose deletes go.
+        """
+        if not self._removed and not any(file.is_vector for file in self._added):
             return
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, self._planned_on)

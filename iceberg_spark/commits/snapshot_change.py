@@ -144,7 +144,9 @@ def _least_number(base: TableMetadata, kept: Iterable[ManifestFile], wanted: Wan
         if one.may_have_live_files
     ]
     if any(file.content is DataFileContent.DATA for file in wanted.added):
-        numbers.append(wanted.data_sequence_number or base.last_sequence_number)
+        of_commit = base.last_sequence_number
+        given = wanted.data_sequence_number  # 0 is one: of files that version 1 had
+        numbers.append(of_commit if given is None else given)
     return min([base.last_sequence_number, *numbers])
 
 

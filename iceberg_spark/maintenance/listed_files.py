@@ -84,28 +84,57 @@ def outside(files: Table, folder: str, areas: Iterable[str]) -> Table:
     return files
 
 
-def given_files(listed: Table, folder: str, older_than_ms: int) -> Table:
-    """Return those of a list of files (LISTED) that are old enough and lie below a folder."""
+def given_files(
+    listed: Table, folder: str, metadata: TableMetadata, older_than_ms: int, own: frozenset[str]
+) -> Table:
+    """Return those of a list of files (LISTED) that a listing of a folder would give.
+
+    They are old enough, not hidden, and lie in no part of the folder that is another's; `own` are
+    as in `listed_files`. Raises InvalidInputError for other columns, ValidationException.
+    """
+    kind = _kind_of_times(listed)
+    limit = pa.scalar(older_than_ms, kind)
+    paths = listed.column("file_path").cast(pa.string())
+    times = pc.cast(listed.column("last_modified"), kind, safe=False)
+    inner = _inner_paths(paths, folder)
+    inside = pc.is_valid(inner)
+    paths, times, inner = (one.filter(inside) for one in (paths, times, inner))
+    pointers = inner.filter(pc.match_substring_regex(inner, POINTERS)).to_pylist()
+    marks = inner.filter(pc.match_substring_regex(inner, _MARKS)).to_pylist()
+    keep = pc.fill_null(pc.less(times, limit), False)
+    keep = pc.and_(keep, pc.invert(_hidden(metadata)(inner)))
+    for area in _areas(pointers, own) | _marked(marks, folder):
+        there = pc.or_(pc.equal(inner, area), pc.starts_with(inner, f"{area}/"))
+        keep = pc.and_(keep, pc.invert(there))
+    kept = paths.filter(keep)
+    return pa.table([kept, pa.nulls(len(kept), LISTED.field(1).type)], schema=LISTED)
+
+
+def _kind_of_times(listed: Table) -> Any:
+    """Return the type that times of a list of files are compared in. Raises InvalidInputError."""
     missing = [name for name in LISTED.names if name not in listed.column_names]
     if missing:
         raise InvalidInputError(
             f"A list of files needs the columns file_path (text) and last_modified (timestamp); "
             f"it lacks {', '.join(missing)}"
         )
-    times = listed.column("last_modified")
-    if not pa.types.is_timestamp(times.type):
-        raise InvalidInputError(f"Column last_modified is {times.type}, no timestamp")
-    kind = pa.timestamp("ms", times.type.tz)
-    limit = pa.scalar(older_than_ms, kind)
-    old = pc.fill_null(pc.less(pc.cast(times, kind, safe=False), limit), False)
-    paths = listed.column("file_path").cast(pa.string()).filter(old)
+    kind = listed.column("last_modified").type
+    if not pa.types.is_timestamp(kind):
+        raise InvalidInputError(f"Column last_modified is {kind}, no timestamp")
+    return pa.timestamp("ms", kind.tz)
+
+
+def _inner_paths(paths: Column, folder: str) -> Column:
+    """Return files by their paths in a folder, null where they do not lie there."""
     places = Places()
     folders = pc.replace_substring_regex(paths, "(?s)/[^/]*$", "").combine_chunks()
     encoded = folders.dictionary_encode()
-    inside = [below(folder, each, places) is not None for each in encoded.dictionary.to_pylist()]
-    mask = pa.array(inside, pa.bool_()).take(encoded.indices)
-    kept = paths.filter(mask)
-    return pa.table([kept, pa.nulls(len(kept), LISTED.field(1).type)], schema=LISTED)
+    found = [below(folder, each, places) for each in encoded.dictionary.to_pylist()]
+    starts = [None if each is None else each and f"{each}/" for each in found]
+    names = pc.replace_substring_regex(paths, "(?s)^.*/", "").combine_chunks()
+    return pc.binary_join_element_wise(
+        pa.array(starts, pa.string()).take(encoded.indices), names, ""
+    )
 
 
 def _portions(infos: Iterator[FileInfo]) -> Iterator[Table]:

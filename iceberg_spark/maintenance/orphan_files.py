@@ -159,14 +159,14 @@ def _candidates(table: LoadedTable, search: OrphanSearch) -> Table:
     """Return the files (CANDIDATES) that are old enough, in the folder that is looked at."""
     folder = search.location or table.metadata.location
     _check_location(table, folder)
+    places = Places()
+    own = {below(folder, each, places) for each in _metadata_folders(table)}
+    known = frozenset(each for each in own if each is not None)
     if search.listed is None:
-        places = Places()
-        own = {below(folder, each, places) for each in _metadata_folders(table)}
-        known = frozenset(each for each in own if each is not None)
         found = listed_files(table.io, folder, table.metadata, search.older_than_ms, known)
         files = outside(found.files, folder, found.areas)
     else:
-        files = given_files(search.listed, folder, search.older_than_ms)
+        files = given_files(search.listed, folder, table.metadata, search.older_than_ms, known)
     return candidates(concat(files.column(0)), search.equal)
 
 

@@ -6,6 +6,7 @@ data file, done by this process or spread over Spark's.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import TypeAlias
@@ -272,7 +273,10 @@ def position_plan(planned: PlannedDeletes, removed: Sequence[ManifestEntry]) -> 
         if mine:
             taken = tuple(by_position(task)) if whole else mine
             chosen.append(replace(task, delete_files=taken))
-    return DeletePlan(planned.work, tuple(chosen), tuple(removed), planned.snapshot_id)
+    # Of its own: what is cleared up after a plan that failed is not what others have committed.
+    write = replace(planned.work.write, write_id=str(uuid.uuid4()))
+    work = replace(planned.work, write=write)
+    return DeletePlan(work, tuple(chosen), tuple(removed), planned.snapshot_id)
 
 
 def is_position_file(entry: ManifestEntry) -> bool:

@@ -79,6 +79,11 @@ def rewrite_table_path(catalog: Catalog, identifier: str, asked: PathRewrite) ->
     """
     table = catalog.load(identifier)
     work = _Rewriting.of(table, asked)
+    there = next(iter(table.io.list(work.staging)), None)
+    if there is not None:  # what is there would be overwritten, and removed where this fails
+        raise InvalidInputError(
+            f"The staging folder {work.staging} has files, as {there.path}: give another one"
+        )
     try:
         return work.execute()
     except BaseException:
@@ -217,10 +222,15 @@ class _Rewriting:
         return replace(manifest, manifest_path=path, manifest_length=written.manifest_length)
 
     def _copy_files(self, entries: Table, new: set[int], sizes: dict[str, int]) -> None:
-        """Note the live files that the new snapshots added; those rewritten come from staging."""
-        ours = pc.is_in(entries.column("snapshot_id"), value_set=pa.array(sorted(new), pa.int64()))
-        live = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
-        for path in entries.column("file_path").filter(pc.and_(ours, live)).to_pylist():
+        """Note the live files; with a start, those that snapshots since then have added.
+
+        What is rewritten comes from staging. Who added a file may be expired, and forgotten.
+        """
+        taken = pc.not_equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+        if self.start is not None:
+            of_new = pa.array(sorted(new), pa.int64())
+            taken = pc.and_(taken, pc.is_in(entries.column("snapshot_id"), value_set=of_new))
+        for path in entries.column("file_path").filter(taken).to_pylist():
             source = self.move.staged(path, self.staging) if path in sizes else path
             self.copies.add((source, self.move.path(path)))
 

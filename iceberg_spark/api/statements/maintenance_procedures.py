@@ -163,13 +163,13 @@ def _table_stats(called: Called) -> Rows:
     given = called.given("snapshot_id", "columns")
     if given.get("columns") == []:
         raise InvalidInputError("compute_table_stats: columns names none; leave it out for all")
-    return [_TABLE_STATS.row(_of(called).compute_table_stats(**given, spark=called.spark))]
+    found = _of(called).compute_table_stats(**given, spark=called.spark)
+    return [] if found.statistics_file is None else [_TABLE_STATS.row(found)]
 
 
 def _partition_stats(called: Called) -> Rows:
-    return [
-        _PARTITION_STATS.row(_of(called).compute_partition_stats(**called.given("snapshot_id")))
-    ]
+    found = _of(called).compute_partition_stats(**called.given("snapshot_id"))
+    return [] if found.partition_statistics_file is None else [_PARTITION_STATS.row(found)]
 
 
 def _table_path(called: Called) -> Rows:

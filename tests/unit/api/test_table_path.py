@@ -1,6 +1,7 @@
 """A table's metadata rewritten for another place (Java: RewriteTablePathSparkAction)."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,33 @@ def test_what_was_staged_long_ago_is_an_orphan(tmp_path: Path) -> None:
         os.utime(path, (0, 0))
     table.maintenance.remove_orphan_files()
     assert files_below(where) == before
+
+
+def test_files_of_snapshots_that_are_expired_and_forgotten_are_copied(tmp_path: Path) -> None:
+    """Java's list lacks them (apache/iceberg#14458): `snapshotIds.contains` of the entry's."""
+    source, target = tmp_path / "s", tmp_path / "t"
+    table = make(source, **{"write.metadata.previous-versions-max": "1"})
+    table.append(rows(id=[1]))
+    table.append(rows(id=[2]))
+    table.maintenance.expire_snapshots(older_than=int(time.time() * 1000) + 1000)
+    table.append(rows(id=[3]))
+    table.append(rows(id=[4]))
+    copied(table, table.maintenance.rewrite_table_path(str(source), str(target)))
+    source.rename(tmp_path / "gone")
+    assert ids(ice.load_table(str(target))) == [1, 2, 3, 4]
+
+
+def test_a_staging_folder_with_files_is_refused_and_keeps_them(tmp_path: Path) -> None:
+    """What fails is cleared up, and that had been the table's newest metadata file."""
+    source = tmp_path / "s"
+    table = make(source)
+    table.append(rows(id=[1]))
+    table.append(rows(id=[2]))
+    before = files_below(tmp_path)
+    for staging in (source, source / "metadata"):
+        with pytest.raises(InvalidInputError, match="has files"):
+            table.maintenance.rewrite_table_path(
+                str(source), str(tmp_path / "t"), staging_location=str(staging)
+            )
+    assert files_below(tmp_path) == before
+    assert ids(ice.load_table(str(source))) == [1, 2]

@@ -10,6 +10,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
+from iceberg_spark.commits.commit import commit
 from iceberg_spark.engines import compact_table
 from iceberg_spark.errors import CommitFailedException, IcebergError, ValidationException
 from iceberg_spark.maintenance.compact import Compaction
@@ -19,6 +20,7 @@ from iceberg_spark.maintenance.compaction import (
     WrittenGroup,
     run_here,
 )
+from iceberg_spark.maintenance.dangling_deletes import plan_removal
 from tests.unit.api.tables import data_files, make, rows
 from tests.unit.maintenance.test_compaction import live, small_files, summary, tasks
 
@@ -345,3 +347,40 @@ def test_three_writers_and_a_compaction_lose_nothing_and_bring_nothing_back(
     expected |= {turns: f"turn {turns - 1}"} | {100 + n: "new" for n in range(turns)}
     assert live(table) == sorted(expected.items())
     assert len(tasks(table)) == 1
+
+
+def test_files_of_version_1_keep_the_equality_deletes_that_come_meanwhile(tmp_path: Path) -> None:
+    """They have the data sequence number 0, which is a number."""
+    table = make(tmp_path, format_version="1")
+    for number in range(6):
+        table.append(rows(id=[number]))
+    table.update_properties().set({"format-version": "2"}).commit()
+    other = again(table)
+
+    def meanwhile() -> None:
+        other.upsert(rows(id=[3], _op=["D"]), ["id"])
+        other.append(rows(id=[100]))
+
+    compact(table, [meanwhile], rewrite_all=True)
+    assert ids_of(table) == [0, 1, 2, 4, 5, 100]
+
+
+def test_upkeep_of_deletes_is_refused_on_a_branch_that_was_rolled_back_meanwhile(
+    tmp_path: Path,
+) -> None:
+    """There the data file is live again that the deletes are of."""
+    table = make(tmp_path, **MERGE_ON_READ)
+    for number in range(6):
+        table.append(rows(id=[number, 100 + number]))
+    table.delete("id in (0, 1, 2)")
+    good = table.current_snapshot()
+    assert good is not None
+    table.maintenance.rewrite_data_files(options={"rewrite-all": True})
+    table.refresh()
+    stale = table._catalog.load(table.identifier)
+    action, _ = plan_removal(stale.metadata, stale.io, None)
+    again(table).manage_snapshots().rollback_to_snapshot(good.snapshot_id).commit()
+    with pytest.raises(ValidationException, match="plan the change anew"):
+        commit(table._catalog, table.identifier, action, stale)
+    table.refresh()
+    assert ids_of(table) == [3, 4, 5, *range(100, 106)]
