@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from iceberg_spark.api.cascade import drop_with_all
 from iceberg_spark.api.catalog_transaction import CatalogTransaction
 from iceberg_spark.api.new_table import create
 from iceberg_spark.api.schema_input import SchemaInput
@@ -148,9 +149,16 @@ class TableCatalog:
         except NamespaceAlreadyExistsError:
             return
 
-    def drop_namespace(self, namespace: TableName) -> None:
-        """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
-        self._listed.drop(_parts(namespace))
+    def drop_namespace(self, namespace: TableName, *, cascade: bool = False) -> None:
+        """Remove an empty namespace, with `cascade` all that is in it too; files stay.
+
+        Raises NoSuchNamespaceError, and NamespaceNotEmptyError, when nothing was dropped: of
+        `cascade` too, where something in it can't be.
+        """
+        if cascade:
+            drop_with_all(self._catalog, self._listed, _parts(namespace))
+        else:
+            self._listed.drop(_parts(namespace))
 
     def load_namespace_properties(self, namespace: TableName) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""

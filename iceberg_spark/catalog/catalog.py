@@ -182,6 +182,10 @@ class Namespaces(Protocol):
         """Remove an empty namespace. Raises NoSuchNamespaceError, NamespaceNotEmptyError."""
         ...
 
+    def what_stays(self, namespace: Name) -> str | None:
+        """Return what keeps a namespace from being dropped once its tables and views are."""
+        ...
+
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""
         ...

@@ -109,6 +109,16 @@ class FolderNamespaces:
                 raise self._not_empty(namespace)
         self._remove(folder)
 
+    def what_stays(self, namespace: Name) -> str | None:
+        """Return that the folders of its tables do: a drop leaves their files where they are."""
+        tables = self.list_tables(namespace)
+        if not tables:
+            return None
+        return (
+            f"the folder of table {'.'.join(tables[0])} stays when that is dropped. Drop its "
+            "tables first, each by DROP TABLE ... PURGE"
+        )
+
     def _remove(self, folder: str) -> None:
         """Remove folders without a file; the store refuses one that has got a file meanwhile."""
         for each in self._io.list_folders(folder):

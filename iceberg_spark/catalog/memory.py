@@ -124,6 +124,10 @@ class MemoryNamespaces:
                 )
             del namespaces[self._catalog, namespace]
 
+    def what_stays(self, namespace: Name) -> str | None:  # noqa: ARG002 (of all the same)
+        """Return nothing: tables and views are all there is in a namespace."""
+        return None
+
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""
         self.check(namespace)

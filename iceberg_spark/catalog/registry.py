@@ -145,8 +145,8 @@ def is_kind_of_ours(properties: Mapping[str, str]) -> bool:
 
 
 def is_defined(name: str) -> bool:
-    """Return whether a catalog is configured outside the session, or needs no configuration."""
-    return name == LOCAL_CATALOG or bool(configured(name))
+    """Return whether a catalog is configured outside the session."""
+    return bool(configured(name))
 
 
 def with_settings(
@@ -167,6 +167,8 @@ def overlaid(
     if is_defined(name):
         return dict(given)
     found = dict(settings(name))
+    if not found and name == LOCAL_CATALOG:
+        return dict(given)  # it needs no configuration
     if found and not {TYPE, IMPLEMENTATION} & found.keys():
         found[TYPE] = _kind_by_location(found) or "hive"  # Java: SparkCatalog
     return {**_without_secrets_of_others(found, given), **given}

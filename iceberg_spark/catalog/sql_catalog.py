@@ -209,6 +209,10 @@ class SqlNamespaces:
                 raise NamespaceNotEmptyError(f"Namespace {name} is not empty: it has {what}")
             connection.execute(sqlalchemy.delete(property_rows()).where(*self._of(name)))
 
+    def what_stays(self, namespace: Name) -> str | None:  # noqa: ARG002 (of all the same)
+        """Return nothing: tables and views are all there is in a namespace."""
+        return None
+
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""
         name = ".".join(namespace)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.fresh_ids import assign_fresh_ids, reassign_order, reassign_spec
+from iceberg_spark.spec.lineage_names import check_new_names
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
 from iceberg_spark.spec.properties import FORMAT_VERSION, check_known_values, int_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
 from iceberg_spark.spec.sort import SortOrder
+from iceberg_spark.spec.transforms import VoidTransform
 from iceberg_spark.spec.updates import (
     AddPartitionSpec,
     AddSchema,
@@ -67,7 +70,7 @@ class ReplaceTable:
             )
 
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (writes none)
-        """Return the updates that define the table anew."""
+        """Return the updates that define the table anew. Raises InvalidSchemaError."""
         properties = dict(self._properties)
         updates: list[TableUpdate] = []
         if FORMAT_VERSION in properties:
@@ -75,6 +78,7 @@ class ReplaceTable:
             updates.append(UpgradeFormatVersion(version))
             del properties[FORMAT_VERSION]
         fresh = assign_fresh_ids(self._schema, last_column_id=base.last_column_id, base=base.schema)
+        check_new_names(base.schema, fresh)
         spec = _with_known_ids(reassign_spec(self._spec, self._schema, fresh), base)
         updates += [
             AddSchema(fresh),
@@ -106,7 +110,12 @@ def _definition(metadata: TableMetadata) -> tuple[int, int, int, int]:
 
 
 def _with_known_ids(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
-    """Give fields the ids that equal ones of the table's specs have, others new ones."""
+    """Give fields the ids that equal ones of the table's specs have, others new ones.
+
+    Source: Java's TableMetadata.reassignPartitionIds.
+    """
+    if base.rules.needs_sequential_partition_ids:
+        return _behind_former_fields(spec, base)
     known = {
         (part.source_ids, str(part.transform)): part.field_id
         for each in base.partition_specs.values()
@@ -120,4 +129,21 @@ def _with_known_ids(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
             last += 1
             field_id = last
         fields.append(replace(part, field_id=field_id))
+    return PartitionSpec(spec.spec_id, tuple(fields))
+
+
+def _behind_former_fields(spec: PartitionSpec, base: TableMetadata) -> PartitionSpec:
+    """Return a spec of version 1: every field of the table's stays in its place, maybe as void."""
+    new = {(part.source_ids, str(part.transform)): part for part in spec.fields}
+    names = {part.name for part in spec.fields}
+    fields: list[PartitionField] = []
+    for part in base.spec.fields:
+        same = new.pop((part.source_ids, str(part.transform)), None)
+        if same is not None:
+            fields.append(replace(same, field_id=part.field_id))
+        else:
+            name = f"{part.name}_{part.field_id}" if part.name in names else part.name
+            fields.append(replace(part, name=name, transform=VoidTransform()))
+    ids = count(base.last_partition_id + 1)
+    fields += [replace(part, field_id=next(ids)) for part in new.values()]
     return PartitionSpec(spec.spec_id, tuple(fields))

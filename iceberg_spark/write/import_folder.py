@@ -83,12 +83,13 @@ def check_same_files(
     """Refuse a table whose catalog names other files than lie in its folder.
 
     A partition may have been dropped and its files kept, or may be elsewhere. `files` are those
-    that the table's rows are in. Raises InvalidInputError.
+    that the table's rows are in, those of the partitions that are asked for. Raises
+    InvalidInputError.
     """
     listed = list(io.list(root))
     there = {location.normalise(info.path) for info in listed}
     read = {location.normalise(path) for path in files}
-    elsewhere = sorted(path for path in read - there if not options.partition_filter)
+    elsewhere = sorted(read - there)
     if elsewhere:
         raise InvalidInputError(
             f"{name} has rows outside of its folder {root}, as in {elsewhere[0]}: partitions with "

@@ -360,3 +360,18 @@ def test_what_can_not_be_is_refused_before_anything_is_connected_to(
 ) -> None:
     with pytest.raises(error, match=text):
         ice.load_catalog("h", **{"uri": "thrift://h:9083", **properties})
+
+
+def test_a_table_of_hives_keeps_a_namespace_with_all_that_is_in_it(
+    hive: HiveMetastore, catalog: TableCatalog, db: str
+) -> None:
+    catalog.create_table(f"{db}.t", "id bigint")
+    found = asked(hive, "get_table", db, "t")
+    found.tableName, found.parameters = "own", {}
+    asked(hive, "create_table", found)
+    with pytest.raises(NamespaceNotEmptyError, match=r"nothing was dropped: table own .*Hive's"):
+        catalog.drop_namespace(db, cascade=True)
+    assert catalog.table_exists(f"{db}.t")
+    asked(hive, "drop_table", db, "own", False)
+    catalog.drop_namespace(db, cascade=True)
+    assert not catalog.namespace_exists(db)

@@ -212,3 +212,28 @@ def test_a_java_catalog_of_a_kind_that_is_not_there_is_left_to_spark(
     finally:
         any_spark.conf.unset(f"{PREFIX}other.{key}")
         any_spark.conf.unset(f"{PREFIX}other")
+
+
+def test_a_catalog_named_local_is_the_sessions_where_it_is_described(
+    any_spark: Any, tmp_path: Path
+) -> None:
+    """As in the quickstart of Iceberg for Spark; else it is the one that needs no configuration."""
+    settings = {
+        "local": "org.apache.iceberg.spark.SparkCatalog",
+        "local.type": "hadoop",
+        "local.warehouse": str(tmp_path),
+    }
+    assert session_catalogs.is_ours(any_spark, "local")
+    for key, value in settings.items():
+        any_spark.conf.set(PREFIX + key, value)
+    ice.enable(any_spark)
+    try:
+        any_spark.sql("CREATE TABLE local.db.t (id bigint)")
+        any_spark.sql("INSERT INTO local.db.t VALUES (7)")
+        assert ids(any_spark.table("local.db.t")) == [7]
+        assert ids(any_spark.read.format(FORMAT).load("local.db.t")) == [7]
+        assert (tmp_path / "db" / "t" / "metadata").is_dir()
+    finally:
+        ice.disable(any_spark)
+        for key in settings:
+            any_spark.conf.unset(PREFIX + key)

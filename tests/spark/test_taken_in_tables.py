@@ -1,5 +1,6 @@
 """Spark's own tables that are taken in: as their catalog says they are, not as folders look."""
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from iceberg_spark.errors import CorruptFileError, InvalidInputError
 @pytest.fixture
 def source(spark: Any, sql_home: Path) -> Iterator[str]:
     """The name of a Parquet table of Spark's, dropped afterwards with its folder."""
-    yield "default.taken_in"
-    spark.sql("DROP TABLE IF EXISTS default.taken_in")
+    name = f"default.taken_in_{uuid.uuid4().hex[:8]}"  # other workers have the same folder
+    yield name
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 def rows(spark: Any, text: str) -> list[tuple[Any, ...]]:
@@ -216,3 +218,31 @@ def test_hives_change_of_a_column_says_nothing_more(spark: Any, sql_home: Path) 
             rows(spark, f"ALTER TABLE st.d.t CHANGE COLUMN {more}")
     rows(spark, "ALTER TABLE st.d.t CHANGE COLUMN id number bigint COMMENT 'x'")
     assert [field.name for field in schema("t").fields] == ["number", "s"]
+
+
+def test_a_partition_elsewhere_is_refused_where_a_filter_asks_for_it(
+    spark: Any, source: str, tmp_path: Path
+) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    place = f"USING parquet PARTITIONED BY (r, d) LOCATION '{folder}'"
+    spark.sql(f"CREATE TABLE {source} (id int, r string, d int) {place}")
+    spark.sql(f"INSERT INTO {source} VALUES (1, 'x', 1), (2, 'y', 1), (3, null, 1)")
+    spark.range(4, 5).selectExpr("int(id) AS id").write.parquet(str(other))
+    spark.sql(f"ALTER TABLE {source} ADD PARTITION (r = 'x', d = 2) LOCATION '{other}'")
+    rows(spark, "CREATE TABLE st.d.t (id int, r string, d int) PARTITIONED BY (r, d)")
+    with pytest.raises(InvalidInputError, match="outside of its folder"):
+        rows(spark, f"CALL st.system.add_files('d.t', '{source}', map('r', 'x'))")
+    hive_null = "__HIVE_DEFAULT_PARTITION__"
+    for asked in ("'r', 'y'", f"'r', '{hive_null}'", "'r', 'x', 'd', '1'"):
+        rows(spark, f"CALL st.system.add_files('d.t', '{source}', map({asked}))")
+    expected = [(1, "x", 1), (2, "y", 1), (3, None, 1)]
+    assert rows(spark, "SELECT * FROM st.d.t ORDER BY id") == expected
+
+
+def test_a_snapshot_may_go_to_a_location(spark: Any, source: str, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE {source} USING parquet AS SELECT 1 AS id")
+    rows(spark, f"CALL st.system.snapshot('{source}', '{tmp_path}/t')")
+    assert rows(spark, f"SELECT * FROM `{tmp_path}/t`") == [(1,)]
+    pointer = ice.load_table(f"{tmp_path}/t").metadata_location
+    with pytest.raises(InvalidInputError, match="no name in st"):
+        rows(spark, f"CALL st.system.register_table('{tmp_path}/u', '{pointer}')")

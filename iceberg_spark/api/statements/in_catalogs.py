@@ -10,7 +10,8 @@ from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named
-from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
+from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
     ShowNamespaces,
@@ -42,27 +43,11 @@ def drop_namespace(spark: SparkSession, statement: DropNamespace) -> DataFrame:
     """
     catalog, namespace = _place(spark, statement.name)
     try:
-        if statement.cascade:
-            _drop_what_is_in(catalog, namespace)
-        catalog.drop_namespace(namespace)
+        catalog.drop_namespace(namespace, cascade=statement.cascade)
     except NoSuchNamespaceError:
         if not statement.if_exists or catalog.namespace_exists(namespace):  # an inner one went
             raise
     return nothing(spark)
-
-
-def _drop_what_is_in(catalog: TableCatalog, namespace: tuple[str, ...]) -> None:
-    for inner in catalog.list_namespaces(namespace):
-        _drop_what_is_in(catalog, inner)
-        catalog.drop_namespace(inner)
-    for table in catalog.list_tables(namespace):
-        catalog.drop_table(table)
-    try:
-        views = catalog.list_views(namespace)
-    except UnsupportedError:  # a catalog, or a server, without views
-        return
-    for view in views:
-        catalog.drop_view(view)
 
 
 def alter_namespace(spark: SparkSession, statement: AlterNamespace) -> DataFrame:
@@ -97,8 +82,9 @@ def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> Dat
     rows = [("Catalog Name", catalog.name), ("Namespace Name", shown_name(namespace))]
     rows += [(name.capitalize(), properties[name]) for name in _SHOWN_APART if name in properties]
     if statement.extended:
-        others = sorted((k, v) for k, v in properties.items() if k not in _SHOWN_APART)
-        shown = ", ".join(f"({key},{value})" for key, value in others)
+        others = {k: v for k, v in sorted(properties.items()) if k not in _SHOWN_APART}
+        told = without_secrets(spark, others).items()
+        shown = ", ".join(f"({key},{value})" for key, value in told)
         rows.append(("Properties", f"({shown})" if others else ""))
     return rows_of(spark, "info_name string, info_value string", rows)
 

@@ -12,7 +12,8 @@ from iceberg_spark.api.statements.procedure_values import COUNT, FLAG, PAIRS, TE
 from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.api.table import Table
 from iceberg_spark.engines.on_spark import source_table
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.io import location
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.write.import_folder import ImportOptions, check_same_files
@@ -22,6 +23,8 @@ _UPSERTED = ("added_records", "added_equality_deletes", "added_position_deletes"
 
 def _register(called: Called) -> Rows:
     place = called.place()
+    if location.is_absolute(place.identifier):
+        raise InvalidInputError(f"register_table: {place.path} is no name in {called.catalog}")
     catalog = catalog_named(called.spark, called.catalog)
     table = catalog.register_table(place.identifier, called.values["metadata_file"])
     head = table.current_snapshot()
@@ -37,8 +40,8 @@ def _add_files(called: Called) -> Rows:
         given["partition_filter"] = called.texts("partition_filter")
     table, source = called.table(), _source(called)
     if "/" not in source:
-        named = source_table(source, called.spark)
-        asked = ImportOptions(given.get("partition_filter") or {})
+        only = given.get("partition_filter") or {}
+        named, asked = source_table(source, called.spark, only), ImportOptions(only)
         check_same_files(table.io, named.folder, named.files, named.name, asked)
         source = named.folder
     table.add_files(source, **given)
@@ -68,8 +71,7 @@ def _snapshot(called: Called) -> Rows:
             "snapshot: the catalog says where the table goes; leave location out"
         )
     called.check_threads()
-    target = f"{called.catalog}.{called.place().identifier}"
-    properties = called.texts("properties")
+    target, properties = called.place().path, called.texts("properties")
     return _imported(snapshot(_source(called), target, properties=properties, spark=called.spark))
 
 

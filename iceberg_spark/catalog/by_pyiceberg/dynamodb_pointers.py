@@ -132,6 +132,10 @@ class DynamoDbCatalog:
             self._items.delete_item(TableName=self._table, Key=_key(identifier))
         return True
 
+    def others(self, namespace: str) -> list[str]:  # noqa: ARG002 (of all the same)
+        """Return nothing: there are Iceberg's tables alone."""
+        return []
+
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name, both items at once.
 

@@ -129,6 +129,13 @@ class GlueCatalog:
                 raise
         return True
 
+    def others(self, namespace: str) -> list[str]:
+        """Return the names of tables in a database that are no Iceberg tables."""
+        with as_ours():
+            pages = self._glue.get_paginator("get_tables").paginate(DatabaseName=namespace)
+            tables = [table for page in pages for table in page["TableList"]]
+        return sorted(str(one["Name"]) for one in tables if _pointer(one) is None)
+
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Make a table of another name and drop the former: Glue has no call for it.
 

@@ -47,6 +47,10 @@ class MovableNames(Protocol):
         """Give a table another name."""
         ...
 
+    def others(self, namespace: str) -> list[str]:
+        """Return the names of tables in a namespace that are no Iceberg tables."""
+        ...
+
 
 class TheirNamespaces:
     """Namespaces of one level."""
@@ -86,6 +90,12 @@ class TheirNamespaces:
         self.properties(namespace)
         with as_ours():
             self._theirs.catalog.drop_namespace(namespace)
+
+    def what_stays(self, namespace: Name) -> str | None:
+        """Return the first table that is none of Iceberg. Raises NoSuchNamespaceError."""
+        self.properties(namespace)
+        others = self._pointers.others(namespace[0])
+        return f"table {others[0]} in it is no table of Iceberg" if others else None
 
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""

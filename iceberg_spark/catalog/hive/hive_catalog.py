@@ -9,7 +9,7 @@ from typing import Any
 from iceberg_spark.catalog.catalog import LoadedTable, Name
 from iceberg_spark.catalog.hive.hive_changes import database_of, named, refused, split
 from iceberg_spark.catalog.hive.hive_pointers import HiveCatalog
-from iceberg_spark.catalog.hive.hive_table import is_iceberg
+from iceberg_spark.catalog.hive.hive_table import is_iceberg, is_view
 from iceberg_spark.catalog.hive.hive_views import HiveViews
 from iceberg_spark.catalog.hive.lock import Locks
 from iceberg_spark.catalog.hive.metastore import Metastore, Session, hive, thrift
@@ -116,6 +116,15 @@ class HiveNamespaces:
                 raise NamespaceNotEmptyError(
                     f"Namespace {namespace[0]} is not empty: it has tables or functions"
                 ) from error
+
+    def what_stays(self, namespace: Name) -> str | None:
+        """Return Hive's own tables and functions. Raises NoSuchNamespaceError."""
+        with self._session() as session:
+            database = self._database(session, namespace).name
+            tables = named(session, database, lambda one: not (is_iceberg(one) or is_view(one)))
+            functions = session.read("get_functions", database, "*")
+        found = (*(f"table {one}" for one in tables), *(f"function {one}" for one in functions))
+        return f"{found[0]} in it is Hive's, and no table of Iceberg" if found else None
 
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""

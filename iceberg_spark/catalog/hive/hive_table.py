@@ -20,6 +20,7 @@ METADATA_LOCATION = "metadata_location"
 CURRENT_SCHEMA = "current-schema"
 PREVIOUS_LOCATION = "previous_metadata_location"
 TABLE_TYPE, _ICEBERG = "table_type", "ICEBERG"
+VIRTUAL, ICEBERG_VIEW = "VIRTUAL_VIEW", "ICEBERG-VIEW"
 OWNER = "hive.metastore.table.owner"
 _FOR_HIVE = "engine.hive.enabled"
 _LARGEST = "iceberg.hive.table-property-max-size"
@@ -37,6 +38,12 @@ def is_iceberg(table: Any) -> bool:
     """Return whether Hive's table says that it is an Iceberg table (a view is none)."""
     said: str = (table.parameters or {}).get(TABLE_TYPE, "")
     return said.upper() == _ICEBERG
+
+
+def is_view(table: Any) -> bool:
+    """Return whether Hive's table says that it is a view of Iceberg's."""
+    said: str = (table.parameters or {}).get(TABLE_TYPE, "")
+    return (table.tableType or "").upper() == VIRTUAL and said.upper() == ICEBERG_VIEW
 
 
 def pointer_of(table: Any) -> str | None:

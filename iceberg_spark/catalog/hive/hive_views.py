@@ -19,11 +19,14 @@ from iceberg_spark.catalog.hive.hive_changes import (
 )
 from iceberg_spark.catalog.hive.hive_table import (
     CURRENT_SCHEMA,
+    ICEBERG_VIEW,
     METADATA_LOCATION,
     OWNER,
     PREVIOUS_LOCATION,
     TABLE_TYPE,
+    VIRTUAL,
     empty_table,
+    is_view,
     java_json,
     largest,
     place_of,
@@ -37,7 +40,6 @@ from iceberg_spark.errors import NoSuchNamespaceError, NoSuchViewError, ViewAlre
 from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.spec.view import SQL, ViewMetadata
 
-_VIRTUAL, _ICEBERG_VIEW = "VIRTUAL_VIEW", "ICEBERG-VIEW"
 _HIVE = "hive"
 
 
@@ -67,7 +69,7 @@ class HiveViews:
             raise NoSuchNamespaceError(f"{'.'.join(namespace)}: Hive has databases of one level")
         with self._metastore.session() as session:
             database = database_of(session, self._name, namespace[0].lower()).name
-            return [(*namespace, name) for name in named(session, database, _is_view)]
+            return [(*namespace, name) for name in named(session, database, is_view)]
 
     def find(self, identifier: str) -> str | None:
         """Return where a view's newest metadata file is; None: there is no such view."""
@@ -83,7 +85,7 @@ class HiveViews:
         Raises NoSuchNamespaceError, UnsupportedError (what the metastore refused).
         """
         owner = made.metadata.properties.get(OWNER, self._metastore.user)
-        view = empty_table(*split(made.identifier), owner, _VIRTUAL)
+        view = empty_table(*split(made.identifier), owner, VIRTUAL)
         self._describe(view, None, made)
         with self._metastore.session() as session:
             return created(session, self._name, view)
@@ -137,7 +139,7 @@ class HiveViews:
         }
         parameters |= {
             "uuid": metadata.view_uuid,
-            TABLE_TYPE: _ICEBERG_VIEW,
+            TABLE_TYPE: ICEBERG_VIEW,
             METADATA_LOCATION: made.metadata_location,
         }
         parameters.pop("storage_handler", None)
@@ -154,10 +156,5 @@ def _text_of(view: ViewMetadata) -> str | None:
     return view.current_version.sql_for(_HIVE) or next(iter(texts), None)
 
 
-def _is_view(found: Any) -> bool:
-    said: str = (found.parameters or {}).get(TABLE_TYPE, "")
-    return (found.tableType or "").upper() == _VIRTUAL and said.upper() == _ICEBERG_VIEW
-
-
 def _pointer_of(found: Any) -> str | None:
-    return place_of(found) if _is_view(found) else None
+    return place_of(found) if is_view(found) else None

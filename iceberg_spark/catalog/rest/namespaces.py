@@ -95,6 +95,10 @@ class RestNamespaces:
 
         make(self._session, Change(request, DROPPED_NAMESPACE, what, is_gone))
 
+    def what_stays(self, namespace: Name) -> str | None:  # noqa: ARG002 (of all the same)
+        """Return nothing: tables and views are all there is in a namespace."""
+        return None
+
     def properties(self, namespace: Name) -> dict[str, str]:
         """Return a namespace's properties. Raises NoSuchNamespaceError."""
         paths = self._session.paths

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import lit
 from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.session.active_session import needed_session
+from iceberg_spark.write.hive_paths import HIVE_NULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,10 @@ class SourceTable:
     files: frozenset[str]
 
 
-def source_table(name: str, spark: SparkSession | None) -> SourceTable:
-    """Look at a table of the session's own catalog.
+def source_table(
+    name: str, spark: SparkSession | None, partition_filter: Mapping[str, str] | None = None
+) -> SourceTable:
+    """Look at a table of the session's own catalog, at files of some of its partitions alone.
 
     The types of its partitions are those that its catalog says, not what folders look like, its
     files those of its catalog's partitions (Java: SparkTableUtil.importSparkTable).
@@ -41,8 +45,18 @@ def source_table(name: str, spark: SparkSession | None) -> SourceTable:
     if "Location" not in found:
         raise InvalidInputError(f"{name} has no location of its own: it is a view")
     frame = session.table(name)
-    files = frozenset(unquote(path) for path in frame.inputFiles())
+    rows_of_it = frame
+    for column, value in (partition_filter or {}).items():
+        if column in frame.columns:
+            rows_of_it = rows_of_it.where(_is(frame, column, value))
+    files = frozenset(unquote(path) for path in rows_of_it.inputFiles())
     return SourceTable(name, str(found["Location"]), frame.schema, files)
+
+
+def _is(frame: DataFrame, column: str, value: str) -> Column:
+    if value == HIVE_NULL:
+        return frame[column].isNull()
+    return frame[column] == lit(value).try_cast(frame.schema[column].dataType)
 
 
 def taken_schema(table: SourceTable, folder: StructType, partitions: Sequence[str]) -> StructType:

@@ -7,6 +7,7 @@ import re
 from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.config import configured_names
+from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours
 from iceberg_spark.spark.session.classic_session import all_settings, settings_text
 
@@ -66,4 +67,6 @@ def is_ours(session: SparkSession, name: str) -> bool:
     if is_defined(name):
         return True
     found = session_catalog(session, name)
-    return bool(found) and (kept_by is None or is_kind_of_ours(found))
+    if not found:
+        return name == LOCAL_CATALOG and kept_by is None
+    return kept_by is None or is_kind_of_ours(found)

@@ -7,7 +7,7 @@ from iceberg_spark.commits.manage_snapshots import CreateRef, ManageSnapshots, R
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_table import ReplaceTable
 from iceberg_spark.commits.set_schema import SetSchema
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.errors import InvalidSchemaError, ValidationException
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Operation, SnapshotRefType
 from iceberg_spark.spec.sort import UNSORTED
@@ -16,6 +16,18 @@ from tests.builders import data_file, schema
 from tests.unit.commits.tables import make_table, run
 
 NEW = schema(("other", "string"), ("id", "long"))
+
+
+OTHERS = [
+    (["id"], ["other"], [(1000, "id", "void"), (1001, "other", "identity")]),
+    (["id"], [], [(1000, "id", "void")]),
+    (["id", "region"], ["region"], [(1000, "id", "void"), (1001, "region", "identity")]),
+    (["bucket(4, id)"], ["bucket(8, id)"], [
+        (1000, "id_bucket_1000", "void"), (1001, "id_bucket", "bucket[8]"),
+    ]),
+    (["region"], ["other"], [(1000, "region", "void"), (1001, "other", "identity")]),
+]  # fmt: skip
+"""Partitions of a table of version 1, those it gets, and what its spec is then."""
 
 
 def replaced(base: TableMetadata, **properties: str) -> ReplaceTable:
@@ -30,6 +42,31 @@ def test_columns_and_partition_fields_that_were_there_keep_their_ids() -> None:
     parts = [(part.name, part.field_id) for part in after.spec.fields]
     assert parts == [("id_bucket", 1000), ("other", 1001)]
     assert after.table_uuid == table.metadata.table_uuid
+
+
+@pytest.mark.parametrize(("former", "new", "spec"), OTHERS)
+def test_a_table_of_version_1_keeps_its_partition_fields_as_voids(
+    former: list[str], new: list[str], spec: list[tuple[int, str, str]]
+) -> None:
+    table = make_table(former, format_version=1)
+    wide = schema(("other", "string"), ("id", "long"), ("region", "string"))
+    wanted = wide if "region" in new else NEW
+    parts = parse_partition_spec(new, wanted)
+    made = run(table, ReplaceTable(table.metadata, wanted, parts, UNSORTED, {}))
+    found = made.metadata.spec.fields
+    assert [(one.field_id, one.name, str(one.transform)) for one in found] == spec
+    again = parse_partition_spec(["id"], NEW)
+    last = run(made, ReplaceTable(made.metadata, NEW, again, UNSORTED, {})).metadata
+    assert [str(one.transform) for one in last.spec.fields].count("identity") == 1
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_names_of_row_lineage_are_taken_by_no_new_column(version: int) -> None:
+    table = make_table(format_version=version)
+    taken = schema(("_row_id", "long"))
+    action = ReplaceTable(table.metadata, taken, parse_partition_spec([], taken), UNSORTED, {})
+    with pytest.raises(InvalidSchemaError, match="_row_id"):
+        run(table, action)
 
 
 def test_main_is_empty_and_history_branches_and_properties_stay() -> None:

@@ -1,0 +1,50 @@
+"""A namespace dropped with all that is in it (SQL: DROP NAMESPACE ... CASCADE)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces, Views
+from iceberg_spark.errors import NamespaceNotEmptyError, NoSuchNamespaceError, UnsupportedError
+from iceberg_spark.maintenance.drop import drop_table
+
+
+def drop_with_all(catalog: Catalog, listed: Namespaces, namespace: Name) -> None:
+    """Drop a namespace, those below it, and all of their tables and views; files stay.
+
+    What can't be dropped with them is looked for first. Raises NamespaceNotEmptyError for that,
+    when nothing has gone yet, and NoSuchNamespaceError.
+    """
+    places = list(_innermost_first(listed, namespace))
+    for place in places:
+        stays = listed.what_stays(place)
+        if stays is not None:
+            raise NamespaceNotEmptyError(
+                f"Namespace {'.'.join(place)} of catalog '{catalog.name}' can't be dropped with "
+                f"CASCADE, and nothing was dropped: {stays}"
+            )
+    found = [(place, listed.list_tables(place), _views(catalog, place)) for place in places]
+    for place, tables, views in found:
+        for table in tables:
+            drop_table(catalog, ".".join(table), purge=False)
+        for of_catalog, name in views:
+            of_catalog.drop(".".join(name))
+        with suppress(NoSuchNamespaceError):  # some are there by what is in them alone
+            listed.drop(place)
+
+
+def _innermost_first(listed: Namespaces, namespace: Name) -> Iterator[Name]:
+    for inner in listed.list_namespaces(namespace):
+        yield from _innermost_first(listed, inner)
+    yield namespace
+
+
+def _views(catalog: Catalog, namespace: Name) -> list[tuple[Views, Name]]:
+    views = catalog.views
+    if views is None:
+        return []
+    try:
+        return [(views, name) for name in views.list_views(namespace)]
+    except UnsupportedError:  # a server without views
+        return []
