@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from pyspark.sql import SparkSession
+
 from iceberg_spark.api.table import Table
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spec.partition_type import union_partition_type
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.reserved import DELETED, FILE, LINEAGE, POS, SPEC_ID, partition_field
@@ -34,10 +37,11 @@ def shown_name(parts: Iterable[str]) -> str:
     return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts)
 
 
-def shown_properties(table: Table) -> dict[str, str]:
+def shown_properties(spark: SparkSession, table: Table) -> dict[str, str]:
     """Return a table's properties as SHOW TBLPROPERTIES has them, sorted by name.
 
-    Some are none of its own: its format, newest snapshot, order and identifier fields.
+    Some are none of its own: its format, newest snapshot, order and identifier fields. What may be
+    a secret is hidden.
     """
     head, schema, order = table.current_snapshot(), table.schema(), table.metadata.sort_order
     hidden = (*_JAVAS, *_SPARKS)
@@ -50,14 +54,14 @@ def shown_properties(table: Table) -> dict[str, str]:
         shown["identifier-fields"] = f"[{','.join(names)}]"
     if not order.is_unsorted:
         shown["sort-order"] = ", ".join(_sorted_by(schema, key) for key in order.fields)
-    return dict(sorted(shown.items()))
+    return without_secrets(spark, dict(sorted(shown.items())))
 
 
-def details(table: Table, name: str) -> list[_Row]:
+def details(spark: SparkSession, table: Table, name: str) -> list[_Row]:
     """Return the rows of DESCRIBE EXTENDED behind columns and partitioning."""
     given = [("Comment", COMMENT), ("Owner", _OWNER)]
     said = {label: table.properties[key] for label, key in given if key in table.properties}
-    properties = ",".join(f"{key}={value}" for key, value in shown_properties(table).items())
+    properties = ",".join(f"{key}={value}" for key, value in shown_properties(spark, table).items())
     rows = {
         "Name": name,
         "Type": "MANAGED",

@@ -49,7 +49,7 @@ def describe_table(spark: SparkSession, statement: DescribeTable) -> DataFrame:
     if parts:
         rows += _partitioning(table.schema(), parts)
     if statement.extended:
-        rows += details(table, ".".join(statement.table))
+        rows += details(spark, table, ".".join(statement.table))
         rows += _defaults(table.schema())
     return rows_of(spark, "col_name string, data_type string, comment string", rows)
 
@@ -71,7 +71,7 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
     parts = [_term(table.schema(), part) for part in table.spec().live_fields]
     if parts:
         lines.append(f"PARTITIONED BY ({', '.join(parts)})")
-    known = shown_properties(table).items()
+    known = shown_properties(spark, table).items()
     properties = {key: value for key, value in known if key not in SAID_OTHERWISE}
     comment = table.properties.get(COMMENT)
     if comment is not None:
@@ -85,7 +85,7 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
 def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame:
     """Show a table's properties, or one of them: key, value; the comment is none, as in Spark."""
     table = target(spark, statement.table).whole_table()
-    found = shown_properties(table)
+    found = shown_properties(spark, table)
     if statement.key is None:
         return rows_of(spark, "key string, value string", found.items())
     lacks = f"Table {'.'.join(statement.table)} does not have property: {statement.key}"

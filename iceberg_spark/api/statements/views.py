@@ -21,6 +21,7 @@ from iceberg_spark.errors import (
     ViewAlreadyExistsError,
 )
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spark.sql.current_namespace import current_namespace
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeTable,
@@ -130,16 +131,18 @@ def shown_view(spark: SparkSession, statement: ShownView, view: View) -> DataFra
             names = [(field.name,) for field in view.schema().fields]
             return rows_of(spark, "col_name string", names)
         case ShowProperties(key=key):
-            shown = dict(_properties(view))
+            shown = _properties(spark, view)
             lacks = f"View {'.'.join(statement.table)} does not have property: {key}"
-            rows = sorted(shown.items()) if key is None else [(key, shown.get(key, lacks))]
+            rows = list(shown.items()) if key is None else [(key, shown.get(key, lacks))]
             return rows_of(spark, "key string, value string", rows)
         case ShowCreateTable():
-            return rows_of(spark, "createtab_stmt string", [(_statement(statement.table, view),)])
+            return rows_of(
+                spark, "createtab_stmt string", [(_statement(spark, statement.table, view),)]
+            )
         case DescribeTable():
             described = column_rows(to_spark(view.schema()))
             if statement.extended:
-                described += [("", "", ""), *_details(statement.table[0], view)]
+                described += [("", "", ""), *_details(spark, statement.table[0], view)]
             return rows_of(spark, "col_name string, data_type string, comment string", described)
 
 
@@ -160,15 +163,16 @@ def _defaults(spark: SparkSession, name: Name) -> Name | None:
     return current[1:] or None
 
 
-def _properties(view: View) -> list[tuple[str, str]]:
-    return [(key, value) for key, value in view.properties.items() if key not in _RESERVED]
+def _properties(spark: SparkSession, view: View) -> dict[str, str]:
+    own = {key: view.properties[key] for key in sorted(view.properties) if key not in _RESERVED}
+    return without_secrets(spark, own)
 
 
-def _details(catalog: str, view: View) -> list[tuple[str, str, str]]:
+def _details(spark: SparkSession, catalog: str, view: View) -> list[tuple[str, str, str]]:
     version = view.current_version()
     where = (version.default_catalog or catalog, *version.default_namespace)
     names = view.properties.get(QUERY_COLUMN_NAMES, "").split(",")
-    shown = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(_properties(view)))
+    shown = ", ".join(f"'{key}' = '{value}'" for key, value in _properties(spark, view).items())
     return [
         ("# Detailed View Information", "", ""),
         ("Comment", view.properties.get(_COMMENT, ""), ""),
@@ -179,14 +183,14 @@ def _details(catalog: str, view: View) -> list[tuple[str, str, str]]:
     ]
 
 
-def _statement(name: Name, view: View) -> str:
+def _statement(spark: SparkSession, name: Name, view: View) -> str:
     columns = definition_lines(view.schema(), types=False)
     lines = [f"CREATE VIEW {shown_name(name)} (", ",\n".join(f"  {x}" for x in columns)]
     lines[-1] += ")"
     comment = view.properties.get(_COMMENT)
     if comment:
         lines.append(f"COMMENT {text(comment)}")
-    shown = [f"  {text(key)} = {text(value)}" for key, value in sorted(_properties(view))]
+    shown = [f"  {text(key)} = {text(value)}" for key, value in _properties(spark, view).items()]
     if shown:
         lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
     return "\n".join([*lines, "AS", f"{view.sql_for()}", ""])

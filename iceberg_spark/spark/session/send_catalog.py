@@ -10,11 +10,9 @@ from iceberg_spark.catalog.registry import catalog_of, is_defined
 from iceberg_spark.catalog.sent_settings import SENT_SETTINGS, sent_settings
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.redaction import BY_DEFAULT, REDACTION
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.secrets import is_secret
-
-_REDACTION = "spark.redaction.regex"
-_BY_DEFAULT = "(?i)secret|password|token|access[.]?key"
 
 
 def catalog_to_send(session: SparkSession, table: str) -> dict[str, str]:
@@ -47,9 +45,9 @@ def _shown_by(session: SparkSession) -> str | None:
     if is_connect(session):
         return "Spark Connect writes the options of a load into its events as they are"
     try:
-        hides = re.compile(session.conf.get(_REDACTION, _BY_DEFAULT) or "(?!)")
+        hides = re.compile(session.conf.get(REDACTION, BY_DEFAULT) or "(?!)")
     except re.error:
         hides = re.compile("(?!)")
     if hides.search(SENT_SETTINGS) is not None:
         return None
-    return f"this session's {_REDACTION} does not hide '{SENT_SETTINGS}'"
+    return f"this session's {REDACTION} does not hide '{SENT_SETTINGS}'"
