@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from iceberg_spark.expr.dialect import Dialect
 
@@ -16,9 +17,22 @@ _NOT_SPARKS = frozenset({
 })  # fmt: skip
 """What sqlglot calls functions of Spark besides: in Spark a user's own may be called so."""
 
+_GOES_ON = "\\\n"
+_PIECES = re.compile(
+    r"""[rR]'[^']*' | [rR]"[^"]*" | '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" | `[^`]*`
+    | /\*.*?\*/ | --(?:\\\n|[^\r\n])*""",
+    re.DOTALL | re.VERBOSE,
+)
+"""What a comment may stand in without being one, and comments (SqlBaseLexer: SIMPLE_COMMENT)."""
+
 
 class Spark4(Spark):
     """Spark's dialect with the quotes of version 4: a doubled quote is one quote."""
+
+    def tokenize(self, sql: str, dialect: Any = None) -> list[Token]:
+        """Cut a text as Spark does: a comment that ends in a backslash goes on in the next line."""
+        read = _in_one_line(sql) if _GOES_ON in sql else sql
+        return list(super().tokenize(read, dialect))
 
     class Parser(Spark.Parser):  # type: ignore[valid-type, misc] # a variable to mypy
         """What functions and tables are called, and where a version's clause ends."""
@@ -62,3 +76,10 @@ class Spark4Names(Spark4):
 def grammar(dialect: Dialect) -> type[Spark4]:
     """Return sqlglot's dialect for a session's."""
     return Spark4Names if dialect.quoted_names else Spark4
+
+
+def _in_one_line(text: str) -> str:
+    """Return a text of the same length whose comments end where their lines do."""
+    return _PIECES.sub(
+        lambda found: found[0].replace(_GOES_ON, "\\ ") if found[0][:2] == "--" else found[0], text
+    )

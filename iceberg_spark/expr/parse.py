@@ -42,10 +42,13 @@ ALLOWED = (
 
 
 _CALLED = re.compile(
-    r"\b(isnan|startswith|isnull|isnotnull|like|variant_get|try_variant_get)\b[`\"\s]*(?:\(|/\*|--)",
+    r"\b(isnan|startswith|isnull|isnotnull|like|variant_get|try_variant_get|to_date|date"
+    r"|(?:to_)?timestamp(?:_ltz|_ntz)?|int|bigint|smallint|tinyint|float|double|string|boolean"
+    r"|binary|decimal)\b[`\"\s]*(?:\(|/\*|--)",
     re.IGNORECASE,
 )
-"""Functions that are read here, where a text may call them: `udf.register` replaces them all."""
+"""Functions that are read here, as casts some, where a text may call them: `udf.register` replaces
+them all."""
 _VARIABLE = "${"
 
 _OPS: dict[type, Op] = {

@@ -76,6 +76,17 @@ ROWS = [
     "INSERT OVERWRITE {c}.sqls.t PARTITION (category = 'w') (id, payload) SELECT 30, 'only'",
     """INSERT INTO {c}.sqls.t REPLACE WHERE category = 'w'
        SELECT NULL, 31L, 1L, 'rw', 'w', NULL, NULL, NULL, NULL""",
+    """INSERT INTO {c}.sqls.t REPLACE WHERE category = lower(concat('', 'W'))
+       SELECT NULL, 31L, 1L, 'rw again', 'w', NULL, NULL, NULL, NULL""",
+    """MERGE INTO {c}.sqls.t USING (SELECT 31L AS sid, 'of no name' AS sv) ON id = sid
+       WHEN MATCHED THEN UPDATE SET payload = sv""",
+    """MERGE INTO {c}.sqls.t t
+       USING (SELECT a.*, b.* FROM (SELECT 31L AS id, 'x' AS k) a
+              JOIN (SELECT 'twice' AS w, 'x' AS k) b ON a.k = b.k) s
+       ON t.id = s.id WHEN MATCHED THEN UPDATE SET payload = s.w""",
+    """WITH a AS (SELECT 40L AS id, 'w' AS c) INSERT INTO {c}.sqls.t (id, category)
+       WITH b AS (SELECT id + 1 AS id, c FROM a) SELECT id, c FROM b""",
+    "DELETE FROM {c}.sqls.t WHERE id = 41 -- by C:\\\n AND id = 31",
 ]
 REFERENCES = [
     "ALTER TABLE {c}.sqls.t CREATE BRANCH `audit`",
@@ -104,6 +115,19 @@ MADE = [
     "INSERT INTO {c}.sqls.made VALUES (1, 'x')",
     "TRUNCATE TABLE {c}.sqls.made",
 ]
+FIRST_VERSION = [
+    """CREATE TABLE {c}.sqls.first (a int, b int, s string) USING iceberg
+       PARTITIONED BY (a, bucket(4, s)) TBLPROPERTIES ('format-version' = '1')""",
+    "INSERT INTO {c}.sqls.first VALUES (1, 2, 'x')",
+    """CREATE OR REPLACE TABLE {c}.sqls.first (a int, b int, s string) USING iceberg
+       PARTITIONED BY (bucket(8, s), b)""",
+    "INSERT INTO {c}.sqls.first VALUES (3, 4, 'y')",
+    "REPLACE TABLE {c}.sqls.first USING iceberg PARTITIONED BY (b) AS SELECT 5 AS b, 6 AS n",
+    "ALTER TABLE {c}.sqls.first ADD PARTITION FIELD n",
+    "REPLACE TABLE {c}.sqls.first USING iceberg AS SELECT 7 AS n",
+    "INSERT INTO {c}.sqls.first VALUES (8)",
+]
+"""Version 1 counts the fields of every spec from 1000, so former ones stay as voids."""
 REFUSED = [  # what Java says, and what we say
     ("CREATE TABLE {c}.sqls.t (id int) USING iceberg", "ALREADY_EXISTS", "exists already"),
     ("ALTER TABLE {c}.sqls.t ADD COLUMN id int", "FIELD_ALREADY_EXISTS", "a column of that name"),
@@ -236,8 +260,8 @@ def place(spark: SparkSession, catalog: str, table: str, namespace: str = "sqls"
 def test_a_statement_does_what_javas_does_and_a_refused_one_nothing(
     both: SparkSession, by_turns: ByTurns
 ) -> None:
-    for turn, statement in enumerate(DEFINITIONS + ROWS + REFERENCES + MADE):
-        table = "made" if "sqls.made" in statement else "t"
+    for turn, statement in enumerate(DEFINITIONS + ROWS + REFERENCES + MADE + FIRST_VERSION):
+        table = next((one for one in ("made", "first") if f"sqls.{one}" in statement), "t")
         theirs = given(both.sql(statement.format(c="j")), statement)
         assert by_turns.run(turn, ours_of(statement, statement.format(c="o"))) == theirs, statement
         mine, java = place(both, "o", table), place(both, "j", table)

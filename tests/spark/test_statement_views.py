@@ -114,3 +114,24 @@ def test_a_refused_statement_about_a_view_changes_nothing(spark: Any, views: Vie
         with pytest.raises(error):
             ice.sql(spark, text)
         assert kept(views) == before, text
+
+
+def test_a_view_keeps_its_text_with_functions_of_catalogs(spark: Any, views: Views) -> None:
+    ice.sql(spark, "CREATE TABLE st.d.t AS SELECT 1L AS id, TIMESTAMP '2024-05-06 07:08:09' AS ts")
+    text = "SELECT st.system.bucket(4, id) AS b, system.days(ts) AS d FROM st.d.t"
+    ice.sql(spark, f"CREATE VIEW st.d.v AS {text}")
+    (made,) = kept(views)["v"].current_version.representations
+    assert made.sql == text
+    for session in (spark, spark.newSession()):
+        found = rows(ice.sql(session, "SELECT b, string(d) FROM st.d.v"))
+        assert found == rows(ice.sql(spark, "SELECT st.system.bucket(4, 1L), '2024-05-06'"))
+
+
+def test_a_view_of_a_temporary_function_is_refused(spark: Any, views: Views) -> None:
+    spark.udf.register("of_this_session", lambda number: number, "bigint")
+    try:
+        with pytest.raises(InvalidInputError, match="of_this_session"):
+            ice.sql(spark, "CREATE VIEW st.d.v AS SELECT of_this_session(1L) AS id")
+        assert not views.exists("d.v")
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION of_this_session")

@@ -11,6 +11,7 @@ from iceberg_spark.api.statements import (
     alterations,
     definitions,
     in_catalogs,
+    merge_rows,
     procedures,
     row_changes,
     shown_tables,
@@ -202,9 +203,11 @@ def _into_sparks(spark: SparkSession, command: Command, text: str, args: Args) -
     if isinstance(command, CreateView):
         return _other(spark, "CREATE VIEW", text, args)
     query = command.query if isinstance(command, CreateTable | Insert) else None
-    if query is None or query not in text or not mentions_ours(spark, query):
+    ctes = command.ctes if isinstance(command, Insert) else ""
+    own = "" if query is None else query.removeprefix(f"{ctes} ")
+    if query is None or own not in text or not mentions_ours(spark, query):
         return _by_spark(spark, text, args)
-    head = text[: text.rindex(query)]
+    head = text[: text.rindex(own)].replace(ctes, "", 1)  # Spark takes them behind INSERT as well
     with with_inner_query(spark, query) as replaced:
         return _by_spark(spark, f"{head}{replaced}", args)
 
@@ -260,7 +263,7 @@ def _rows(spark: SparkSession, command: Command) -> DataFrame | None:
         case Insert():
             return row_changes.insert(spark, command)
         case Merge():
-            return row_changes.merge(spark, command)
+            return merge_rows.merge(spark, command)
         case Delete():
             return row_changes.delete(spark, command)
         case Update():

@@ -22,7 +22,7 @@ from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.row_level.key_ranges import compares, key_range, range_type
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
-from iceberg_spark.spark.row_level.own_names import MERGE_RUN, SOURCE_ROW
+from iceberg_spark.spark.row_level.own_names import RUN, SOURCE_ROW
 from iceberg_spark.spec.schema import Schema
 
 MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
@@ -72,9 +72,9 @@ def read_once(
     numbered = source.select(
         "*",
         sf.monotonically_increasing_id().alias(SOURCE_ROW),
-        sf.lit(uuid.uuid4().hex).alias(MERGE_RUN),
+        sf.lit(uuid.uuid4().hex).alias(RUN),
     )
-    kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(MERGE_RUN)
+    kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(RUN)
     try:
         target, given = str(names.target), str(names.source)
         yield _measured(kept.alias(given), equalities(on, target, given, dialect), schema)

@@ -8,7 +8,7 @@ from typing import Any
 from iceberg_spark.errors import InvalidExpressionError
 from iceberg_spark.lazy import LazyModule
 
-_dialect = LazyModule("sqlglot.dialects.spark")
+_grammar = LazyModule("iceberg_spark.expr.grammar")
 _errors = LazyModule("sqlglot.errors")
 
 
@@ -22,7 +22,7 @@ def refuse_stars(what: str, text: str) -> None:
     if "*" not in text:
         return
     try:
-        tokens = _dialect.Spark().tokenize(text)
+        tokens = _grammar.Spark4().tokenize(text)
     except _errors.SqlglotError:
         return
     inside: list[bool] = []

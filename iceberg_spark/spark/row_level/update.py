@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, StructField, StructType
+from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -20,10 +24,11 @@ from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
-from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
+from iceberg_spark.spark.row_level.conditions import check_condition, refuse_samples, spark_errors
 from iceberg_spark.spark.row_level.delete import matching
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, has_struct
+from iceberg_spark.spark.row_level.own_names import MATCHES, RUN, check_names
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
@@ -37,6 +42,7 @@ from iceberg_spark.spark.row_level.target_rows import (
     named as called,
 )
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
+from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import keeping_lineage, lineage_names
@@ -116,16 +122,52 @@ class _Update:
 
     def by_position(self, target: Target) -> RowChange:
         """Mark the old rows as deleted and write the new ones."""
+        if is_of_one_row([self.condition]):
+            places = matching(self.verb, target, self.condition, self.spark, PLACE)
+            return self._moved(target, places, partial(self._matching, target))
+        with self._kept(target) as kept:
+            rows = called(kept.drop(*PLACE), self.verb.names.target)
+            return self._moved(target, kept.select(*PLACE), lambda _: rows)
+
+    def _matching(self, target: Target, paths: Collection[str]) -> DataFrame:
+        """Return the matching rows of some files."""
+        return self.rows(only_files(target.plan, paths)).where(sf.expr(self.condition))
+
+    @contextmanager
+    def _kept(self, target: Target) -> Iterator[DataFrame]:
+        """Keep the matching rows and their places while the block runs.
+
+        A subquery may say something else when it is asked again: a sample, a LIMIT, or of a table
+        that others write. Spark holds the rows in its storage memory, and on disk beyond.
+        """
+        check_names("The table", self.context.schema.column_names, PLACE)
+        if is_connect(self.spark):
+            refuse_samples(self.condition)
+        metadata_columns = (*PLACE, *self.lineage)
+        read = rows_frame(
+            self.verb.metadata, target.plan, self.spark, metadata_columns=metadata_columns
+        )
+        every = called(projected_here(read, [self.condition]), self.verb.names.target)
+        run = sf.lit(uuid.uuid4().hex).alias(RUN)
+        kept = every.where(sf.expr(self.condition)).select("*", run)
+        kept = kept.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            yield kept.drop(RUN)
+        finally:
+            kept.unpersist()
+
+    def _moved(
+        self, target: Target, places: DataFrame, rows: Callable[[Collection[str]], DataFrame]
+    ) -> RowChange:
+        """Delete the rows at places, and write `rows` of the files that they lie in anew."""
         verb, granularity = self.verb, self.verb.mode.granularity
-        places = matching(verb, target, self.condition, self.spark, PLACE)
         writer = DeletesWriter(self.context, verb.metadata.partition_specs, granularity)
         gone = write_deletes(places, tuple(target.plan), writer)
         if not gone.deleted:
             return RowChange()
-        plan = only_files(target.plan, gone.referenced)
-        rows = self.rows(plan).where(sf.expr(self.condition))
+        changed = self.changed(rows(gone.referenced))
         return RowChange(
-            added_data=write_changed(verb, self.context, [self.changed(rows)]),
+            added_data=write_changed(verb, self.context, [changed]),
             added_deletes=tuple(gone.files),
             removed_deletes=tuple(gone.replaced),
             referenced=tuple(gone.referenced),
@@ -154,13 +196,15 @@ class _Update:
         schema = keeping_lineage(self.context).schema
         names = [field.name for field in schema.fields]
         assigned = [name for name in names if name in self.values.columns]
-        matches = sf.expr(self.condition)
-        # Values are worked out for matching rows only: elsewhere they might overflow.
+        # Asked once: each use of an expression would draw a sample of its own.
         target = self.verb.names.target
+        rows = called(rows.select("*", sf.expr(self.condition).alias(MATCHES)), target)
+        # Values are worked out for matching rows only: elsewhere they might overflow.
+        matches = sf.col(MATCHES)
         values = [sf.when(matches, self.values.value(name, target)) for name in assigned]
         new = {name: f"new {name}" for name in assigned}
         of_table = [plain(place) for place in range(len(names))]
-        hit = rows.select("*", matches, *values)
+        hit = rows.select("*", *values)
         labelled = renamed(hit, [*of_table, "matches", *new.values()])
         kinds = {field.name: field.dataType for field in row_type(schema).fields}
         typed = labelled.to(

@@ -26,7 +26,7 @@ _HARMLESS = (
 _GROUPS = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
 _CASE = "spark.sql.caseSensitive"
 _TIMESTAMP = "spark.sql.timestampType"
-_OWN_FUNCTIONS = "org.apache.spark.sql.catalyst.expressions."
+OWN_FUNCTIONS = "org.apache.spark.sql.catalyst.expressions."
 _SETTING = re.compile(r"(?:\{|, )(spark\.sql\.[\w.]+)=([^,}]*)")
 
 
@@ -53,7 +53,7 @@ def _is_replaced(session: SparkSession, name: str) -> bool:
         found = session.catalog.getFunction(name).className
     except PySparkException:
         return True
-    return not (found or "").startswith(_OWN_FUNCTIONS)
+    return not (found or "").startswith(OWN_FUNCTIONS)
 
 
 def _settings(session: SparkSession) -> dict[str, str]:

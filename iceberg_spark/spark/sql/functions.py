@@ -55,30 +55,44 @@ TypeOf: TypeAlias = Callable[[str], s.DataType | None]
 _PREFIX = "iceberg_spark_"
 
 
-def with_functions(spark: SparkSession, text: str) -> str:
+def with_functions(spark: SparkSession, text: str, *, of_view: bool = False) -> str:
     """Return a text whose functions of our catalogs Spark finds; others as they are.
 
-    After USE of a catalog of ours `system.bucket(...)` is one too. Raises InvalidInputError for
-    an unknown function, and for `truncate` where the type of its argument can't be told.
+    After USE of a catalog of ours `system.bucket(...)` is one too, and so it is in the text of a
+    view. A statement that makes a view stays as it is written, for it is kept. Raises
+    InvalidInputError for an unknown function, and for `truncate` where the type of its argument
+    can't be told.
     """
     if f"{_SYSTEM}." not in text.lower().replace("`", ""):
         return text
     tokens = tokens_of(text, session_dialect(spark))
     if any(token.text.upper() == "CALL" for token in tokens[:3]):  # EXPLAIN EXTENDED CALL
         return text
-    return _replaced(spark, text, tokens, partial(argument_type, spark, text, tokens))
+    if _makes_view([token.text.upper() for token in tokens[:4]]):
+        return text
+    has_short = of_view or current_namespace(spark) is not None
+    return _replaced(spark, text, tokens, partial(argument_type, spark, text, tokens), has_short)
 
 
-def _replaced(spark: SparkSession, text: str, tokens: list[Token], type_of: TypeOf) -> str:
+def _makes_view(words: list[str]) -> bool:
+    """Return whether a statement makes a view that stays."""
+    rest = words[1:]
+    return words[:1] == ["CREATE"] and (rest[:1] == ["VIEW"] or rest == ["OR", "REPLACE", "VIEW"])
+
+
+def _replaced(
+    spark: SparkSession, text: str, tokens: list[Token], type_of: TypeOf, has_short: bool
+) -> str:
     pieces, at = [], 0
-    for first, name, last in _calls(spark, tokens):
+    for first, name, last in _calls(spark, tokens, has_short):
         pieces.append(text[at : first.start])
         if name == _VERSION:
             pieces.append(f"'{_installed()}'")
             at = last.end + 1
             continue
         if name == _TRUNCATE:
-            pieces.append(_truncate(spark, _second(spark, text, tokens, last, type_of), type_of))
+            second = _second(spark, text, tokens, last, type_of, has_short)
+            pieces.append(_truncate(spark, second, type_of))
         else:
             pieces.append(_registered(spark, name))
         at = last.start
@@ -86,7 +100,12 @@ def _replaced(spark: SparkSession, text: str, tokens: list[Token], type_of: Type
 
 
 def _second(
-    spark: SparkSession, text: str, tokens: list[Token], bracket: Token, type_of: TypeOf
+    spark: SparkSession,
+    text: str,
+    tokens: list[Token],
+    bracket: Token,
+    type_of: TypeOf,
+    has_short: bool,
 ) -> str:
     """Return the second argument of a call, whose own functions Spark finds."""
     inner = Cursor(text, tokens[tokens.index(bracket) :], session_dialect(spark)).brackets()
@@ -94,15 +113,18 @@ def _second(
     if len(arguments) != 2:
         raise InvalidInputError(f"truncate(w, x) takes 2 arguments, not {len(arguments)}")
     argument = arguments[1].needed()
-    return _replaced(spark, argument, tokens_of(argument, session_dialect(spark)), type_of)
+    inside = tokens_of(argument, session_dialect(spark))
+    return _replaced(spark, argument, inside, type_of, has_short)
 
 
-def _calls(spark: SparkSession, tokens: list[Token]) -> Iterator[tuple[Token, str, Token]]:
+def _calls(
+    spark: SparkSession, tokens: list[Token], has_short: bool
+) -> Iterator[tuple[Token, str, Token]]:
     """Yield where a call begins, the function, and the bracket (of no arguments its end)."""
     for place, token in enumerate(tokens):
         if token.text.lower() != _SYSTEM or not _dotted_call(tokens, place):
             continue
-        first = _beginning(spark, tokens, place)
+        first = _beginning(spark, tokens, place, has_short)
         if first is None:
             continue
         name = tokens[place + 2].text.lower()
@@ -119,10 +141,12 @@ def _dotted_call(tokens: list[Token], place: int) -> bool:
     return len(kinds) == 3 and kinds[0] is TokenType.DOT and kinds[2] is TokenType.L_PAREN
 
 
-def _beginning(spark: SparkSession, tokens: list[Token], place: int) -> Token | None:
+def _beginning(
+    spark: SparkSession, tokens: list[Token], place: int, has_short: bool
+) -> Token | None:
     """Return where the name of a function of ours begins, None for one of others."""
     if place < 2 or tokens[place - 1].token_type is not TokenType.DOT:
-        return tokens[place] if current_namespace(spark) is not None else None
+        return tokens[place] if has_short else None
     catalog = tokens[place - 2]
     is_first = place < 3 or tokens[place - 3].token_type is not TokenType.DOT
     return catalog if is_first and is_ours(spark, catalog.text) else None

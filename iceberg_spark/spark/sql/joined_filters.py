@@ -27,7 +27,7 @@ def with_joined_filters(asked: AskedQuery, tables: Sequence[QueriedTable]) -> li
     much.
     """
     small = [one for one in tables if isinstance(one.scan, ScanPlan) and is_small(one.scan)]
-    if not small or asked.parsed.dialect.changed or asked.parsed.is_rewritten:
+    if not small or asked.is_read_otherwise:
         return list(tables)
     return [
         _pruned(asked, one, small) if isinstance(one.scan, ScanPlan) and is_large(one.scan) else one

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from sqlglot import exp
 
 from iceberg_spark.catalog.catalog import Catalog
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.session.session_dialect import OWN_FUNCTIONS, session_dialect
+from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.query import plan_query
 from iceberg_spark.spark.sql.view_names import ViewNames
 from iceberg_spark.spec.schema import Schema
@@ -26,10 +31,27 @@ def analysed_view(
 ) -> AnalysedView:
     """Return what a text gives as the view of this name.
 
-    Raises InvalidInputError (no query, or one that reads the view itself), NoSuchTableError, and
-    Spark's errors.
+    Raises InvalidInputError (no query, one that reads the view itself, or one that calls a
+    temporary function), NoSuchTableError, and Spark's errors.
     """
     path = (f"{catalog.name}.{identifier}",)
     names = ViewNames(catalog, catalog.name, namespace, path)
     frame = plan_query(spark, text, names).frame(spark)
+    _refuse_temporary_functions(spark, text)
     return AnalysedView(from_spark(frame.schema), spark.version)
+
+
+def _refuse_temporary_functions(spark: SparkSession, text: str) -> None:
+    """Refuse functions that no other session has (Spark: INVALID_TEMP_OBJ_REFERENCE)."""
+    root = parsed_query(text, session_dialect(spark)).tree.root
+    called = {node.name for node in root.find_all(exp.Anonymous)}
+    for name in sorted(called):
+        try:
+            found = spark.catalog.getFunction(name)
+        except PySparkException:  # one of a catalog
+            continue
+        if found.isTemporary and not (found.className or "").startswith(OWN_FUNCTIONS):
+            raise InvalidInputError(
+                f"The view's text calls {name}(), a temporary function, which other sessions do "
+                "not have"
+            )

@@ -22,6 +22,7 @@ from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.classic_queries import query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.functions import with_functions
 from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
 from iceberg_spark.spark.sql.joined_filters import with_joined_filters
 from iceberg_spark.spark.sql.named_relation import folding, named_relation, relation_of_ours
@@ -178,6 +179,8 @@ def plan_query(
     the one that was `seen` before.
     Raises InvalidInputError for what is no query, NoSuchTableError, NoSuchSnapshotError.
     """
+    if names is not None:
+        text = with_functions(spark, text, of_view=True)
     parsed = parsed_query(text, session_dialect(spark))
     text, dialect, found = parsed.text, parsed.dialect, parsed.references
     if names is not None:

@@ -102,12 +102,14 @@ class _Understood:
 class AskedQuery:
     """A query, and what the session says about how it is read: asked for once.
 
-    `names_are_patterns`: a quoted column may be several.
+    `names_are_patterns`: a quoted column may be several. `commas_bind_less`: of `a, b JOIN c ON`
+    the condition is about b and c alone, which is read here as if it were about all three.
     """
 
     spark: SparkSession
     parsed: ParsedQuery
     names_are_patterns: bool
+    commas_bind_less: bool
     case_sensitive: bool
     time_zone: str | None
 
@@ -115,13 +117,21 @@ class AskedQuery:
     def of(cls, spark: SparkSession, parsed: ParsedQuery) -> Self:
         """Return a query with what its session says now."""
         patterns = spark.conf.get("spark.sql.parser.quotedRegexColumnNames", "false")
+        precedence = spark.conf.get("spark.sql.ansi.relationPrecedence", "false")
         return cls(
             spark,
             parsed,
             str(patterns).lower() == "true",
+            str(precedence).lower() == "true",
             is_case_sensitive(spark),
             session_time_zone(spark),
         )
+
+    @property
+    def is_read_otherwise(self) -> bool:
+        """Whether conditions may mean something else to Spark than the tree says."""
+        changed = bool(self.parsed.dialect.changed)
+        return changed or self.parsed.is_rewritten or self.commas_bind_less
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +215,7 @@ class TablePlanner:
         case = asked.case_sensitive
         found = conditions(parsed.tree, self.reference, names, case_sensitive=case)
         taken, variants, texts, left_out = [], [], [], list(found.left_out)
-        if parsed.dialect.changed or parsed.is_rewritten:
+        if asked.is_read_otherwise:
             return _Understood(left_out=(*left_out, *(one.text for one in found.taken)))
         nodes = [one.node for one in found.taken]
         options: _Names = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
@@ -20,7 +21,8 @@ class Insert:
 
     `overwrites` replaces partitions, or what `replace_where` says. `partition` has the columns of
     PARTITION (...) with their values as written, None where the query gives the value. `options`
-    are those of the write.
+    are those of the write. `ctes` is the WITH clause that `query` begins with and that stood before
+    INSERT.
     """
 
     table: Name
@@ -32,6 +34,7 @@ class Insert:
     partition: tuple[tuple[str, str | None], ...] = ()
     schema_evolution: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    ctes: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     if by_name and columns:
         raise cursor.fault("INSERT takes a list of columns or BY NAME, not both")
     query = cursor.rest()
+    if with_clause and _BEGINS_WITH.match(query):  # its own CTEs hide those before
+        query = f"SELECT * FROM ({query})"  # noqa: S608 (the user's own text)
     if with_clause:
         query = f"{with_clause} {query}"
     return Insert(
@@ -126,6 +131,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
         partition,
         evolves,
         options,
+        with_clause,
     )
 
 
@@ -146,9 +152,28 @@ def partition_values(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
     found = []
     for item in cursor.brackets().items():
         name = item.identifier()
-        found.append((name, item.rest() if item.takes("=") else None))
+        found.append((name, _constant(item) if item.takes("=") else None))
         item.done()
     return tuple(found)
+
+
+def _constant(item: Cursor) -> str:
+    """Read a value as Spark's grammar has it there; `2024-01-01` would be 2022 otherwise.
+
+    Raises InvalidInputError for an expression.
+    """
+    ahead = item.fresh()
+    value = item.rest()
+    if _NUMBER.fullmatch(value) or ahead.takes_one_of("INTERVAL", ":", "?"):
+        return value
+    if not ahead.takes_one_of("NULL", "TRUE", "FALSE"):
+        if not ahead.sees_string():
+            ahead.word()  # DATE '2024-01-01'
+        while ahead.sees_string():
+            ahead.word()
+    if not ahead.at_end or not (value.endswith(("'", '"')) or _WORD.fullmatch(value)):
+        raise item.fault(f"PARTITION takes a literal, not {value}; write a text in quotes")
+    return value
 
 
 def read_truncate(cursor: Cursor) -> Truncate:
@@ -204,9 +229,7 @@ def read_merge(cursor: Cursor, with_clause: str = "") -> Merge:
     source_alias = _alias(cursor, "ON")
     source_name = None if source_alias is not None else name
     if source_alias is None:
-        if name is None:
-            raise cursor.error("a name for the source (AS s) is needed")
-        source_alias = name[-1]
+        source_alias = _NAMELESS if name is None else name[-1]
     cursor.needs("ON")
     on = cursor.until(("WHEN",))
     clauses = []
@@ -227,7 +250,12 @@ def _clause_with_ctes(clause: WhenClause, with_clause: str, dialect: Dialect) ->
     return replace(clause, condition=said, values=values)
 
 
+_NUMBER = re.compile(r"-?\s*(\d+\.?\d*|\.\d+)(E[+-]?\d+)?(L|S|Y|F|D|BD)?", re.IGNORECASE)
+_WORD = re.compile("NULL|TRUE|FALSE", re.IGNORECASE)
 _QUERY_BEGINS = (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",), ("FROM",))
+_BEGINS_WITH = re.compile(r"WITH\b", re.IGNORECASE)
+_NAMELESS = "__iceberg_spark_source"
+"""What a query that nobody has named is called where it is the source of a merge."""
 _WHEN_ENDS = (("WHEN",),)
 
 

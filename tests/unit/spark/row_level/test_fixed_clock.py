@@ -48,3 +48,27 @@ def test_a_column_of_that_name_is_a_column() -> None:
 def test_all_texts_of_a_change_have_one_moment() -> None:
     stamp = clock([])
     assert stamp("now()") == stamp("now()")
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("d < (SELECT max(current_date) FROM c)", "d < (SELECT max(current_date) FROM c)"),
+        ("d < (SELECT max(now()) FROM c)", "d < (SELECT max(timestamp_micros(N)) FROM c)"),
+        (
+            "d IN (FROM c SELECT current_date) and e = current_timestamp",
+            "d IN (FROM c SELECT current_date) and e = timestamp_micros(N)",
+        ),
+        ("(d < current_timestamp)", "(d < timestamp_micros(N))"),
+    ],
+)
+def test_words_of_a_query_may_be_columns_that_nobody_knows_of(text: str, shape: str) -> None:
+    assert re.sub(r"\d{16}", "N", clock([])(text)) == shape
+
+
+def test_a_query_whose_columns_are_known_has_the_moment_that_is_given() -> None:
+    stamp = clock([], 1_700_000_000_000_000, queried=["current_date"])
+    assert stamp("SELECT current_date, localtimestamp, now()") == (
+        "SELECT current_date, cast(timestamp_micros(1700000000000000) as timestamp_ntz), "
+        "timestamp_micros(1700000000000000)"
+    )

@@ -1,0 +1,50 @@
+"""Columns that SET and VALUES name, and what gives them values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iceberg_spark.api.statements.given_defaults import value_or_default
+from iceberg_spark.api.statements.landing import Landing
+from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.spark.sql.named_relation import folding, relation_of_schema
+from iceberg_spark.spark.sql.qualifiers import Name
+from iceberg_spark.spark.sql.relations import Relation
+from iceberg_spark.spark.sql.statements.rows import Delete, Merge, Update
+
+
+def target_relation(statement: Delete | Update | Merge, goes: Landing) -> Relation:
+    """Return the table as expressions see it: without a whole name where it has an alias."""
+    fold = folding(goes.case_sensitive)
+    if statement.alias is not None:
+        return relation_of_schema((), statement.alias, goes.schema, fold)
+    return relation_of_schema(statement.table, statement.table[-1], goes.schema, fold)
+
+
+def assigned_column(path: Name, statement: Update | Merge, goes: Landing) -> str:
+    """Return an assigned column without the table's name before it, as Spark resolves it."""
+    table = statement.table if statement.alias is None else (statement.alias,)
+    folded = [part.lower() for part in path]
+    for at in range(len(table)):
+        size = len(table) - at
+        if len(path) > size and folded[:size] == [part.lower() for part in table[at:]]:
+            rest = ".".join(path[size:])
+            found = goes.schema.find_id(rest, case_sensitive=goes.case_sensitive)
+            if found is not None:
+                return rest
+    return ".".join(path)
+
+
+def values_of(columns: Sequence[str], texts: Sequence[str], goes: Landing) -> list[str]:
+    """Return values as they are written, the table's defaults for DEFAULT."""
+    schema, case = goes.schema, goes.case_sensitive
+    pairs = zip(columns, texts, strict=True)
+    return [value_or_default(schema, column, text, case_sensitive=case) for column, text in pairs]
+
+
+def once(columns: Sequence[str], values: Sequence[str]) -> list[tuple[str, str]]:
+    """Pair columns with values. Raises InvalidSchemaError for a column that is there twice."""
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise InvalidSchemaError(f"Column '{twice}' gets a value twice")
+    return list(zip(columns, values, strict=True))

@@ -1,0 +1,183 @@
+"""MERGE by the table's verb."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp
+
+from iceberg_spark.api.merge import MergeBuilder
+from iceberg_spark.api.statements.answers import nothing
+from iceberg_spark.api.statements.assigned import (
+    assigned_column,
+    once,
+    target_relation,
+    values_of,
+)
+from iceberg_spark.api.statements.landing import Landing, landing
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.adapt.types import from_spark
+from iceberg_spark.spark.row_level.fixed_clock import BARE, clock
+from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.current_namespace import whole_name
+from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
+from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
+from iceberg_spark.spark.sql.named_relation import folding, relation_of_frame
+from iceberg_spark.spark.sql.parsed_query import parsed_query
+from iceberg_spark.spark.sql.query import Query, plan_query
+from iceberg_spark.spark.sql.relations import Relation
+from iceberg_spark.spark.sql.statements.rows import Merge, WhenClause
+from iceberg_spark.spec.schema import Schema
+
+
+def merge(spark: SparkSession, statement: Merge) -> DataFrame:
+    """Carry out a MERGE. Raises InvalidInputError for a row that several source rows match."""
+    goes = landing(spark, statement.table)
+    moment = time.time_ns() // 1000
+    source = _rows_of(spark, statement, goes, moment)
+    if statement.schema_evolution:
+        given = from_spark(source.schema)
+        goes = goes.with_columns(_evolving(spark, statement, goes, given))
+        case = goes.case_sensitive
+        stars = star_values(given, goes.schema, statement.source_alias, case_sensitive=case)
+        statement = _with_stars(statement, stars)
+    statement = _at_one_moment(
+        statement, clock((*goes.schema.column_names, *source.columns), moment)
+    )
+    texts = [statement.on]
+    for clause in statement.clauses:
+        columns = [assigned_column(path, statement, goes) for path in clause.columns or ()]
+        texts += [clause.condition or "true", *values_of(columns, clause.values, goes)]
+    beside = _source(spark, statement, source, goes)
+    around = seen_around(spark, texts, [target_relation(statement, goes), beside])
+    inner = with_inner_tables(spark, texts, around, goes.seen)
+    with inner as (on, *said), goes.verbs(as_seen=True) as verbs:
+        builder = verbs.merge(
+            source,
+            on,
+            branch=goes.branch,
+            snapshot_properties=goes.properties,
+            case_sensitive=goes.case_sensitive,
+            aliases=(
+                around.name(0, statement.alias or statement.table[-1]),
+                around.name(1, statement.source_alias),
+            ),
+        )
+        left = iter(said)
+        for clause in statement.clauses:
+            stated = next(left)
+            condition = None if clause.condition is None else stated
+            values = [next(left) for _ in clause.values]
+            columns = [assigned_column(path, statement, goes) for path in clause.columns or ()]
+            builder = _with_clause(builder, clause, condition, dict(once(columns, values)))
+        builder.execute()
+    return nothing(spark)
+
+
+def _rows_of(spark: SparkSession, statement: Merge, goes: Landing, moment: int) -> DataFrame:
+    """Return the source, whose clocks say what those of the clauses do.
+
+    A column that is there twice can't be named, and is called so that nothing names it; where
+    columns of the source may become the table's it is refused with the merge.
+    """
+    everything = f"SELECT * FROM {statement.source}"  # noqa: S608 (the user's own text)
+    query = plan_query(spark, everything, seen=goes.seen)
+    stamped = clock((), moment, _queried(spark, query, everything))(everything)
+    if stamped != everything:
+        query = plan_query(spark, stamped, seen=goes.seen)
+    rows = query.frame(spark)
+    fold = str if goes.case_sensitive else str.lower
+    times = Counter(map(fold, rows.columns))
+    if statement.schema_evolution or len(times) == len(rows.columns):
+        return rows
+    names = [
+        name if times[fold(name)] == 1 else f"{name} (column {place})"
+        for place, name in enumerate(rows.columns, 1)
+    ]
+    return rows.toDF(*names)
+
+
+def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:
+    """Return which clocks without parentheses may be columns: all where a table is Spark's."""
+    parsed = parsed_query(text, session_dialect(spark))
+    if len(parsed.references) > len(query.parts):
+        return BARE
+    columns = {name.lower() for one in query.tables for name in one.columns.column_names}
+    made = {alias.alias.lower() for alias in parsed.tree.root.find_all(exp.Alias)}
+    return columns | made
+
+
+def _at_one_moment(statement: Merge, stamped: Callable[[str], str]) -> Merge:
+    clauses = tuple(
+        replace(
+            one,
+            condition=one.condition and stamped(one.condition),
+            values=tuple(map(stamped, one.values)),
+        )
+        for one in statement.clauses
+    )
+    return replace(statement, on=stamped(statement.on), clauses=clauses)
+
+
+def _evolving(spark: SparkSession, statement: Merge, goes: Landing, source: Schema) -> Schema:
+    """Return the columns of the source that the table is to have."""
+    alone = (statement.table[-1:], statement.table) if statement.alias is None else ()
+    whole = () if statement.source_name is None else (statement.source_name,)
+    clauses = [one for one in statement.clauses if one.kind != "by_source" and one.does != "delete"]
+    assigned = Assigned(
+        any(one.columns is None for one in clauses),
+        [pair for one in clauses for pair in zip(one.columns or (), one.values, strict=False)],
+        target=alone or ((statement.alias or "",),),
+        source=((statement.source_alias,), *whole),
+    )
+    dialect = session_dialect(spark)
+    return evolving_columns(source, assigned, dialect, case_sensitive=goes.case_sensitive)
+
+
+def _with_stars(statement: Merge, values: Mapping[str, str] | None) -> Merge:
+    """Return a merge whose `*` is what the source has of the table's columns."""
+    if values is None:
+        return statement
+    columns, texts = tuple((name,) for name in values), tuple(values.values())
+    clauses = tuple(
+        replace(one, columns=columns, values=texts)
+        if one.columns is None and one.does != "delete" and one.kind != "by_source"
+        else one
+        for one in statement.clauses
+    )
+    return replace(statement, clauses=clauses)
+
+
+def _with_clause(
+    builder: MergeBuilder,
+    clause: WhenClause,
+    condition: str | None,
+    given: Mapping[str, str],
+) -> MergeBuilder:
+    match clause.kind, clause.does, clause.columns:
+        case "matched", "delete", _:
+            return builder.when_matched_delete(condition)
+        case "matched", _, None:
+            return builder.when_matched_update_all(condition)
+        case "matched", _, _:
+            return builder.when_matched_update(given, condition)
+        case "not_matched", _, None:
+            return builder.when_not_matched_insert_all(condition)
+        case "not_matched", _, _:
+            return builder.when_not_matched_insert(given, condition)
+        case _, "delete", _:
+            return builder.when_not_matched_by_source_delete(condition)
+        case _, _, None:
+            raise InvalidInputError("WHEN NOT MATCHED BY SOURCE has no source for UPDATE SET *")
+        case _:
+            return builder.when_not_matched_by_source_update(given, condition)
+
+
+def _source(spark: SparkSession, statement: Merge, rows: DataFrame, goes: Landing) -> Relation:
+    named = statement.source_name
+    whole = () if named is None else whole_name(spark, named)
+    return relation_of_frame(whole, statement.source_alias, rows, folding(goes.case_sensitive))

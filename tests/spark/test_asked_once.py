@@ -1,0 +1,103 @@
+"""What a change asks of rows and clocks it asks once, whatever it makes of the answer."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidExpressionError
+from iceberg_spark.spark.row_level.conditions import refuse_samples
+
+MODES = ["copy-on-write", "merge-on-read"]
+SAMPLES = [
+    "id IN (SELECT id FROM st.d.s TABLESAMPLE (50 PERCENT))",
+    "id IN (SELECT id FROM st.d.s LIMIT 400)",
+    "id IN (SELECT first(id) FROM st.d.s GROUP BY id % 400)",
+]
+
+
+def rows(spark: Any, text: str) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in ice.sql(spark, text).collect()]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("condition", SAMPLES)
+def test_an_update_by_a_sample_changes_rows_of_one_sample(
+    spark: Any, sql_home: Path, mode: str, condition: str
+) -> None:
+    asked = f"TBLPROPERTIES ('write.update.mode' = '{mode}')"
+    rows(spark, f"CREATE TABLE st.d.t {asked} AS SELECT id, 'old' AS v FROM range(1000)")
+    rows(spark, "CREATE TABLE st.d.s AS SELECT id FROM range(1000)")
+    rows(spark, f"UPDATE st.d.t SET v = concat(v, ' and new') WHERE {condition}")
+    found = Counter(v for _, v in rows(spark, "SELECT id, v FROM st.d.t"))
+    assert set(found) == {"old", "old and new"}
+    assert 300 < found["old and new"] < 700
+    assert rows(spark, "SELECT count(DISTINCT id), count(*) FROM st.d.t") == [(1000, 1000)]
+
+
+def test_over_connect_a_sample_must_be_the_same_each_time() -> None:
+    """Texts are read for every pass there, and rows that are kept are not found again."""
+    with pytest.raises(InvalidExpressionError, match="REPEATABLE"):
+        refuse_samples("id in (select id from s tablesample (50 percent))")
+    refuse_samples("id in (select id from s tablesample (50 percent) repeatable (7))")
+
+
+@pytest.mark.parametrize("clock", ["current_timestamp()", "current_timestamp", "now()"])
+def test_a_merge_has_one_moment_for_its_source_and_its_clauses(
+    spark: Any, sql_home: Path, clock: str
+) -> None:
+    rows(spark, "CREATE TABLE st.d.t (id bigint, a timestamp, b timestamp)")
+    rows(spark, "INSERT INTO st.d.t VALUES (1, NULL, NULL)")
+    rows(spark, "CREATE TABLE st.d.s AS SELECT 1L AS id")
+    rows(
+        spark,
+        f"""MERGE INTO st.d.t t USING (SELECT id, {clock} AS ts FROM st.d.s) s ON t.id = s.id
+            WHEN MATCHED AND s.ts > {clock} THEN DELETE
+            WHEN MATCHED THEN UPDATE SET a = {clock}, b = s.ts""",
+    )
+    assert rows(spark, "SELECT id, a IS NOT NULL, a = b FROM st.d.t") == [(1, True, True)]
+
+
+def test_columns_that_are_called_as_clocks_are_columns(spark: Any, sql_home: Path) -> None:
+    rows(spark, "CREATE TABLE st.d.e AS SELECT 1 AS id, DATE '2024-06-01' AS d")
+    rows(spark, "CREATE TABLE st.d.cal AS SELECT DATE '2020-01-01' AS `current_date`")
+    rows(spark, "DELETE FROM st.d.e WHERE d < (SELECT max(current_date) FROM st.d.cal)")
+    rows(
+        spark,
+        """MERGE INTO st.d.e t USING (SELECT 1 AS id, current_date AS day FROM st.d.cal) s
+           ON t.id = s.id WHEN MATCHED THEN UPDATE SET d = s.day""",
+    )
+    assert str(rows(spark, "SELECT * FROM st.d.e")) == "[(1, datetime.date(2020, 1, 1))]"
+
+
+def test_a_comment_that_goes_on_hides_the_next_line(spark: Any, sql_home: Path) -> None:
+    rows(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id")
+    rows(spark, "INSERT INTO st.d.t VALUES (2)")
+    assert rows(spark, "SELECT count(*) FROM st.d.t -- of C:\\\n WHERE id = 2") == [(2,)]
+    rows(spark, "DELETE FROM st.d.t WHERE id = 1 -- of C:\\\n OR id = 2")
+    assert rows(spark, "SELECT id FROM st.d.t") == [(2,)]
+
+
+def test_rows_are_replaced_by_what_a_function_of_constants_says(spark: Any, sql_home: Path) -> None:
+    rows(spark, "CREATE TABLE st.d.t (id int, day date) PARTITIONED BY (day)")
+    rows(spark, "INSERT INTO st.d.t VALUES (1, current_date()), (2, date_sub(current_date(), 30))")
+    replaced = "REPLACE WHERE day >= date_sub(current_date(), 7)"
+    rows(spark, f"INSERT INTO st.d.t {replaced} SELECT 3, current_date()")
+    assert rows(spark, "SELECT id FROM st.d.t ORDER BY id") == [(2,), (3,)]
+
+
+def test_ctes_before_an_insert_into_a_table_of_sparks_may_read_ours(
+    spark: Any, sql_home: Path
+) -> None:
+    rows(spark, "CREATE TABLE st.d.t AS SELECT 1L AS id")
+    spark.sql("CREATE TABLE default.taken (id bigint) USING parquet")
+    try:
+        text = (
+            "-- all\nWITH q AS (SELECT id FROM st.d.t)\nINSERT INTO default.taken SELECT * FROM q"
+        )
+        rows(spark, text)
+        assert [tuple(row) for row in spark.table("default.taken").collect()] == [(1,)]
+    finally:
+        spark.sql("DROP TABLE default.taken")
