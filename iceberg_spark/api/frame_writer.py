@@ -19,7 +19,6 @@ from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.row_level.inner_fields import (
     check_inner_names,
-    has_unknown_fields,
     with_inner_names,
 )
 from iceberg_spark.spark.row_level.target_rows import row_type
@@ -257,7 +256,8 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
     """Return rows with the types of a table's columns, cast as Spark does what is stored.
 
     Columns and the fields inside are found by name, as the session tells names apart; others are
-    kept, for `mergeSchema`, or refused, and so are missing fields. Raises InvalidSchemaError.
+    refused, and so are missing fields. For `mergeSchema` rows stay as they are. Raises
+    InvalidSchemaError.
     """
     spelt: Callable[[str], str] = str if is_case_sensitive(rows.sparkSession) else str.lower
     fields = row_type(table.schema()).fields
@@ -273,13 +273,10 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
             f"The table has no column '{unknown[0]}'; it has: "
             f"{', '.join(table.schema().column_names)}"
         )
-    if unknown:
+    if keeps_unknown:  # wider types are the table's then, so nothing is cast before
         return rows
     wanted = [kinds[spelt(name)] for name in rows.columns]
-    if not keeps_unknown:
-        check_inner_names(rows, wanted)
-    elif has_unknown_fields(rows, wanted):
-        return rows
+    check_inner_names(rows, wanted)
     return rows.to(StructType(wanted))
 
 

@@ -7,14 +7,19 @@ from typing import Protocol
 
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.requirements import TableRequirement
 from iceberg_spark.spec.updates import TableUpdate
 
 
 @dataclass(frozen=True, slots=True)
 class ActionCommit:
-    """What an action wants done on a base; requirements are derived from the updates."""
+    """What an action wants done on a base; requirements are derived from the updates.
+
+    `requirements` are those that no update tells of.
+    """
 
     updates: tuple[TableUpdate, ...]
+    requirements: tuple[TableRequirement, ...] = ()
 
 
 class Action(Protocol):

@@ -48,6 +48,7 @@ from iceberg_spark.spec.snapshot import (
     SnapshotRefType,
 )
 from iceberg_spark.spec.summary import STAGED_WAP_ID, changes, totals
+from iceberg_spark.spec.txn import BATCH_KEYS
 from iceberg_spark.spec.updates import AddSnapshot, SetSnapshotRef
 from iceberg_spark.write.uncommitted_files import remove_written
 
@@ -222,6 +223,11 @@ class SnapshotProducer:
                 f"The snapshot property '{STAGED_WAP_ID}' ('{wap_id}') stages a write, which "
                 f"{base.location} does not allow; set its property '{WRITE_WAP_ENABLED}' to true"
             )
+        if BATCH_KEYS[0] in self._properties:
+            raise InvalidInputError(
+                f"A write that is staged ('{STAGED_WAP_ID}') is on no branch, so a batch that is "
+                f"staged would count as landed: leave '{STAGED_WAP_ID}' or the batch's name out"
+            )
         return True
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
@@ -289,9 +295,8 @@ def _file_counts(
         return changes(added, removed)
 
     def path_of(file: DataFile) -> str:
-        return partition_path(
-            base.partition_specs[file.partition_spec_id], base.schema, file.partition
-        )
+        spec = base.partition_specs[file.partition_spec_id]
+        return partition_path(spec, base.schema, file.partition, base.schemas.values())
 
     return changes(added, removed, path_of=path_of, partition_limit=limit)
 

@@ -12,6 +12,7 @@ from iceberg_spark.errors import AlreadyCommittedException, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.derive_requirements import requirements_for
+from iceberg_spark.spec.requirements import TableRequirement
 from iceberg_spark.spec.updates import AddSnapshot, AssignUuid, TableUpdate
 
 
@@ -39,6 +40,7 @@ class TablePart:
     io: FileIO
     creation: tuple[TableUpdate, ...] = ()
     updates: tuple[TableUpdate, ...] = ()
+    requirements: tuple[TableRequirement, ...] = ()
     skips: bool = False
     was_skipped: bool = False
 
@@ -58,19 +60,23 @@ class TablePart:
         updates = self.creation if base is None else ()
         metadata = apply(base, updates, now_ms=now_ms) if base is None else base
         start = metadata
+        asked: list[TableRequirement] = []
         for action in self.actions:
             if base is not None:
                 action.validate(with_staged_refs(base, metadata), self.io)
-            prepared = action.prepare(metadata, self.io).updates
-            metadata = apply(metadata, prepared, now_ms=now_ms)
-            updates = (*updates, *prepared)
+            prepared = action.prepare(metadata, self.io)
+            metadata = apply(metadata, prepared.updates, now_ms=now_ms)
+            updates = (*updates, *prepared.updates)
+            asked += prepared.requirements
+        self.requirements = tuple(asked)
         self.updates = () if metadata is start and base is not None else updates
 
     def change(self) -> TableChange:
         """Return what is asked of the catalog."""
         base = self.base.metadata if self.base else None
-        requirements = tuple(requirements_for(base, self.updates))
-        return TableChange(self.identifier, requirements, self.updates, self.base)
+        derived = requirements_for(base, self.updates)
+        requirements = dict.fromkeys((*derived, *self.requirements))
+        return TableChange(self.identifier, tuple(requirements), self.updates, self.base)
 
     def is_in(self, table: LoadedTable) -> bool | None:
         """Return whether a table has this part's snapshots, or was created by it.

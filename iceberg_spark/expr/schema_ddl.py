@@ -1,7 +1,8 @@
 """Schemas and types written as Spark DDL: "id bigint not null, s struct<a: int>".
 
 sqlglot parses; this turns its tree into Iceberg types. Beyond Spark's own names it takes
-`uuid`, `time`, `timestamp_ns`, `timestamptz_ns` and `unknown`, which Iceberg has and Spark lacks.
+`uuid`, `time`, `timestamp_ns`, `timestamptz_ns`, `fixed[16]` (or `fixed(16)`) and `unknown`, which
+Iceberg has and Spark lacks.
 """
 
 from __future__ import annotations
@@ -51,22 +52,25 @@ _SIMPLE: dict[e.DType, t.PrimitiveType | t.VariantType] = {
 _WRITTEN_AS = {
     "timestamp_ns": "int128",
     "timestamptz_ns": "uint128",
+    "fixed": "varbinary",
     "void": "unknown",
     "int128": "no_type",
     "uint128": "no_type",
+    "varbinary": "no_type",
 }
 """What sqlglot is told instead of types that it lacks: types that nobody else can mean."""
 
 _SHOWN_NAMES = (
     "boolean", "int", "bigint", "float", "double", "decimal(p, s)", "date", "timestamp",
     "timestamp_ntz", "string", "binary", "struct<...>", "array<...>", "map<...>", "uuid", "time",
-    "timestamp_ns", "timestamptz_ns", "variant", "geometry", "geography", "unknown",
+    "timestamp_ns", "timestamptz_ns", "fixed(n)", "variant", "geometry", "geography", "unknown",
 )  # fmt: skip
 _NAMES = frozenset((
     *(name.partition("(")[0].partition("<")[0] for name in _SHOWN_NAMES), "bool", "byte",
     "tinyint", "short", "smallint", "integer", "long", "real", "dec", "numeric", "timestamp_ltz",
     "timestamptz", "varchar", "char", "character", "text", "void", "interval",
 ))  # fmt: skip
+_LENGTH = re.compile(r"\A\s*\[\s*(\d+)\s*\]")
 _COMMENTS = re.compile(r"'(?:[^'\\]|\\.)*'")
 _TYPE_WORDS = re.compile(
     r"\barray\s*<\s*([A-Za-z_]\w*)"
@@ -138,6 +142,8 @@ def _type(kind: e.DataType, text: str, ids: Iterator[int]) -> t.IcebergType:
             numbers = [int(parameter.this.name) for parameter in parameters]
             precision, scale = (*numbers, *(10, 0)[len(numbers) :])
             return t.DecimalType(precision, scale)
+        case _KIND.VARBINARY if len(parameters) == 1 and parameters[0].this.is_int:
+            return t.FixedType(int(parameters[0].this.name))
         case _KIND.GEOMETRY | _KIND.GEOGRAPHY if parameters:
             return _geo(kind, text)
         case simple if simple in _SIMPLE:
@@ -177,7 +183,8 @@ def _as_parsed(text: str) -> str:
     )
     for start, end in reversed(places):
         if not any(first < start < last for first, last in comments):
-            text = f"{text[:start]}{_WRITTEN_AS[text[start:end].lower()]}{text[end:]}"
+            behind = _LENGTH.sub(r"(\1)", text[end:], count=1)  # fixed[16]
+            text = f"{text[:start]}{_WRITTEN_AS[text[start:end].lower()]}{behind}"
     return text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -40,12 +40,14 @@ def partition_path(
     spec: PartitionSpec,
     schema: Schema,
     partition: tuple[Any, ...],
+    former: Iterable[Schema] = (),
 ) -> str:
     """Return `name=value/...` of a tuple of canonical values, "" for an unpartitioned spec.
 
-    Names and values are URL-encoded as Java's URLEncoder does; null is `null`.
+    Names and values are URL-encoded as Java's URLEncoder does; null is `null`. `former` schemas
+    tell the types of columns that were dropped.
     """
-    kinds = partition_type(spec, schema).fields
+    kinds = partition_type(spec, schema, former).fields
     return "/".join(
         part_path(part, kind.field_type, value)
         for part, kind, value in zip(spec.fields, kinds, partition, strict=True)

@@ -6,26 +6,50 @@ from iceberg_spark.errors import InvalidSchemaError
 from iceberg_spark.spec.promotion import can_promote
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_evolution import SchemaUpdate
-from iceberg_spark.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+from iceberg_spark.spec.types import (
+    BinaryType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
+    UUIDType,
+)
+
+_STORED_AS = {
+    UUIDType: StringType,
+    FixedType: BinaryType,
+    TimestampNanoType: TimestampType,
+    TimestamptzNanoType: TimestamptzType,
+}
+"""Types that Spark has none for, and what their values are to it (Java: SparkFixupTypes)."""
 
 
-def add_union(update: SchemaUpdate, other: Schema) -> None:
+def add_union(update: SchemaUpdate, other: Schema, *, of_rows: bool = False) -> None:
     """Add to an update what `other` has and the table lacks.
 
     New columns, nested ones too, come last in their struct and are optional; a struct's are
     added after those nested in it. Types are widened, columns become optional and docs are taken
     over where `other` has it so; what it has narrower or required changes nothing. Ids in
-    `other` don't matter. Raises InvalidSchemaError naming the column for types that can't be
+    `other` don't matter. `of_rows`: it says how rows come that are to be stored, so a text may be
+    a uuid. Raises InvalidSchemaError naming the column for types that can't be
     brought together, and for an identifier column that would become optional.
     """
-    _Union(update).struct(update.schema.fields, other.fields, None)
+    _Union(update, of_rows).struct(update.schema.fields, other.fields, None)
 
 
 class _Union:
     """The walk over both schemas."""
 
-    def __init__(self, update: SchemaUpdate) -> None:
+    def __init__(self, update: SchemaUpdate, of_rows: bool) -> None:
         self._update = update
+        self._of_rows = of_rows
         self._schema = update.schema
 
     def struct(
@@ -83,6 +107,9 @@ class _Union:
     def _type(self, mine: IcebergType, theirs: IcebergType, name: str) -> None:
         version = self._update.format_version
         same_kind = isinstance(mine, StructType | ListType | MapType) and type(mine) is type(theirs)
+        stored = _STORED_AS.get(type(mine)) if self._of_rows else None
+        if stored is not None and isinstance(theirs, stored):
+            return
         if same_kind or mine == theirs or can_promote(theirs, mine, version):
             return
         if not can_promote(mine, theirs, version):
@@ -107,7 +134,7 @@ def union_by_name(
     case_sensitive: bool = True,
     format_version: int = 2,
 ) -> Schema:
-    """Return the current schema with what `other` has and it lacks, as `add_union` finds it.
+    """Return the current schema with what rows of `other` have and it lacks, as `add_union` says.
 
     Ids are above `last_column_id`, the highest that the table ever gave. Returns `current`
     itself when nothing is new.
@@ -115,5 +142,5 @@ def union_by_name(
     update = SchemaUpdate(
         current, last_column_id, format_version=format_version, case_sensitive=case_sensitive
     )
-    add_union(update, other)
+    add_union(update, other, of_rows=True)
     return update.apply()

@@ -18,13 +18,13 @@ from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.sort import UNSORTED_ORDER_ID
-from iceberg_spark.spec.transforms import IdentityTransform, TruncateTransform
+from iceberg_spark.spec.transforms import IdentityTransform, TimeTransform, TruncateTransform
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import check_locations
 from iceberg_spark.write.open_file import data_shape
 
 _FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
-_KEEPS_ORDER = (IdentityTransform, TruncateTransform)
+_KEEPS_ORDER = (IdentityTransform, TruncateTransform, TimeTransform)
 
 
 def write_context(  # noqa: PLR0913 - one keyword for each option of a write

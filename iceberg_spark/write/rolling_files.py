@@ -73,7 +73,7 @@ class RollingFiles:
     def finish_partition(self, key: tuple[object, ...]) -> None:
         """Write what waits for a partition and close its file."""
         series = self._series.pop(key)
-        self._flush(key, series, series.waiting_bytes)
+        self._flush(key, series)
         self._close(key, series)
 
     def finish(self) -> tuple[DataFile, ...]:
@@ -103,15 +103,18 @@ class RollingFiles:
         for key, series in fullest:
             if self._buffered <= self._max_buffered_bytes // 2:
                 return
-            self._flush(key, series, series.waiting_bytes)
+            self._flush(key, series)
 
-    def _flush(self, key: tuple[object, ...], series: _Series, size: int) -> None:
-        """Write about `size` bytes of what waits as one row group."""
+    def _flush(self, key: tuple[object, ...], series: _Series, size: int | None = None) -> None:
+        """Write about `size` bytes of what waits, or all of it, as one row group."""
         if not series.waiting:
             return
         waiting = pa.concat_tables(series.waiting)
-        share = size / max(series.waiting_bytes, 1)
-        count = waiting.num_rows if share >= 1 else max(1, int(waiting.num_rows * share))
+        if size is None:  # rows of nulls alone may take no bytes
+            size, count = series.waiting_bytes, waiting.num_rows
+        else:
+            share = size / max(series.waiting_bytes, 1)
+            count = waiting.num_rows if share >= 1 else max(1, int(waiting.num_rows * share))
         row_bytes = series.waiting_bytes // max(waiting.num_rows, 1)
         rest = waiting.slice(count)
         taken = series.waiting_bytes if not rest.num_rows else min(size, series.waiting_bytes)

@@ -335,6 +335,32 @@ def test_merge_schema_gives_a_struct_the_fields_that_it_lacks(enabled: Any) -> N
     assert table.refresh().scan().to_arrow()["s"].to_pylist() == [{"a": 1, "b": 2}]
 
 
+def test_merge_schema_widens_types_whatever_columns_are_new(enabled: Any) -> None:
+    table = ice.load_catalog("fw").create_table("d.t", "id int, x float")
+    enabled.sql("SELECT 1 AS id, 0.1D AS x").writeTo("fw.d.t").option(
+        "mergeSchema", "true"
+    ).append()
+    enabled.range(2**40, 2**40 + 1).write.option("mergeSchema", "true").mode("append").saveAsTable(
+        "fw.d.t"
+    )
+    found = table.refresh().scan().to_arrow().to_pylist()
+    assert sorted(found, key=lambda row: row["id"]) == [
+        {"id": 1, "x": 0.1}, {"id": 2**40, "x": None}
+    ]  # fmt: skip
+
+
+def test_merge_schema_takes_texts_for_uuids_and_bytes_for_fixed(enabled: Any) -> None:
+    table = ice.load_catalog("fw").create_table("d.t", "id bigint, u uuid, f fixed(2)")
+    texts = (
+        "SELECT 1L AS id, 'f79c3e09-677c-4bbd-a479-3f349cb785e7' AS u, x'0102' AS f, 'y' AS more"
+    )
+    enabled.sql(texts).writeTo("fw.d.t").option("mergeSchema", "true").append()
+    enabled.sql(f"INSERT WITH SCHEMA EVOLUTION INTO fw.d.t BY NAME {texts}, 2 AS n")
+    kinds = [str(field.field_type) for field in table.refresh().schema().fields]
+    assert kinds == ["long", "uuid", "fixed[2]", "string", "int"]
+    assert table.scan().count() == 2
+
+
 def ids_of(frame: Any) -> list[int]:
     return [row[0] for row in rows(frame)]
 

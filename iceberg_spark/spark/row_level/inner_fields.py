@@ -64,11 +64,6 @@ def check_inner_names(rows: DataFrame, wanted: Sequence[StructField]) -> None:
             )
 
 
-def has_unknown_fields(rows: DataFrame, wanted: Sequence[StructField]) -> bool:
-    """Return whether rows have fields inside of a column that the table lacks."""
-    return any(_lacking(kind, given, spelt) for _, given, kind, spelt in _structs_of(rows, wanted))
-
-
 def _structs_of(
     rows: DataFrame, wanted: Sequence[StructField]
 ) -> Iterator[tuple[str, StructType, StructType, _Spelt]]:

@@ -268,3 +268,12 @@ def test_a_geometry_that_no_column_can_have_is_refused(tmp_path: Path, text: str
     table = make(tmp_path, "id bigint")
     with pytest.raises(InvalidSchemaError):
         table.update_schema().add_column("h", text)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_rows_of_nulls_alone_are_all_written(tmp_path: Path, file_format: str) -> None:
+    """They take no bytes in memory."""
+    properties = {"format-version": "3", "write.format.default": file_format}
+    table = ice.create_table(str(tmp_path / "t"), "u unknown", properties=properties)
+    table.append(pa.table({"u": pa.nulls(5)}))
+    assert (table.scan().count(), table.scan().to_arrow().num_rows) == (5, 5)

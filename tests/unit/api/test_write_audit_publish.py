@@ -111,3 +111,13 @@ def test_staged_snapshots_expire_by_age(table: Table) -> None:
     result = table.maintenance.expire_snapshots(1 << 60)
     assert result.deleted_data_files_count == 1
     assert ids(table) == [1]
+
+
+def test_a_batch_is_not_staged(table: Table) -> None:
+    """It would count as landed, and what the audit rejects could never be run again."""
+    before, staged_as = table.metadata_location, {"wap.id": "x"}
+    with pytest.raises(InvalidInputError, match="staged would count as landed"):
+        table.append(rows(id=[7]), txn_app_id="a", txn_version=5, snapshot_properties=staged_as)
+    assert table.refresh().metadata_location == before
+    table.append(rows(id=[7]), txn_app_id="a", txn_version=5)
+    assert 7 in ids(table)

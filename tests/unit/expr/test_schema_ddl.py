@@ -56,3 +56,14 @@ def test_nested_types_not_null_and_comments() -> None:
 def test_what_is_no_schema_is_shown(text: str, shown: str) -> None:
     with pytest.raises(InvalidSchemaError, match=shown):
         schema_from_ddl(text)
+
+
+@pytest.mark.parametrize("text", ["fixed[16]", "fixed(16)", "FIXED [ 16 ]"])
+def test_bytes_of_one_length_are_written_as_iceberg_does(text: str) -> None:
+    """sqlglot takes the word for a decimal."""
+    schema = schema_from_ddl(f"a array<{text}>, f {text} not null comment 'no fixed[3]'")
+    assert [str(field.field_type) for field in schema.fields] == ["list<fixed[16]>", "fixed[16]"]
+    assert schema.fields[1].doc == "no fixed[3]"
+    for wrong in ("f fixed", "f varbinary(16)", "f fixed[n]"):
+        with pytest.raises(InvalidSchemaError):
+            schema_from_ddl(wrong)

@@ -1,0 +1,36 @@
+"""A change that lands with one schema alone: names of its rows were found in that."""
+
+from __future__ import annotations
+
+from iceberg_spark.commits.action import ActionCommit
+from iceberg_spark.errors import InvalidSchemaError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.requirements import AssertCurrentSchemaId
+
+
+class SameSchema:
+    """Refuse a table whose schema is another than the one that a change was planned on.
+
+    For changes that are planned without a look at the newest version: a column that was renamed
+    or made anew since would get values of another. A server is asked to look, too.
+    """
+
+    __slots__ = ("schema_id",)
+
+    def __init__(self, schema_id: int) -> None:
+        self.schema_id = schema_id
+
+    def validate(self, base: TableMetadata, io: FileIO) -> None:  # noqa: ARG002 (metadata says all)
+        """Raise InvalidSchemaError where the schema is another."""
+        if base.current_schema_id != self.schema_id:
+            raise InvalidSchemaError(
+                f"{base.location} got other columns meanwhile: plan the change anew"
+            )
+
+    def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:  # noqa: ARG002 (a check)
+        """Change nothing, and ask for this schema."""
+        return ActionCommit((), (AssertCurrentSchemaId(self.schema_id),))
+
+    def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
+        """Nothing was written."""
