@@ -12,6 +12,7 @@ from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
+from iceberg_spark.commits.same_schema import SameSchema
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.apply_cdc import CdcRequest
@@ -24,7 +25,7 @@ from iceberg_spark.engines.at_hand import (
 from iceberg_spark.engines.cdc_input import Condition, cdc_input, column_names
 from iceberg_spark.engines.delete_change import delete_change
 from iceberg_spark.engines.write_changes import write_changes
-from iceberg_spark.engines.write_rows import RowSource
+from iceberg_spark.engines.write_rows import RowSource, for_several_passes
 from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
@@ -114,10 +115,11 @@ class RowVerbs:
                     files = changes.write(df, plan, engine, distribution_mode)
                     changes.actions.extend(plan.actions(changes.io, files))
 
-        # rows go with every version: no need to ask for the newest, which may have the batch
+        # Rows go with every version of this schema: no need to ask for the newest one.
         if token is None and self._may_append_as_shown():
             try:
                 with self._changes(on_shown=True) as changes:
+                    changes.actions.append(SameSchema(changes.metadata().current_schema_id))
                     add(changes)
                 return  # noqa: TRY300 (an interrupt here comes after the commit)
             except InvalidSchemaError:  # the newest may have the columns
@@ -307,21 +309,18 @@ class RowVerbs:
         that have one sequence.
         """
         token = self._token(txn_app_id, txn_version, branch)
-        given = cdc_input(df, sequence_by, apply_as_deletes, apply_as_truncates)
-        request = CdcRequest(
-            given,
-            column_names(keys, "keys") or (),
-            Choice(
-                column_names(column_list, "column_list"),
-                column_names(except_column_list, "except_column_list"),
-            ),
-            scd_type(stored_as_scd_type) == 2,
-            apply_as_truncates is not None,
-            branch,
-            case_sensitive,
-            self._told(snapshot_properties, token),
-        )
-        with given.held():
+        chosen = column_list, except_column_list
+        with cdc_input(df, sequence_by, apply_as_deletes, apply_as_truncates).held() as given:
+            request = CdcRequest(
+                given,
+                column_names(keys, "keys") or (),
+                Choice(*map(column_names, chosen, ("column_list", "except_column_list"))),
+                scd_type(stored_as_scd_type) == 2,
+                apply_as_truncates is not None,
+                branch,
+                case_sensitive,
+                self._told(snapshot_properties, token),
+            )
             for _ in range(self._conflict_retries()):
                 try:
                     return self._run_apply(request, token)
@@ -360,7 +359,7 @@ class RowVerbs:
         """
         token = self._token(txn_app_id, txn_version, branch)
         request = MergeRequest(
-            source,
+            for_several_passes(source, "The source of a merge"),
             on,
             branch=branch,
             snapshot_properties=self._told(snapshot_properties, token),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,12 +22,13 @@ from iceberg_spark.expr.build import Predicate, as_unbound
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.row_level.cdc_events import DELETE, OPERATION, SEQUENCE, TRUNCATE, UPSERT
-from iceberg_spark.row_level.conditions import names_in
 from iceberg_spark.spec.schema import Schema
 
 Condition: TypeAlias = Any
 """SQL text, a predicate, or a PySpark Column (which ships no types)."""
 
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
+_WORDS = re.compile(r"\w+")
 _COLUMN = re.compile(r"Column<'(.*)'>", re.DOTALL)
 
 
@@ -45,13 +46,13 @@ class CdcInput:
     controls: frozenset[str]
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep a frame's rows while the block runs, so that all passes see the same ones."""
+    def held(self) -> Iterator[CdcInput]:
+        """Keep a frame's rows while the block runs: in what is yielded all passes see the same."""
         if isinstance(self.rows, pa.Table):
-            yield
+            yield self
         else:
-            with on_spark.held(self.rows):
-                yield
+            with on_spark.kept_rows(self.rows) as kept:
+                yield replace(self, rows=kept)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ def cdc_input(
     for what, number in ((deletes, DELETE), (truncates, TRUNCATE)):
         if what is not None:
             does[_matches(table, what)] = number
-            controls |= set(names_in(table.column_names, [str(what)]))
+            controls |= set(_named(table.column_names, str(what)))
     own = from_arrow(table.schema)
     table = table.append_column(SEQUENCE, table.column(name))
     table = table.append_column(OPERATION, pa.array(does))
@@ -123,8 +124,19 @@ def _of_frame(
     named = name if name in frame.columns else None
     given = on_spark.cdc_rows(frame, sequence_by if named is None else named, deletes, truncates)
     said = [str(each) for each in (deletes, truncates) if each is not None]
-    controls = frozenset(names_in(frame.columns, said))
+    controls = frozenset(name for text in said for name in _named(frame.columns, text))
     return CdcInput(given, on_spark.from_spark(frame.schema), named, controls)
+
+
+def _named(names: Sequence[str], text: str) -> list[str]:
+    """Return the columns that a condition's text names, as words outside of quotes."""
+    plain = _QUOTED.sub(" ", text).lower()
+    words = set(_WORDS.findall(plain))
+    return [
+        name
+        for name in names
+        if name.lower() in words or (_WORDS.fullmatch(name) is None and name.lower() in plain)
+    ]
 
 
 def check_own_names(names: Sequence[str]) -> None:

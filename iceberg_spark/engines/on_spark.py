@@ -30,11 +30,11 @@ _HOMES = {
     LazyModule("iceberg_spark.spark.row_level.cdc_rows"): (
         "CdcRows",
         "cdc_rows",
-        "held",
         "truncated_at",
     ),
     LazyModule("iceberg_spark.spark.row_level.delete"): ("delete_on_spark", "rewritten_on_spark"),
     LazyModule("iceberg_spark.spark.row_level.envelopes"): ("message_sample", "unwrapped_frame"),
+    LazyModule("iceberg_spark.spark.row_level.kept_rows"): ("kept_rows",),
     LazyModule("iceberg_spark.spark.row_level.merge_modes"): ("merge_on_spark",),
     LazyModule("iceberg_spark.spark.row_level.update"): ("update_on_spark",),
     LazyModule("iceberg_spark.spark.row_level.upsert"): ("plan_upsert", "run_upsert"),

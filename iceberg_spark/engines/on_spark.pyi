@@ -20,12 +20,12 @@ from iceberg_spark.spark.reading.plan_frame import reading_lines as reading_line
 from iceberg_spark.spark.row_level.apply_changes import apply_on_spark as apply_on_spark
 from iceberg_spark.spark.row_level.cdc_rows import CdcRows as CdcRows
 from iceberg_spark.spark.row_level.cdc_rows import cdc_rows as cdc_rows
-from iceberg_spark.spark.row_level.cdc_rows import held as held
 from iceberg_spark.spark.row_level.cdc_rows import truncated_at as truncated_at
 from iceberg_spark.spark.row_level.delete import delete_on_spark as delete_on_spark
 from iceberg_spark.spark.row_level.delete import rewritten_on_spark as rewritten_on_spark
 from iceberg_spark.spark.row_level.envelopes import message_sample as message_sample
 from iceberg_spark.spark.row_level.envelopes import unwrapped_frame as unwrapped_frame
+from iceberg_spark.spark.row_level.kept_rows import kept_rows as kept_rows
 from iceberg_spark.spark.row_level.merge_modes import merge_on_spark as merge_on_spark
 from iceberg_spark.spark.row_level.update import update_on_spark as update_on_spark
 from iceberg_spark.spark.row_level.upsert import plan_upsert as plan_upsert

@@ -79,7 +79,7 @@ def rewrite_table_path(catalog: Catalog, identifier: str, asked: PathRewrite) ->
     """
     table = catalog.load(identifier)
     work = _Rewriting.of(table, asked)
-    there = next(iter(table.io.list(work.staging)), None)
+    there = next(iter(table.io.list(work.staging)), None) if asked.staging_location else None
     if there is not None:  # what is there would be overwritten, and removed where this fails
         raise InvalidInputError(
             f"The staging folder {work.staging} has files, as {there.path}: give another one"

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from iceberg_spark.arrow.schema import to_arrow, to_arrow_type
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.row_level.cdc_decision import Decision, Known, with_row_ids
 from iceberg_spark.row_level.cdc_events import Events, event_frame
@@ -29,6 +30,7 @@ from iceberg_spark.row_level.cdc_frames import (
 )
 from iceberg_spark.row_level.cdc_notes import DELETED, KIND, SAME, SEQUENCE, Notes
 from iceberg_spark.row_level.cdc_plan import END_AT, START_AT, CdcPlan
+from iceberg_spark.spec.arguments import shown
 
 pl = LazyModule("polars")
 
@@ -62,6 +64,7 @@ def _timeline(plan: CdcPlan, events: Events, known: Known) -> Frame:
         pl.Series("row", np.arange(count, dtype=np.int64)),
         pl.Series("key_at", np.arange(count, dtype=np.int64)),
     )
+    _refuse_same_starts(plan, rows)
     names = [*keys, "seq", "until", "row", "source", "key_at"]
     starts = rows.with_columns(pl.lit(_ROW).alias("source")).select(names)
     ends = (
@@ -85,6 +88,22 @@ def _timeline(plan: CdcPlan, events: Events, known: Known) -> Frame:
     return ordered.unique(subset=[*keys, "seq"], keep="first", maintain_order=True).with_columns(
         (pl.col("row") < 0).alias("delete")
     )
+
+
+def _refuse_same_starts(plan: CdcPlan, rows: Frame) -> None:
+    """Refuse stored rows of a key of which none is later: all but one would go.
+
+    Rows of before the table was a history have no start. Raises InvalidInputError.
+    """
+    names = [*key_columns(plan.keys), "seq"]
+    same = rows.filter(rows.select(names).is_duplicated())
+    if not same.is_empty():
+        key = dict(zip(plan.key_names, same.select(names[:-1]).row(0), strict=True))
+        raise InvalidInputError(
+            f"The table has {len(same):,} rows of keys that change with the same {START_AT}, as of "
+            f"{shown(key)}: which of them was first can't be told. Leave one of each, or give "
+            f"them different values of {START_AT}"
+        )
 
 
 def _noted(plan: CdcPlan, known: Known, starts: Frame) -> Frame:

@@ -4,12 +4,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidExpressionError
-from iceberg_spark.spark.row_level.conditions import refuse_samples
 
+pytestmark = pytest.mark.connect_too
 MODES = ["copy-on-write", "merge-on-read"]
 SAMPLES = [
     "id IN (SELECT id FROM st.d.s TABLESAMPLE (50 PERCENT))",
@@ -25,8 +25,9 @@ def rows(spark: Any, text: str) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("condition", SAMPLES)
 def test_an_update_by_a_sample_changes_rows_of_one_sample(
-    spark: Any, sql_home: Path, mode: str, condition: str
+    any_spark: Any, sql_home: Path, mode: str, condition: str
 ) -> None:
+    spark = any_spark
     asked = f"TBLPROPERTIES ('write.update.mode' = '{mode}')"
     rows(spark, f"CREATE TABLE st.d.t {asked} AS SELECT id, 'old' AS v FROM range(1000)")
     rows(spark, "CREATE TABLE st.d.s AS SELECT id FROM range(1000)")
@@ -37,11 +38,23 @@ def test_an_update_by_a_sample_changes_rows_of_one_sample(
     assert rows(spark, "SELECT count(DISTINCT id), count(*) FROM st.d.t") == [(1000, 1000)]
 
 
-def test_over_connect_a_sample_must_be_the_same_each_time() -> None:
-    """Texts are read for every pass there, and rows that are kept are not found again."""
-    with pytest.raises(InvalidExpressionError, match="REPEATABLE"):
-        refuse_samples("id in (select id from s tablesample (50 percent))")
-    refuse_samples("id in (select id from s tablesample (50 percent) repeatable (7))")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_merge_by_random_rows_changes_rows_of_one_draw(
+    any_spark: Any, sql_home: Path, mode: str
+) -> None:
+    asked = f"TBLPROPERTIES ('write.merge.mode' = '{mode}')"
+    rows(any_spark, f"CREATE TABLE st.d.t {asked} AS SELECT id, 'old' AS v FROM range(1000)")
+    rows(
+        any_spark,
+        """MERGE INTO st.d.t t USING (SELECT id FROM range(1200) WHERE rand() < 0.5) s
+           ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = concat(v, ' and new')
+           WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'added')""",
+    )
+    found = Counter(v for _, v in rows(any_spark, "SELECT id, v FROM st.d.t"))
+    assert set(found) == {"old", "old and new", "added"}
+    assert found["old"] + found["old and new"] == 1000
+    (counts,) = rows(any_spark, "SELECT count(DISTINCT id), count(*) FROM st.d.t")
+    assert counts == (1000 + found["added"],) * 2
 
 
 @pytest.mark.parametrize("clock", ["current_timestamp()", "current_timestamp", "now()"])
@@ -101,3 +114,17 @@ def test_ctes_before_an_insert_into_a_table_of_sparks_may_read_ours(
         assert [tuple(row) for row in spark.table("default.taken").collect()] == [(1,)]
     finally:
         spark.sql("DROP TABLE default.taken")
+
+
+def test_a_merge_of_a_stream_has_its_rows_at_each_try(spark: Any, tmp_path: Path) -> None:
+    """A reader gives its batches once: at the second try it had none, and all rows went."""
+    table = ice.create_table(str(tmp_path), "id bigint, v bigint")
+    table.append(pa.table({"id": [1, 2, 3], "v": [0, 0, 0]}))
+    source = pa.table({"id": [1, 2], "v": [10, 20]})
+    reader = pa.RecordBatchReader.from_batches(source.schema, source.to_batches())
+    merge = table.merge(reader, "t.id = s.id").when_matched_update_all()
+    merge = merge.when_not_matched_by_source_delete()
+    for _ in range(2):
+        merge.execute(max_attempts=3)
+        found = table.refresh().scan().to_arrow().to_pylist()
+        assert sorted(found, key=lambda row: row["id"]) == source.to_pylist()

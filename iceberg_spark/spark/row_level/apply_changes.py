@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
@@ -56,6 +55,7 @@ from iceberg_spark.spark.row_level.cdc_task import (
 )
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
 from iceberg_spark.spark.row_level.conditions import spark_errors
+from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, column, rows_frame
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
@@ -96,13 +96,10 @@ def apply_on_spark(
         arranged = given.repartition(tasks, *keys).drop(
             *(f"{_KEY}{at}" for at, _ in enumerate(keys))
         )
-        decided = map_plain_names(arranged, task, task.kind).persist(StorageLevel.MEMORY_AND_DISK)
-        try:
+        with kept_rows(map_plain_names(arranged, task, task.kind), apart=False) as decided:
             told = _told(decided)
             change = _change(verb, context, target, decided, told, spark)
             notes = _notes(context, ledger, decided, told, task, verb.branch)
-        finally:
-            decided.unpersist()
     return CdcChange(PlannedChange(change, row_filter), notes)
 
 

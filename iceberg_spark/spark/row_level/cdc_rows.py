@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +10,6 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import VariantType
-from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.row_level.cdc_events import (
@@ -89,16 +86,6 @@ class CdcRows:
         if self.case_sensitive:
             return name
         return next(each for each in self.columns if each.lower() == name.lower())
-
-
-@contextmanager
-def held(frame: DataFrame) -> Iterator[None]:
-    """Keep a frame's rows, in Spark's storage memory and on disk, while the block runs."""
-    frame.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield
-    finally:
-        frame.unpersist()
 
 
 def truncated_at(frame: DataFrame, plan: CdcPlan) -> pa.Scalar | None:

@@ -39,20 +39,6 @@ def check_condition(frame: DataFrame, condition: str, what: str) -> None:
             raise InvalidInputError(f"{what}: the rows are a stream; use foreachBatch")
 
 
-def refuse_samples(condition: str) -> None:
-    """Refuse a sample that is drawn anew each time: over Connect no rows can be kept of it.
-
-    There a text is read for every pass, and each time the sample gets another seed. Raises
-    InvalidExpressionError.
-    """
-    words = condition.upper()
-    if "TABLESAMPLE" in words and "REPEATABLE" not in words:
-        raise InvalidExpressionError(
-            f"where '{condition}' draws another sample each time that rows are looked at: say "
-            "TABLESAMPLE (...) REPEATABLE (seed), or put the sample into a table first"
-        )
-
-
 @contextmanager
 def spark_errors(what: str) -> Iterator[None]:
     """Raise Spark's errors about expressions and values as ours, said of `what`."""

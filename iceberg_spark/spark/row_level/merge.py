@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.expr.condition import conjuncts
 from iceberg_spark.expr.nodes import Or, Unbound
@@ -31,6 +30,7 @@ from iceberg_spark.row_level.row_level_change import MERGE_NAMES, RowVerb
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.fixed_clock import clock
+from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.limits import ROW_LEVEL
 from iceberg_spark.spark.row_level.made_rows import made_rows
 from iceberg_spark.spark.row_level.merge_clauses import Clauses, matched_clauses
@@ -148,9 +148,7 @@ class Merging:
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """Keep what a frame gives for several passes, in Spark's storage memory and on disk."""
-        persisted = frame.persist(StorageLevel.MEMORY_AND_DISK)
-        self.kept.callback(persisted.unpersist)
-        return persisted
+        return self.kept.enter_context(kept_rows(frame, apart=False))
 
 
 def prepared(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.errors import InvalidSchemaError
@@ -22,7 +20,8 @@ from iceberg_spark.expr.nodes import And, Unbound
 from iceberg_spark.row_level.key_ranges import compares, key_range, range_type
 from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
-from iceberg_spark.spark.row_level.own_names import RUN, SOURCE_ROW
+from iceberg_spark.spark.row_level.kept_rows import kept_rows
+from iceberg_spark.spark.row_level.own_names import SOURCE_ROW
 from iceberg_spark.spec.schema import Schema
 
 MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
@@ -66,20 +65,12 @@ def read_once(
 ) -> Iterator[Source]:
     """Keep the source's rows while the block runs, so that each pass sees the same ones.
 
-    Spark holds them in its storage memory and spills to local disk beyond. A number of the run is
-    among the columns: another frame of the same plan shares nothing with it.
+    Spark holds them in its storage memory and spills to local disk beyond.
     """
-    numbered = source.select(
-        "*",
-        sf.monotonically_increasing_id().alias(SOURCE_ROW),
-        sf.lit(uuid.uuid4().hex).alias(RUN),
-    )
-    kept = numbered.persist(StorageLevel.MEMORY_AND_DISK).drop(RUN)
-    try:
-        target, given = str(names.target), str(names.source)
+    target, given = str(names.target), str(names.source)
+    numbered = source.select("*", sf.monotonically_increasing_id().alias(SOURCE_ROW))
+    with kept_rows(numbered) as kept:
         yield _measured(kept.alias(given), equalities(on, target, given, dialect), schema)
-    finally:
-        numbered.unpersist()
 
 
 def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, StructField, StructType
-from pyspark.storagelevel import StorageLevel
 
 from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
@@ -24,11 +22,12 @@ from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spark.adapt.many_columns import by_position, named, plain, renamed
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.changed_rows import write_changed, write_rewritten
-from iceberg_spark.spark.row_level.conditions import check_condition, refuse_samples, spark_errors
+from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.delete import matching
 from iceberg_spark.spark.row_level.fixed_clock import clock
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, has_struct
-from iceberg_spark.spark.row_level.own_names import MATCHES, RUN, check_names
+from iceberg_spark.spark.row_level.kept_rows import kept_rows
+from iceberg_spark.spark.row_level.own_names import MATCHES, check_names
 from iceberg_spark.spark.row_level.position_deletes import write_deletes
 from iceberg_spark.spark.row_level.target_rows import (
     PLACE,
@@ -42,7 +41,6 @@ from iceberg_spark.spark.row_level.target_rows import (
     named as called,
 )
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
-from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import keeping_lineage, lineage_names
@@ -138,23 +136,16 @@ class _Update:
         """Keep the matching rows and their places while the block runs.
 
         A subquery may say something else when it is asked again: a sample, a LIMIT, or of a table
-        that others write. Spark holds the rows in its storage memory, and on disk beyond.
+        that others write.
         """
         check_names("The table", self.context.schema.column_names, PLACE)
-        if is_connect(self.spark):
-            refuse_samples(self.condition)
         metadata_columns = (*PLACE, *self.lineage)
         read = rows_frame(
             self.verb.metadata, target.plan, self.spark, metadata_columns=metadata_columns
         )
         every = called(projected_here(read, [self.condition]), self.verb.names.target)
-        run = sf.lit(uuid.uuid4().hex).alias(RUN)
-        kept = every.where(sf.expr(self.condition)).select("*", run)
-        kept = kept.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            yield kept.drop(RUN)
-        finally:
-            kept.unpersist()
+        with kept_rows(every.where(sf.expr(self.condition))) as kept:
+            yield kept
 
     def _moved(
         self, target: Target, places: DataFrame, rows: Callable[[Collection[str]], DataFrame]

@@ -402,3 +402,26 @@ def test_keys_that_can_t_be_are_refused(table: ice.Table, keys: Any) -> None:
 def test_a_sequence_that_does_not_order_surely_is_refused(table: ice.Table) -> None:
     with pytest.raises(InvalidInputError, match="type double, which does not order"):
         apply(table, (1, 1, A), sequence_by="price")
+
+
+def test_rows_of_before_a_history_of_one_key_are_refused(table: ice.Table) -> None:
+    """Of these one would stay, and nothing says which."""
+    table.append(pa.table({"id": [1, 1], "name": ["a", "b"], "price": [1.0, 2.0], "seq": [1, 2]}))
+    before = rows(table)
+    with pytest.raises(InvalidInputError, match=r"2 rows .*same __START_AT.*'id': 1"):
+        apply(table, (1, 10, C), stored_as_scd_type=2)
+    assert rows(table.refresh()) == before
+    apply(table, (2, 10, C), stored_as_scd_type=2)
+    assert len(rows(table)) == 3
+
+
+def test_a_new_column_is_refused_though_a_condition_has_its_letters(table: ice.Table) -> None:
+    given = frame([Change(1, 1, A)]).rename_columns(
+        ["op_type" if name == "op" else name for name in frame([Change(1, 1, A)]).column_names]
+    )
+    given = given.append_column("type", pa.array(["gold"]))
+    options = {"keys": ["id"], "sequence_by": "seq", "apply_as_deletes": "op_type = 'type'"}
+    with pytest.raises(InvalidSchemaError, match="no column 'type'"):
+        table.apply_changes(given, **options)
+    table.apply_changes(given.drop_columns(["type"]), **options)
+    assert rows(table) == [(1, *A, 1)]
