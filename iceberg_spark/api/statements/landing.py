@@ -28,9 +28,9 @@ class Landing:
 
     `path` is the table's name or location as it was said, without the branch, `is_named` whether
     the name said that. `seen` is what the statement sees, this version of the table among it.
-    `case_sensitive` is whether the session tells names of columns apart by
-    case. `more` has the columns that the statement gives the table beside its rows, `wider` all
-    columns then, and `makes_branch` is said where the branch is not there yet.
+    `case_sensitive` is whether the session tells names of columns apart by case. `wider` are the
+    columns that the statement gives the table beside its rows, and `makes_branch` is said where the
+    branch is not there yet.
     """
 
     catalog: Catalog
@@ -40,7 +40,6 @@ class Landing:
     case_sensitive: bool
     branch: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
-    more: Schema | None = None
     wider: Schema | None = None
     makes_branch: bool = False
     is_named: bool = False
@@ -65,7 +64,7 @@ class Landing:
         )
         if wider is metadata.schema:
             return self
-        return replace(self, more=columns, wider=wider)
+        return replace(self, wider=wider)
 
     @contextmanager
     def verbs(self, *, appends: bool = False, as_seen: bool = False) -> Iterator[RowVerbs]:
@@ -85,13 +84,13 @@ class Landing:
 
     @contextmanager
     def _verbs(self, with_branch: bool, as_seen: bool) -> Iterator[RowVerbs]:
-        if self.more is None and not with_branch and not as_seen:
+        if self.wider is None and not with_branch and not as_seen:
             yield self.table
             return
         with self.table.transaction() as tx:
-            if self.more is not None:
-                wider = tx.update_schema(case_sensitive=self.case_sensitive)
-                wider.union_by_name(self.more).commit()
+            if self.wider is not None:
+                update = tx.update_schema(case_sensitive=self.case_sensitive)
+                update.union_by_name(self.wider).commit()
             if with_branch:
                 self._add_branch(tx)
             yield tx
