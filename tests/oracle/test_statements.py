@@ -76,8 +76,6 @@ ROWS = [
     "INSERT OVERWRITE {c}.sqls.t PARTITION (category = 'w') (id, payload) SELECT 30, 'only'",
     """INSERT INTO {c}.sqls.t REPLACE WHERE category = 'w'
        SELECT NULL, 31L, 1L, 'rw', 'w', NULL, NULL, NULL, NULL""",
-    """INSERT INTO {c}.sqls.t REPLACE WHERE category = lower(concat('', 'W'))
-       SELECT NULL, 31L, 1L, 'rw again', 'w', NULL, NULL, NULL, NULL""",
     """MERGE INTO {c}.sqls.t USING (SELECT 31L AS sid, 'of no name' AS sv) ON id = sid
        WHEN MATCHED THEN UPDATE SET payload = sv""",
     """MERGE INTO {c}.sqls.t t
@@ -122,12 +120,15 @@ FIRST_VERSION = [
     """CREATE OR REPLACE TABLE {c}.sqls.first (a int, b int, s string) USING iceberg
        PARTITIONED BY (bucket(8, s), b)""",
     "INSERT INTO {c}.sqls.first VALUES (3, 4, 'y')",
-    "REPLACE TABLE {c}.sqls.first USING iceberg PARTITIONED BY (b) AS SELECT 5 AS b, 6 AS n",
+    """REPLACE TABLE {c}.sqls.first USING iceberg PARTITIONED BY (b)
+       AS SELECT 1 AS a, 5 AS b, 'z' AS s, 6 AS n""",
     "ALTER TABLE {c}.sqls.first ADD PARTITION FIELD n",
-    "REPLACE TABLE {c}.sqls.first USING iceberg AS SELECT 7 AS n",
-    "INSERT INTO {c}.sqls.first VALUES (8)",
+    "INSERT INTO {c}.sqls.first VALUES (7, 8, 'q', 9)",
 ]
-"""Version 1 counts the fields of every spec from 1000, so former ones stay as voids."""
+"""Version 1 counts the fields of every spec from 1000, so former ones stay as voids.
+
+Java can't write where a void's column is gone, though it makes such tables.
+"""
 REFUSED = [  # what Java says, and what we say
     ("CREATE TABLE {c}.sqls.t (id int) USING iceberg", "ALREADY_EXISTS", "exists already"),
     ("ALTER TABLE {c}.sqls.t ADD COLUMN id int", "FIELD_ALREADY_EXISTS", "a column of that name"),
