@@ -102,7 +102,7 @@ def read_insert(cursor: Cursor, with_clause: str = "") -> Insert:
     cursor.takes("TABLE")
     table = cursor.name()
     options = _options(cursor)
-    partition = partition_values(cursor) if cursor.takes("PARTITION") else ()
+    partition = partition_values(cursor, literals=True) if cursor.takes("PARTITION") else ()
     if cursor.takes("IF", "NOT", "EXISTS"):
         raise cursor.fault("INSERT OVERWRITE ... IF NOT EXISTS: tables of ours can't do that")
     replace_where = None
@@ -144,15 +144,19 @@ def _options(cursor: Cursor) -> dict[str, str]:
     return read_properties(cursor)
 
 
-def partition_values(cursor: Cursor) -> tuple[tuple[str, str | None], ...]:
+def partition_values(
+    cursor: Cursor, *, literals: bool = False
+) -> tuple[tuple[str, str | None], ...]:
     """Read what stands in brackets behind PARTITION: names and values as written.
 
-    A name without a value has None. Raises InvalidInputError.
+    A name without a value has None. Where rows go by them values must be `literals`, as in Spark.
+    Raises InvalidInputError.
     """
     found = []
     for item in cursor.brackets().items():
         name = item.identifier()
-        found.append((name, _constant(item) if item.takes("=") else None))
+        read = _constant if literals else Cursor.rest
+        found.append((name, read(item) if item.takes("=") else None))
         item.done()
     return tuple(found)
 
