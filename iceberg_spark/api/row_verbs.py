@@ -25,7 +25,7 @@ from iceberg_spark.engines.at_hand import (
 from iceberg_spark.engines.cdc_input import Condition, cdc_input, column_names
 from iceberg_spark.engines.delete_change import delete_change
 from iceberg_spark.engines.write_changes import write_changes
-from iceberg_spark.engines.write_rows import RowSource, for_several_passes
+from iceberg_spark.engines.write_rows import RowSource, for_several_passes, has_several_passes
 from iceberg_spark.errors import (
     CommitFailedException,
     InvalidInputError,
@@ -116,7 +116,7 @@ class RowVerbs:
                     changes.actions.extend(plan.actions(changes.io, files))
 
         # Rows go with every version of this schema: no need to ask for the newest one.
-        if token is None and self._may_append_as_shown():
+        if token is None and self._may_append_as_shown() and has_several_passes(df):
             try:
                 with self._changes(on_shown=True) as changes:
                     changes.actions.append(SameSchema(changes.metadata().current_schema_id))

@@ -25,12 +25,17 @@ RowSource: TypeAlias = "pa.Table | pa.RecordBatch | pa.RecordBatchReader | on_sp
 """Or a pandas DataFrame, or what else gives an Arrow stream (`given_rows`); none ships types."""
 
 
-def for_several_passes(rows: RowSource, what: str) -> RowSource:
-    """Return rows that can be looked at again: a stream gives its batches once, and then none.
+def has_several_passes(rows: RowSource) -> bool:
+    """Return whether rows can surely be looked at again: a stream gives its batches once."""
+    return is_frame(rows) or isinstance(rows, pa.Table | pa.RecordBatch)
 
-    Arrow's rows are held in memory. Raises what `given_rows` raises.
+
+def for_several_passes(rows: RowSource, what: str) -> RowSource:
+    """Return rows that can be looked at again.
+
+    Those of a stream are held in memory. Raises what `given_rows` raises.
     """
-    if is_frame(rows) or isinstance(rows, pa.Table | pa.RecordBatch):
+    if has_several_passes(rows):
         return rows
     schema, batches = given_rows(rows, what)
     return pa.Table.from_batches(batches, schema)

@@ -49,3 +49,17 @@ def test_rows_that_others_appended_meanwhile_are_in_nobodys_way(tmp_path: Path) 
     table.append(pa.table({"a": [2]}))
     found = server.named().load_table("db.t").scan().to_arrow()["a"].to_pylist()
     assert sorted(found) == [1, 2]
+
+
+@pytest.mark.parametrize("change", [swap, make_anew])
+def test_a_stream_of_rows_is_not_read_by_a_try_that_is_refused(
+    tmp_path: Path, change: Callable[[Table], None]
+) -> None:
+    """It gives its batches once: the second try would land without rows."""
+    server = SmallServer(tmp_path)
+    table = server.named().create_table("db.t", "a bigint, b bigint")
+    change(server.named().load_table("db.t"))
+    source = pa.table({"a": [1], "b": [2]})
+    table.append(pa.RecordBatchReader.from_batches(source.schema, source.to_batches()))
+    (row,) = server.named().load_table("db.t").scan().to_arrow().to_pylist()
+    assert row == {"a": 1, "b": 2}
