@@ -19,6 +19,7 @@ from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.build import Predicate, as_unbound
+from iceberg_spark.expr.logic import field_ids
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.expr.row_filter import row_filter
 from iceberg_spark.row_level.cdc_events import DELETE, OPERATION, SEQUENCE, TRUNCATE, UPSERT
@@ -105,8 +106,9 @@ def cdc_input(
     controls: set[str] = set()
     for what, number in ((deletes, DELETE), (truncates, TRUNCATE)):
         if what is not None:
-            does[_matches(table, what)] = number
-            controls |= set(_named(table.column_names, str(what)))
+            mask, named = _matches(table, what)
+            does[mask] = number
+            controls |= named
     own = from_arrow(table.schema)
     table = table.append_column(SEQUENCE, table.column(name))
     table = table.append_column(OPERATION, pa.array(does))
@@ -123,14 +125,19 @@ def _of_frame(
     name = _plain_name(sequence_by)
     named = name if name in frame.columns else None
     given = on_spark.cdc_rows(frame, sequence_by if named is None else named, deletes, truncates)
-    said = [str(each) for each in (deletes, truncates) if each is not None]
-    controls = frozenset(name for text in said for name in _named(frame.columns, text))
+    said = [each for each in (deletes, truncates) if each is not None]
+    controls = frozenset(name for each in said for name in _named(frame.columns, each))
     return CdcInput(given, on_spark.from_spark(frame.schema), named, controls)
 
 
-def _named(names: Sequence[str], text: str) -> list[str]:
-    """Return the columns that a condition's text names, as words outside of quotes."""
-    plain = _QUOTED.sub(" ", text).lower()
+def _named(names: Sequence[str], condition: Condition) -> list[str]:
+    """Return the columns that SQL text, or a PySpark column, names: as words outside of quotes.
+
+    A PySpark column shows texts without quotes, so that their words count, too.
+    """
+    is_text = isinstance(condition, str)
+    shown = _QUOTED.sub(" ", condition) if is_text else _plain_name(condition) or str(condition)
+    plain = shown.lower()
     words = set(_WORDS.findall(plain))
     return [
         name
@@ -146,8 +153,8 @@ def check_own_names(names: Sequence[str]) -> None:
             raise InvalidInputError(f"Column '{name}' is needed for the change itself; rename it")
 
 
-def _matches(table: pa.Table, condition: Condition) -> Any:
-    """Return the mask of the rows for which a condition is true."""
+def _matches(table: pa.Table, condition: Condition) -> tuple[Any, set[str]]:
+    """Return the mask of the rows for which a condition is true, and the columns that it names."""
     if not isinstance(condition, str | Predicate | Unbound):
         raise InvalidInputError(
             f"{condition!r} is no condition over Arrow rows: use SQL text, or pass a Spark frame"
@@ -162,4 +169,8 @@ def _matches(table: pa.Table, condition: Condition) -> Any:
         number: tuple(schema.find_field(each).name for each in schema.path_ids(number))
         for number in schema.field_ids
     }
-    return row_filter(bound, paths)(table.combine_chunks()).to_numpy(zero_copy_only=False)
+    used = {paths[number][0] for number in field_ids(bound)}
+    if isinstance(condition, str):  # what it says of a column may be true of all its rows
+        used.update(_named(table.column_names, condition))
+    mask = row_filter(bound, paths)(table.combine_chunks()).to_numpy(zero_copy_only=False)
+    return mask, used

@@ -148,3 +148,13 @@ def test_a_stream_of_messages_that_is_started_anew_applies_each_change_once(
     assert Counter(tuple(row.values()) for row in rows) == Counter(
         row[:3] for row in expected.values()
     )
+
+
+def test_a_column_that_a_condition_alone_uses_need_not_be_the_tables(
+    any_spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = any_spark.createDataFrame(frame([Change(1, 1, ("a", 1.0)), Change(2, 1, None)]))
+    for number, condition in enumerate((sf.col("op") == "D", "op = 'D'")):
+        table = ice.create_table(str(tmp_path / f"t{number}"), NAMED)
+        table.apply_changes(rows, keys=["id"], sequence_by="seq", apply_as_deletes=condition)
+        assert table.scan().to_arrow()["id"].to_pylist() == [1]

@@ -425,3 +425,12 @@ def test_a_new_column_is_refused_though_a_condition_has_its_letters(table: ice.T
         table.apply_changes(given, **options)
     table.apply_changes(given.drop_columns(["type"]), **options)
     assert rows(table) == [(1, *A, 1)]
+
+
+def test_a_column_that_a_predicate_alone_uses_need_not_be_the_tables(table: ice.Table) -> None:
+    given = frame([Change(1, 1, A), Change(2, 1, A)]).rename_columns(
+        {"op": "kind"} | {name: name for name in ("id", "name", "price", "seq")}
+    )
+    for condition in (ice.col("kind") == "D", "kind = 'D'", "kind = 'D' or 1 = 1 and kind = 'D'"):
+        table.apply_changes(given, keys=["id"], sequence_by="seq", apply_as_deletes=condition)
+    assert rows(table) == [(1, *A, 1), (2, *A, 1)]
