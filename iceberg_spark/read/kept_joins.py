@@ -70,7 +70,8 @@ def joined_plan(
         keys = keys_of(other, key)
         fewer = with_keys(plan, column, keys)
         held = (plan, other) if fewer is None else (plan, other, fewer)
-        return JoinedPlan(fewer, len(keys)), sum(one.files.nbytes for one in held)
+        size = JOINS.kept_plan_bytes + sum(one.files.nbytes for one in held)
+        return JoinedPlan(fewer, len(keys)), size
 
     found: JoinedPlan = _joined.get_or_load(sides, sized)
     if found.plan is None:

@@ -19,6 +19,9 @@ class JoinLimits:
     """Files of the large table, at least."""
     kept_bytes: int = 16 * 1024 * 1024
     """Bytes of plans that joins have made smaller, and of those that they are told apart by."""
+    kept_plan_bytes: int = 256 * 1024
+    """Bytes that one counts for at least, so that they are 64 at most: each has a table's
+    metadata."""
 
 
 JOINS = JoinLimits()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -27,6 +27,8 @@ _GROUPS = ("spark.sql.ansi.", "spark.sql.parser.", "spark.sql.legacy.")
 _CASE = "spark.sql.caseSensitive"
 _TIMESTAMP = "spark.sql.timestampType"
 OWN_FUNCTIONS = "org.apache.spark.sql.catalyst.expressions."
+_MOST_FUNCTIONS = 64
+"""Of how many functions it is kept, for one statement, whether the session has replaced them."""
 _SETTING = re.compile(r"(?:\{|, )(spark\.sql\.[\w.]+)=([^,}]*)")
 
 
@@ -43,7 +45,7 @@ def session_dialect(session: SparkSession) -> Dialect:
         ansi=ansi,
         changed=tuple(sorted(key for key, value in given.items() if _changes(key, value))),
         case_sensitive=_is_on(given.get(_CASE)),
-        is_replaced=partial(_is_replaced, session),
+        is_replaced=lru_cache(_MOST_FUNCTIONS)(partial(_is_replaced, session)),
     )
 
 
