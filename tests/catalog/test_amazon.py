@@ -273,6 +273,13 @@ def test_glues_own_tables_are_none_of_ours_and_hold_their_names(
     assert not catalog.table_exists(f"{db}.plain")
     with pytest.raises(TableAlreadyExistsError):
         catalog.create_table(f"{db}.plain", "id bigint")
+    catalog.create_table(f"{db}.t", "id bigint")
+    with pytest.raises(NamespaceNotEmptyError, match="nothing was dropped: table plain"):
+        catalog.drop_namespace(db, cascade=True)
+    assert catalog.table_exists(f"{db}.t")
+    glue.delete_table(DatabaseName=db, Name="plain")
+    catalog.drop_namespace(db, cascade=True)
+    assert not catalog.namespace_exists(db)
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,25 @@ def test_a_merge_of_a_stream_has_its_rows_at_each_try(spark: Any, tmp_path: Path
         merge.execute(max_attempts=3)
         found = table.refresh().scan().to_arrow().to_pylist()
         assert sorted(found, key=lambda row: row["id"]) == source.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(VALUES (1, DATE '2020-01-01')) AS v(id, current_date)",
+        "(SELECT id, d AS current_date FROM st.d.e)",
+        "st.d.v",
+    ],
+)
+def test_a_name_that_a_source_gives_a_column_is_no_clock(
+    spark: Any, sql_home: Path, source: str
+) -> None:
+    rows(spark, "CREATE TABLE st.d.e AS SELECT 1 AS id, DATE '2020-01-01' AS d")
+    rows(spark, "CREATE VIEW st.d.v (id, current_date) AS SELECT id, d FROM st.d.e")
+    rows(spark, "CREATE TABLE st.d.t AS SELECT 1 AS id, DATE '2024-06-01' AS d")
+    rows(
+        spark,
+        f"""MERGE INTO st.d.t t USING (SELECT id, current_date AS day FROM {source}) s
+            ON t.id = s.id WHEN MATCHED THEN UPDATE SET d = s.day""",
+    )
+    assert str(rows(spark, "SELECT * FROM st.d.t")) == "[(1, datetime.date(2020, 1, 1))]"

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
-from sqlglot import exp
 
 from iceberg_spark.api.merge import MergeBuilder
 from iceberg_spark.api.statements.answers import nothing
@@ -28,7 +27,7 @@ from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns,
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
 from iceberg_spark.spark.sql.named_relation import folding, relation_of_frame
 from iceberg_spark.spark.sql.parsed_query import parsed_query
-from iceberg_spark.spark.sql.query import Query, plan_query
+from iceberg_spark.spark.sql.query import Query, SparksTable, plan_query
 from iceberg_spark.spark.sql.relations import Relation
 from iceberg_spark.spark.sql.statements.rows import Merge, WhenClause
 from iceberg_spark.spec.schema import Schema
@@ -106,9 +105,9 @@ def _queried(spark: SparkSession, query: Query, text: str) -> Collection[str]:
     parsed = parsed_query(text, session_dialect(spark))
     if len(parsed.references) > len(query.parts):
         return BARE
-    columns = {name.lower() for one in query.tables for name in one.columns.column_names}
-    made = {alias.alias.lower() for alias in parsed.tree.root.find_all(exp.Alias)}
-    return columns | made
+    parts = [one for one in query.parts if not isinstance(one, SparksTable)]
+    columns = {name for one in parts for name in one.columns.column_names}
+    return columns | parsed.tree.identifiers  # aliases, and columns that are given such
 
 
 def _at_one_moment(statement: Merge, stamped: Callable[[str], str]) -> Merge:

@@ -168,14 +168,14 @@ def _constant(item: Cursor) -> str:
     """
     ahead = item.fresh()
     value = item.rest()
-    if _NUMBER.fullmatch(value) or ahead.takes_one_of("INTERVAL", ":", "?"):
+    if _PLAIN.fullmatch(value):
         return value
-    if not ahead.takes_one_of("NULL", "TRUE", "FALSE"):
-        if not ahead.sees_string():
-            ahead.word()  # DATE '2024-01-01'
-        while ahead.sees_string():
-            ahead.word()
-    if not ahead.at_end or not (value.endswith(("'", '"')) or _WORD.fullmatch(value)):
+    if not ahead.sees_string():
+        ahead.word()  # DATE '2024-01-01'
+    is_text = ahead.sees_string()
+    while ahead.sees_string():
+        ahead.word()
+    if not (is_text and ahead.at_end):
         raise item.fault(f"PARTITION takes a literal, not {value}; write a text in quotes")
     return value
 
@@ -254,8 +254,11 @@ def _clause_with_ctes(clause: WhenClause, with_clause: str, dialect: Dialect) ->
     return replace(clause, condition=said, values=values)
 
 
-_NUMBER = re.compile(r"-?\s*(\d+\.?\d*|\.\d+)(E[+-]?\d+)?(L|S|Y|F|D|BD)?", re.IGNORECASE)
-_WORD = re.compile("NULL|TRUE|FALSE", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"NULL|TRUE|FALSE|\?|:\w+|X\s*'[0-9A-F]*'"
+    r"|-?\s*(\d+\.?\d*|\.\d+)(E[+-]?\d+)?(L|S|Y|F|D|BD)?",
+    re.IGNORECASE,
+)
 _QUERY_BEGINS = (("SELECT",), ("WITH",), ("VALUES",), ("TABLE",), ("FROM",))
 _BEGINS_WITH = re.compile(r"WITH\b", re.IGNORECASE)
 _NAMELESS = "__iceberg_spark_source"
