@@ -18,6 +18,7 @@ KNOW_INTERNALS = {
         "classic_queries",
         "classic_session",
         "column_texts",
+        "key_filters",
         "planned_relations",
     )
 }

@@ -13,9 +13,9 @@ import iceberg_spark as ice
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.reading import kept_frames
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
-from iceberg_spark.spark.session import planned_relations
+from iceberg_spark.spark.session import compiled_java, planned_relations
 from iceberg_spark.spark.session.classic_frame import estimated_bytes
-from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.classic_session import is_connect, java_packages
 from iceberg_spark.spark.session.planned_relations import gives_file_values
 
 
@@ -123,7 +123,7 @@ def test_a_value_is_joined_with_as_any_other_column(spark: SparkSession, tmp_pat
 def test_a_class_that_is_compiled_again_is_another(spark: SparkSession, tmp_path: Path) -> None:
     """As where a notebook loads changed modules anew."""
     before = rows(relation(spark, tmp_path, number=[7, 8, 9]))
-    planned_relations._maker.cache_clear()
+    compiled_java._object.cache_clear()
     assert rows(relation(spark, tmp_path, number=[7, 8, 9], long=[1, 2, 3])) == [
         (*row, 1 + number // 2) for number, row in enumerate(before)
     ]
@@ -145,9 +145,7 @@ def test_a_spark_on_which_this_does_not_fit_joins_the_values(
     table = make_table(tmp_path / "t")
     names = ("_file", "_pos", "_row_id", "_last_updated_sequence_number", "_deleted")
     expected = rows(table.scan(metadata_columns=names).to_df(spark))
-    maker = planned_relations._maker.__wrapped__
-    monkeypatch.setattr(planned_relations, "_SOURCE", "planned_relations.py")
-    monkeypatch.setattr(planned_relations, "_maker", maker)
+    monkeypatch.setattr(planned_relations, "compiled_object", lambda *_: None)
     monkeypatch.setattr(kept_frames, "_frames", DeleteCache())
     assert not gives_file_values(spark)
     frame = table.scan(metadata_columns=names, engine="native").to_df(spark)
@@ -255,3 +253,11 @@ def test_long_texts_are_most_of_what_a_table_takes(spark: SparkSession, tmp_path
     )
     assert text is not None and number is not None
     assert text > 0.5 * size and number < 0.3 * size
+
+
+def test_a_class_that_does_not_fit_is_none(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled_java, "_PACKAGE", "of_nobody")
+    packages = java_packages(spark)
+    assert compiled_java._object.__wrapped__(packages, "PlannedRelations") is None

@@ -1,4 +1,4 @@
-"""Which files frames need is kept a while: to ask Spark's optimizer takes dozens of round trips.
+"""What frames need is kept a while: to ask Spark's optimizer takes dozens of round trips.
 
 Dashboards make the same frames again and again. Equal plans of one session with equal settings have
 equal filters, and the files of a mark never change. Plans that hold rows themselves are not kept.
@@ -7,9 +7,9 @@ equal filters, and the files of a mark never change. Plans that hold rows themse
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,8 +17,7 @@ from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.session.classic_plans import comparable_plan, holds_rows
 from iceberg_spark.spark.session.classic_session import settings_text
 
-Found: TypeAlias = Sequence[tuple[int, DataFrame]]
-"""Relations with fewer files, each with the place of the one that it stands for."""
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,49 +27,52 @@ class _Asked:
     session: SparkSession
     settings: str = field(repr=False)
     marks: tuple[str | None, ...]
-    by_joins_alone: bool
+    way: str
     plan: Any
 
     def is_same(self, other: _Asked) -> bool:
         """Whether both ask the same; Java is asked about plans of one session alone."""
         return (
             self.session is other.session
-            and self.by_joins_alone == other.by_joins_alone
+            and self.way == other.way
             and self.marks == other.marks
             and self.settings == other.settings
             and bool(self.plan.equals(other.plan))
         )
 
 
-_kept: list[tuple[_Asked, Found]] = []
+_kept: list[tuple[_Asked, Any]] = []
 _lock = threading.Lock()
 
 
 def kept_relations(
-    frame: DataFrame, marks: tuple[str | None, ...], by_joins_alone: bool, made: Callable[[], Found]
+    frame: DataFrame, marks: tuple[str | None, ...], way: str, made: Callable[[], Found]
 ) -> Found:
     """Return what was found before for an equal frame, or what `made` finds now.
 
-    `marks` are those of its plan. Raises what `made` raises, and one of PLAN_ERRORS.
+    `marks` are those of its plan, `way` says what is looked for. Raises what `made` raises, and
+    one of PLAN_ERRORS.
     """
     session = frame.sparkSession
     settings, plan = settings_text(session), comparable_plan(frame)
     if settings is None or plan is None:
         return made()
-    asked = _Asked(session, settings, marks, by_joins_alone, plan)
+    asked = _Asked(session, settings, marks, way, plan)
     with _lock:
         before = list(_kept)
     known = next((one for one in before if one[0].is_same(asked)), None)
     if known is None:
-        answer = (asked, made())
+        found = made()
         if holds_rows(frame, NARROWING.leaves):
-            return answer[1]
+            return found
+        answer = (asked, found)
     else:
         answer = known
     with _lock:
         others = [one for one in _kept if one is not known]
         _kept[:] = [answer, *others][: NARROWING.kept_frames]
-    return answer[1]
+    kept: Found = answer[1]
+    return kept
 
 
 def forget_relations() -> None:

@@ -17,13 +17,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import IcebergError
-from iceberg_spark.expr.logic import disjunction
-from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
-from iceberg_spark.expr.variant_filter import VariantFilter, of_columns
 from iceberg_spark.read.joined_keys import is_large
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.scan.planner import narrowed
-from iceberg_spark.spark.reading.joined_relations import FilteredPlan, joined_plans
+from iceberg_spark.spark.reading.filtered_plan import FilteredPlan, filtered_plan
+from iceberg_spark.spark.reading.joined_relations import joined_plans
 from iceberg_spark.spark.reading.kept_narrowing import kept_relations
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import (
@@ -32,10 +29,8 @@ from iceberg_spark.spark.reading.marked_files import (
     marked_files,
 )
 from iceberg_spark.spark.reading.parquet_files import MARK, files_relation, mark_of
-from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
 from iceberg_spark.spark.session.classic_plans import (
     PLAN_ERRORS,
-    Expression,
     Relation,
     filtered_relations,
     plan_marks,
@@ -71,7 +66,8 @@ def _narrowed(frame: DataFrame, *, by_joins_alone: bool) -> DataFrame:
         marks = plan_marks(frame, MARK, most=NARROWING.leaves)
         if not wanted([mark for mark in marks if mark]):
             return frame
-        found = kept_relations(frame, marks, by_joins_alone, lambda: _fewer_by_place(frame, wanted))
+        way = "joins" if by_joins_alone else "filters"
+        found = kept_relations(frame, marks, way, lambda: _fewer_by_place(frame, wanted))
         return with_relations(frame, found) if found else frame
     except (*PLAN_ERRORS, IcebergError, OSError):
         _log.debug("A frame is read with all of its files", exc_info=True)
@@ -117,13 +113,7 @@ def _is_scanned_once(relation: Relation) -> bool:
 def _filtered(relation: Relation) -> FilteredPlan | None:
     """Return the plan of the files that a relation's filters leave, None where nothing tells."""
     marked = marked_files(relation.mark)
-    if marked is None:
-        return None
-    condition, variants = _condition(marked, relation.filters)
-    if condition == ALWAYS_TRUE and variants is None:
-        return FilteredPlan(marked, marked.plan)
-    plan = narrowed(marked.plan, condition, variants)
-    return None if plan is None else FilteredPlan(marked, plan)
+    return None if marked is None else filtered_plan(marked, relation.filters)
 
 
 def _joined(frame: DataFrame, plans: Mapping[str, FilteredPlan]) -> Mapping[str, ScanPlan]:
@@ -145,18 +135,3 @@ def _fewer_files(marked: MarkedFiles, plan: ScanPlan) -> DataFrame | None:
         stay[min(range(len(stay)), key=lambda place: sizes[place])] = True
     files = marked.files.part([place for place, stays in enumerate(stay) if stays])
     return files_relation(marked.session, marked.kind, files, mark_of(marked.kind, files))
-
-
-def _condition(
-    marked: MarkedFiles, scans: Sequence[Sequence[Expression]]
-) -> tuple[Bound, VariantFilter | None]:
-    """Return what is true for every row that any of a relation's scans gives on.
-
-    Of columns alone, and with fields of variants where there are such.
-    """
-    reader = PushedConditions(marked.columns, marked.plan.context.table_schema)
-    understood = [reader.predicate(filters) for filters in scans]
-    whole = disjunction(
-        ALWAYS_TRUE if one is None else reader.variants.bind(one) for one in understood
-    )
-    return of_columns(whole), reader.variants.filter(whole)

@@ -173,7 +173,7 @@ def holds_rows(frame: DataFrame, most: int) -> bool:
     inside: Any = frame
     for leaf in _leaves(inside._jdf.queryExecution().analyzed(), most):
         match _class_name(leaf):
-            case "LogicalRelation" | "OneRowRelation" | "Range":
+            case "LogicalRelation" | "OneRowRelation" | "Range" | "CTERelationRef":
                 continue
             case "LocalRelation" if leaf.data().isEmpty():
                 continue
@@ -191,7 +191,7 @@ def comparable_plan(frame: DataFrame) -> Any | None:
     asked = inside._jdf
     if not asked.sparkSession().sharedState().cacheManager().isEmpty():
         return None
-    return asked.queryExecution().analyzed().canonicalized()
+    return asked.queryExecution().normalized().canonicalized()
 
 
 def with_relations(frame: DataFrame, made: Iterable[tuple[int, DataFrame]]) -> DataFrame:
@@ -269,11 +269,11 @@ def _scans(plan: Any, option: str, most: int, wanted: Container[str], subquery: 
             continue
         given = leaf.dataFilters()
         every = [given.apply(at) for at in range(given.size())]
-        filters = tuple(_expression(one) for one in every if not one.containsPattern(subquery))
+        filters = tuple(expression_of(one) for one in every if not one.containsPattern(subquery))
         shown = leaf.output()
         attributes = {one for each in filters for one in each.attributes}
         if shown.size():
-            attributes |= {*_expression(shown.apply(0)).attributes}
+            attributes |= {*expression_of(shown.apply(0)).attributes}
         found.append(_Scan(mark, frozenset(attributes), filters))
     return found
 
@@ -322,7 +322,8 @@ def _class_name(of: Any) -> str:
     return str(of.getClass().getSimpleName())
 
 
-def _expression(java: Any) -> Expression:
+def expression_of(java: Any) -> Expression:
+    """Return an expression of Java's with what it says of itself, one round trip."""
     said: list[dict[str, Any]] = json.loads(java.toJSON())
     place = -1
 

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.session.classic_session import is_connect, java_class, java_static
+from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _SESSION = "org.apache.spark.sql.classic.SparkSession"
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
@@ -25,8 +26,8 @@ def query_of_frames(
     """Return a query's frame, in whose text each name is named once and means a frame.
 
     None over Connect, and for what Spark takes for a script. Raises what `session.sql` does.
-    The names are those of common table expressions around the query, of which Spark's analyser
-    leaves nothing where they are named once.
+    The names are those of common table expressions around the query, which take their places: else
+    Spark would not find what it has cached of the frame.
     """
     if is_connect(session):
         return None
@@ -40,7 +41,11 @@ def query_of_frames(
         named(name, alias.apply(name, _plan(frame)), nothing) for name, frame in frames.items()
     ]
     whole = java_class(session, f"{_PLANS}UnresolvedWith")(parsed, _seq(session, tables), False)
-    return _frame(session, whole)
+    frame = _frame(session, whole)
+    java = compiled_object(session, "InlinedTables")
+    if java is None:
+        return frame
+    return _frame(session, java.inlined(_plan(frame), " ".join(frames)))
 
 
 def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:

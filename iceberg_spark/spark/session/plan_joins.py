@@ -7,15 +7,18 @@ so `sales` may be read without it, as far as nothing between the two counts or r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any
 
-from pyspark.sql import DataFrame
+from iceberg_spark.spark.session.plan_tree import (
+    Node,
+    Said,
+    attribute_of,
+    id_of,
+    kind_of,
+    tree_of,
+)
 
-from iceberg_spark.spark.session.classic_plans import optimized_plan
-
-Said: TypeAlias = Mapping[str, Any]
-"""What Spark says of a node or an expression, as JSON."""
 _DROPS: Mapping[str, tuple[bool, bool]] = {
     "Inner$": (True, True),
     "Cross$": (True, True),
@@ -26,6 +29,19 @@ _DROPS: Mapping[str, tuple[bool, bool]] = {
 }
 """Kinds of joins, and whether a row of the left or right side that matches nothing is in nothing
 that comes of them."""
+_BUILDS: Mapping[str, tuple[bool, bool]] = {
+    "Inner$": (True, True),
+    "Cross$": (True, True),
+    "LeftSemi$": (False, True),
+    "LeftAnti$": (False, True),
+    "LeftOuter$": (False, True),
+    "RightOuter$": (True, False),
+}
+"""Kinds of joins, and whether Spark can broadcast their left or right side."""
+_EQUAL_VALUES = frozenset({"Inner$", "Cross$", "LeftSemi$"})
+"""Kinds of joins of which each row has equal values where the condition says so."""
+_SHOWS_RIGHT = frozenset({"Inner$", "Cross$", "LeftOuter$", "RightOuter$", "FullOuter$"})
+"""Kinds of joins that have the columns of their right side."""
 _BY_ROW = frozenset({"Project", "Filter", "Join", "Sort"})
 """Operators that a row passes on its own; an aggregate takes the rows of a group together."""
 _SAME_VALUES = frozenset({*_BY_ROW, "GlobalLimit", "LocalLimit", "Window"})
@@ -34,99 +50,117 @@ _SAME_VALUES = frozenset({*_BY_ROW, "GlobalLimit", "LocalLimit", "Window"})
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """A column of a relation with a mark; `place` numbers the plan's relations."""
+    """A column of a relation; `place` is the relation's number among the leaves of the plan.
 
-    mark: str
+    `number` is the column's id, `kind` Spark's type of it.
+    """
+
     place: int
+    number: int
     name: str
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedColumns:
-    """Rows whose `column` is no value of `key`, a column of another relation, are not needed."""
+    """Rows whose `column` is no value of `key`, a column of another relation, are not needed.
+
+    `at_once` says that a row meets its match before it is shuffled, sorted or counted: the other
+    side is one that Spark broadcasts.
+    """
 
     column: RelationColumn
     key: RelationColumn
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Node:
-    """A node of a plan; `place` is that of a relation among all leaves."""
-
-    said: Said
-    children: tuple[_Node, ...]
-    place: int
-
-    @property
-    def kind(self) -> str:
-        return _kind(self.said)
-
-
-@dataclass(frozen=True, slots=True)
 class _Equal:
     """A column's id, and the subtree and id of the key that it has to be equal to."""
 
     column: int
-    side: _Node
+    side: Node
     key: int
+    at_once: bool
 
 
-def joined_columns(frame: DataFrame, option: str, *, most: int) -> list[JoinedColumns]:
-    """Return columns of relations whose option is a mark, each with the key that it is joined by.
+def joined_columns(
+    root: Node, is_broadcast: Callable[[Node], bool] = lambda _: False
+) -> list[JoinedColumns]:
+    """Return columns of a plan's relations, each with the keys that it has to be equal to.
 
-    Of a relation that the optimized plan has once. Raises one of PLAN_ERRORS.
+    Every leaf counts as a relation. `is_broadcast` says of a side of a join whether Spark takes it
+    for small enough.
     """
-    marks, said = optimized_plan(frame, option, most=most)
-    if not said:
-        return []
-    root = _tree(said)
-    columns: dict[int, RelationColumn] = {}
-    for leaf in _leaves(root):
-        mark = marks[leaf.place]
-        if mark is not None:
-            columns |= _outputs(leaf, mark)
-    found: list[JoinedColumns] = []
+    found: dict[tuple[RelationColumn, RelationColumn], bool] = {}
 
-    def needed(equal: _Equal) -> None:
-        column = columns.get(equal.column)
-        key = columns.get(_origin(equal.side, equal.key) or -1)
-        if column and key and column.kind == key.kind and marks.count(column.mark) == 1:
-            found.append(JoinedColumns(column, key))
+    def needed(leaf: Node, equal: _Equal) -> None:
+        column = _column(leaf, equal.column)
+        for other, number in _origins(equal.side, equal.key):
+            key = _column(other, number)
+            if column and key and column.kind == key.kind and leaf is not other:
+                found[column, key] = equal.at_once or found.get((column, key), False)
 
-    _descend(root, (), needed)
-    return found
+    _descend(root, (), needed, is_broadcast)
+    return [JoinedColumns(*pair, at_once) for pair, at_once in found.items()]
 
 
-def _descend(node: _Node, equal: Sequence[_Equal], needed: Callable[[_Equal], None]) -> None:
+def _descend(
+    node: Node,
+    equal: Sequence[_Equal],
+    needed: Callable[[Node, _Equal], None],
+    is_broadcast: Callable[[Node], bool],
+) -> None:
     """Say which columns of relations have to be equal to which keys.
 
     A pair goes down to both sides of a join: it is about the relation that has its column, if that
     is where the pair gets to.
     """
     if not node.children:
-        own = _ids(node)
+        own = node.ids
         for each in equal:
             if each.column in own:
-                needed(each)
+                needed(node, each)
         return
     match node.kind:
         case "Join":
-            for child, pairs in zip(node.children, _own_pairs(node), strict=True):
-                _descend(child, (*equal, *pairs), needed)
+            builds = _broadcast_sides(node, is_broadcast)
+            for child, pairs, other in zip(
+                node.children, _own_pairs(node, builds), reversed(builds), strict=True
+            ):
+                passed = [
+                    replace(one, at_once=one.at_once and other) for one in _with_same(node, equal)
+                ]
+                _descend(child, (*passed, *pairs), needed, is_broadcast)
         case kind if kind in _BY_ROW or kind == "Aggregate":
             passed = [
-                _Equal(below, each.side, each.key)
+                _Equal(below, each.side, each.key, each.at_once and kind != "Aggregate")
                 for each in equal
                 if (below := _below(node, each.column)) is not None
             ]
-            _descend(node.children[0], passed, needed)
+            _descend(node.children[0], passed, needed, is_broadcast)
         case _:
             for child in node.children:
-                _descend(child, (), needed)
+                _descend(child, (), needed, is_broadcast)
 
 
-def _own_pairs(join: _Node) -> tuple[list[_Equal], list[_Equal]]:
+def _with_same(join: Node, equal: Sequence[_Equal]) -> list[_Equal]:
+    """Return pairs, and for each one of every column that a join says to be equal to its own."""
+    found = list(equal)
+    if equal and _join_type(join.said) in _EQUAL_VALUES:
+        for one, other in _equalities(join.said.get("condition")):
+            for mine, theirs in ((one, other), (other, one)):
+                found += [replace(each, column=theirs) for each in equal if each.column == mine]
+    return found
+
+
+def _broadcast_sides(join: Node, is_broadcast: Callable[[Node], bool]) -> tuple[bool, bool]:
+    left, right = _BUILDS.get(_join_type(join.said), (False, False))
+    one, other = join.children
+    return left and is_broadcast(one), right and is_broadcast(other)
+
+
+def _own_pairs(join: Node, builds: tuple[bool, bool]) -> tuple[list[_Equal], list[_Equal]]:
     """Return what a join's condition asks of its left and of its right side."""
     left, right = join.children
     drops_left, drops_right = _DROPS.get(_join_type(join.said), (False, False))
@@ -135,9 +169,9 @@ def _own_pairs(join: _Node) -> tuple[list[_Equal], list[_Equal]]:
     for one, other in _equalities(join.said.get("condition")):
         for mine, theirs in ((one, other), (other, one)):
             if drops_left:
-                of_left.append(_Equal(mine, right, theirs))
+                of_left.append(_Equal(mine, right, theirs, builds[1]))
             if drops_right:
-                of_right.append(_Equal(mine, left, theirs))
+                of_right.append(_Equal(mine, left, theirs, builds[0]))
     return of_left, of_right
 
 
@@ -150,36 +184,50 @@ def _equalities(condition: Any) -> Iterator[tuple[int, int]]:
     """Yield the columns that a condition says to be equal, as Spark compares them: not by `<=>`."""
     if not isinstance(condition, list):
         return
-    conjuncts = [_tree(condition)]
+    conjuncts = [tree_of(condition)]
     while conjuncts:
         one = conjuncts.pop()
         if one.kind == "And":
             conjuncts += one.children
         elif one.kind == "EqualTo":
-            ids = [_attribute(side.said) for side in one.children]
+            ids = [attribute_of(side.said) for side in one.children]
             if ids[0] is not None and ids[1] is not None:
                 yield ids[0], ids[1]
 
 
-def _origin(node: _Node, column: int) -> int | None:
-    """Return the id that a column has in the relation it comes from, None where nothing tells."""
+def _origins(node: Node, column: int) -> Iterator[tuple[Node, int]]:
+    """Yield relations and their columns that have all values that a column has, but for null."""
     if not node.children:
-        return column if column in _ids(node) else None
+        if column in node.ids:
+            yield node, column
+        return
     if node.kind not in _SAME_VALUES and node.kind != "Aggregate":
-        return None
+        return
     below = _below(node, column)
-    found = [] if below is None else [_origin(child, below) for child in node.children]
-    known = [one for one in found if one is not None]
-    return known[0] if known else None
+    if below is None:
+        return
+    if node.kind != "Join":
+        yield from _origins(node.children[0], below)
+        return
+    kind = _join_type(node.said)
+    equal: set[int] = set()
+    if kind in _EQUAL_VALUES:
+        for one, other in _equalities(node.said.get("condition")):
+            equal |= {one, other} if below in (one, other) else set()
+    left, right = node.children
+    for each in sorted(equal | {below}):
+        yield from _origins(left, each)
+    for each in sorted(equal | {below} if kind in _SHOWS_RIGHT else equal - {below}):
+        yield from _origins(right, each)
 
 
-def _below(node: _Node, column: int) -> int | None:
+def _below(node: Node, column: int) -> int | None:
     """Return a column's id below a node; None where it is made there, or of several rows."""
     match node.kind:
         case "Project":
             return _renamed(node.said["projectList"]).get(column)
         case "Aggregate":
-            grouped = {_attribute(one[0]) for one in node.said["groupingExpressions"]}
+            grouped = {attribute_of(one[0]) for one in node.said["groupingExpressions"]}
             below = _renamed(node.said["aggregateExpressions"]).get(column)
             return below if below in grouped else None
         case _:
@@ -190,56 +238,15 @@ def _renamed(expressions: Sequence[Sequence[Said]]) -> dict[int, int]:
     """Return, by the ids of columns that are others as they are, the ids of those."""
     found = {}
     for one, *inner in expressions:
-        source = inner[0] if _kind(one) == "Alias" and len(inner) == 1 else one
-        below = _attribute(source)
+        source = inner[0] if kind_of(one) == "Alias" and len(inner) == 1 else one
+        below = attribute_of(source)
         if below is not None:
-            found[_id(one)] = below
+            found[id_of(one)] = below
     return found
 
 
-def _outputs(leaf: _Node, mark: str) -> dict[int, RelationColumn]:
-    return {
-        _id(one): RelationColumn(mark, leaf.place, str(one["name"]), str(one["dataType"]))
-        for (one, *_) in leaf.said["output"]
-    }
-
-
-def _ids(leaf: _Node) -> set[int]:
-    """Return the ids of a leaf's own columns; a union has those of its first child's too."""
-    return {_id(one) for (one, *_) in leaf.said.get("output") or ()}
-
-
-def _attribute(said: Said) -> int | None:
-    return _id(said) if _kind(said) == "AttributeReference" else None
-
-
-def _id(said: Said) -> int:
-    return int(said["exprId"]["id"])
-
-
-def _kind(said: Said) -> str:
-    return str(said["class"]).rpartition(".")[2]
-
-
-def _leaves(node: _Node) -> Iterator[_Node]:
-    if not node.children:
-        yield node
-    for child in node.children:
-        yield from _leaves(child)
-
-
-def _tree(said: Sequence[Said]) -> _Node:
-    """Return the tree of nodes that are listed with each before its children."""
-    at, leaves = 0, 0
-
-    def read() -> _Node:
-        nonlocal at, leaves
-        own = said[at]
-        at += 1
-        count = int(own["num-children"])
-        if count:
-            return _Node(own, tuple(read() for _ in range(count)), -1)
-        leaves += 1
-        return _Node(own, (), leaves - 1)
-
-    return read()
+def _column(leaf: Node, number: int) -> RelationColumn | None:
+    for one, *_ in leaf.said.get("output") or ():
+        if id_of(one) == number:
+            return RelationColumn(leaf.place, number, str(one["name"]), str(one["dataType"]))
+    return None

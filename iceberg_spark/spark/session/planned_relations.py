@@ -7,27 +7,17 @@ files; no Connect session has one, nor a Spark on whose own classes it doesn't f
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import Any
-from uuid import uuid4
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_spark.spark.session.classic_session import (
-    is_connect,
-    java_packages,
-    java_static,
-    java_texts,
-)
+from iceberg_spark.spark.session.classic_session import java_static, java_texts
+from iceberg_spark.spark.session.compiled_java import compiled_object
 
-_log = logging.getLogger(__name__)
-_SOURCE, _PACKAGE, _CLASS = "PlannedRelations.java", "iceberg_spark", "PlannedRelations"
+_CLASS = "PlannedRelations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +35,7 @@ class GivenFiles:
 
 def gives_file_values(session: SparkSession) -> bool:
     """Return whether a session's relations may have values of their files as columns."""
-    return not is_connect(session) and _maker(java_packages(session)) is not None
+    return compiled_object(session, _CLASS) is not None
 
 
 def planned_relation(
@@ -64,7 +54,8 @@ def planned_relation(
     java = inside._jsparkSession
     types = [java.parseDataType(one.json()) for one in (kind, files.kind)]
     given = [text for option in options.items() for text in option]
-    plan = _maker(java_packages(session)).relation(
+    maker: Any = compiled_object(session, _CLASS)
+    plan = maker.relation(
         java,
         types[0],
         _texts(session, given),
@@ -90,28 +81,3 @@ def _texts(session: SparkSession, texts: Sequence[str]) -> Any:
     if found is None:
         raise ValueError("no character is free to part the paths of files")
     return found
-
-
-@lru_cache(maxsize=4)
-def _maker(packages: Any) -> Any:
-    """Return what makes relations in a JVM, None where Spark's classes are not those it knows."""
-    try:
-        return _compiled(packages)
-    except (Py4JError, OSError):
-        _log.warning("Spark's files can't be given values of their own", exc_info=True)
-        return None
-
-
-def _compiled(packages: Any) -> Any:
-    """Compile the class and return an object of it.
-
-    Its package has a name of its own: py4j knows classes by their names, and where a module is
-    loaded anew it would call the methods of the class that was compiled before.
-    """
-    package = f"{_PACKAGE}.made_{uuid4().hex}"
-    text = resources.files(__package__).joinpath(_SOURCE).read_text(encoding="utf-8")
-    compiler = packages.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(packages.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(text.replace(f"package {_PACKAGE};", f"package {package};"))
-    found = compiler.getClassLoader().loadClass(f"{package}.{_CLASS}")
-    return found.getDeclaredConstructor(None).newInstance(None)

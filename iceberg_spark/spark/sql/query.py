@@ -19,6 +19,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.reading.keyed_frame import keyed_frame
 from iceberg_spark.spark.session.classic_queries import query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
@@ -138,7 +139,7 @@ class Query:
         if tables and is_bare:
             found = query_of_frames(spark, self._with_names(str, str), tables)
             if found is not None:
-                return found
+                return keyed_frame(found)
         frames = {**(given or {}), **tables}
         text = before + self._with_names(_escaped if frames else str, "{{{}}}".format)
         for name in given or ():  # names that nothing else has

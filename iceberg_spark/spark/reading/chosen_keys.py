@@ -1,0 +1,155 @@
+"""Which keys of joined relations are read to leave out rows of others, by what that costs.
+
+What is left out of one relation leaves out rows of the next. Keys of many rows Spark reads itself,
+where other keys leave few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import prod
+
+from iceberg_spark.expr.logic import leaves
+from iceberg_spark.expr.nodes import IsNull
+from iceberg_spark.read.limits import KEYS
+from iceberg_spark.read.row_keys import RowKeys, is_readable, read_keys
+from iceberg_spark.spark.reading.filtered_plan import filtered_plan
+from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
+from iceberg_spark.spark.session.key_filters import OptimizedPlan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A join that leaves a share of a relation's rows, about; `keys` None are read by Spark."""
+
+    join: Join
+    keys: RowKeys | None
+    share: float
+
+    def is_as(self, other: Choice) -> bool:
+        """Return whether both leave the same rows."""
+        if self.keys is None or other.keys is None or self.join.place != other.join.place:
+            return False
+        return bool(self.keys.values.equals(other.keys.values))
+
+
+@dataclass(slots=True, eq=False)
+class ChosenKeys:
+    """By the places of relations: what is known of their rows, and what is to be left out of them.
+
+    Keys that leave out rows at once, where these are joined, are known and not `filters`.
+    """
+
+    known: dict[int, list[Choice]] = field(default_factory=dict)
+    filters: dict[int, list[Choice]] = field(default_factory=dict)
+
+
+def chosen_keys(tables: Sequence[JoinedTable], plan: OptimizedPlan) -> ChosenKeys:
+    """Return the keys that pay; `tables` are those of a plan, those of few rows first.
+
+    Raises what planning and reading raise.
+    """
+    kept, chosen = _KeptKeys(plan), ChosenKeys()
+    for table in tables:
+        known = list(kept.choices(table, table.rows))
+        chosen.known[table.place] = known
+        by_spark = _by_spark(table, chosen, kept)
+        chosen.filters[table.place] = [
+            one for one in (*known, *by_spark) if not one.join.at_once and not table.is_elsewhere
+        ]
+    _keep_same_scans(tables, chosen)
+    return chosen
+
+
+def share_of(known: Sequence[Choice]) -> float:
+    """Return the share of rows that several choices leave together."""
+    return prod(one.share for one in known)
+
+
+def _by_spark(table: JoinedTable, chosen: ChosenKeys, kept: _KeptKeys) -> Iterator[Choice]:
+    """Yield joins whose keys Spark should read first, and the other side's rows twice for that."""
+    left = min((one.share for one in chosen.known[table.place]), default=1.0)
+    for join in table.joins:
+        share = share_of(chosen.known[join.of.place])
+        cost = KEYS.job_cost + join.of.rows * KEYS.scan_cost
+        pays = table.rows * left * (1 - share) >= cost and share <= KEYS.spark_share
+        if pays and not kept.are_known(join.of):
+            yield Choice(join, None, share)
+
+
+def _keep_same_scans(tables: Sequence[JoinedTable], chosen: ChosenKeys) -> None:
+    """Leave scans alone that Spark does once, for several places, if these need other rows."""
+    for _, same in groupby(sorted(tables, key=lambda one: one.scan), lambda one: one.scan):
+        every = [chosen.filters[table.place] for table in same]
+        first, *others = every
+        for other in others:
+            pairs = zip(first, other, strict=False)
+            if len(first) != len(other) or not all(one.is_as(two) for one, two in pairs):
+                for each in every:
+                    each.clear()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """The keys of rows that stay, by field id, and their share of all rows, about."""
+
+    share: float
+    keys: Mapping[int, RowKeys]
+
+
+@dataclass(slots=True, eq=False)
+class _KeptKeys:
+    """Reads keys of relations as they are asked for, once each."""
+
+    plan: OptimizedPlan
+    _known: dict[int, _Kept | None] = field(default_factory=dict)
+
+    def choices(self, table: JoinedTable, rows: float) -> Iterator[Choice]:
+        """Yield joins that leave out rows: for each column the best one, and the best one first.
+
+        `rows` are those that it would be good for; each has to pay for what others left of them.
+        """
+        best: dict[int, Choice] = {}
+        for join in table.joins:
+            left = rows * min((one.share for one in best.values()), default=1.0)
+            kept = self._of(join.of, left)
+            keys = None if kept is None else kept.keys.get(join.key.field_id)
+            if kept is None or keys is None:
+                continue
+            share = max(kept.share, len(keys) / max(table.rows, 1))
+            before = best.get(join.column.field_id)
+            if share <= (KEYS.share if before is None else before.share / 2):
+                found = Choice(join, RowKeys(join.column, keys.values), share)
+                best[join.column.field_id] = found
+        yield from sorted(best.values(), key=lambda one: one.share)
+
+    def are_known(self, table: JoinedTable) -> bool:
+        """Return whether keys of a relation have been read."""
+        return self._known.get(table.place) is not None
+
+    def _of(self, table: JoinedTable, rows: float) -> _Kept | None:
+        """Return the keys of a relation's rows that stay.
+
+        None where reading them doesn't pay for `rows`, nothing leaves out any, or nothing tells.
+        """
+        if table.place not in self._known:
+            if table.rows * KEYS.cost > rows:
+                return None
+            self._known[table.place] = self._read(table, rows)
+        return self._known[table.place]
+
+    def _read(self, table: JoinedTable, rows: float) -> _Kept | None:
+        filtered = filtered_plan(table.marked, [self.plan.filters(table.leaf)])
+        if filtered is None or filtered.has_deleted_rows or not is_readable(filtered.plan):
+            return None
+        having = [one.keys for one in self.choices(table, rows) if one.keys is not None]
+        conditions = leaves(filtered.plan.context.row_filter)
+        if not having and all(isinstance(one, IsNull) for one in conditions):
+            return None
+        asked = tuple(table.asked.values())
+        read = read_keys(filtered.plan, asked, having)
+        pairs = zip(asked, read.keys, strict=True)
+        keys = {one.field_id: RowKeys(one, values) for one, values in pairs}
+        return _Kept(read.rows / table.all_rows, keys)

@@ -1,0 +1,53 @@
+"""Small classes of Java's that the driver of a classic session compiles.
+
+By Janino, with which Spark compiles its own generated code; executors never see them. Where a class
+doesn't fit on the classes of a Spark, there is none of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+from uuid import uuid4
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.session.classic_session import is_connect, java_packages
+
+_log = logging.getLogger(__name__)
+_PACKAGE = "iceberg_spark"
+
+
+def compiled_object(session: SparkSession, name: str) -> Any | None:
+    """Return an object of the class whose source is beside this module.
+
+    None over Connect, and where it can't be compiled.
+    """
+    return None if is_connect(session) else _object(java_packages(session), name)
+
+
+@lru_cache(maxsize=8)
+def _object(packages: Any, name: str) -> Any | None:
+    try:
+        return _compiled(packages, name)
+    except (Py4JError, OSError):
+        _log.warning("%s can't be compiled for this Spark", name, exc_info=True)
+        return None
+
+
+def _compiled(packages: Any, name: str) -> Any:
+    """Compile the class and return an object of it.
+
+    Its package has a name of its own: py4j knows classes by their names, and where a module is
+    loaded anew it would call the methods of the class that was compiled before.
+    """
+    package = f"{_PACKAGE}.made_{uuid4().hex}"
+    text = resources.files(__package__).joinpath(f"{name}.java").read_text(encoding="utf-8")
+    compiler = packages.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(packages.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(text.replace(f"package {_PACKAGE};", f"package {package};"))
+    found = compiler.getClassLoader().loadClass(f"{package}.{name}")
+    return found.getDeclaredConstructor(None).newInstance(None)

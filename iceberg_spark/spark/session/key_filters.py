@@ -1,0 +1,183 @@
+"""Filters by keys above the relations of a classic frame, and what Spark says of its joins."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType
+
+from iceberg_spark.spark.session.classic_plans import Expression, expression_of
+from iceberg_spark.spark.session.classic_session import java_class, java_static, java_texts
+from iceberg_spark.spark.session.compiled_java import compiled_object
+from iceberg_spark.spark.session.plan_tree import Node, tree_of
+
+_CLASS = "KeyFilters"
+_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRelation:
+    """A relation of files in a plan or its subqueries: the ids of its columns, and its mark."""
+
+    ids: tuple[int, ...]
+    mark: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OptimizedPlan:
+    """What Spark's optimizer made of a frame.
+
+    `relations` are all of its relations of files, those of subqueries too, and `sizes` the bytes
+    that its nodes are taken for. `broadcast_bytes` are those of a side that Spark broadcasts.
+    """
+
+    root: Node
+    relations: tuple[PlanRelation, ...]
+    sizes: tuple[int, ...]
+    conditions: Any
+    broadcast_bytes: int
+
+    def filters(self, leaf: Node) -> list[Expression]:
+        """Return the conditions right above a leaf that are about its columns alone."""
+        found = [expression_of(self.conditions.get(number)) for number in leaf.filters]
+        own = leaf.ids
+        return [one for one in found if own.issuperset(one.attributes)]
+
+    def is_broadcast(self, node: Node) -> bool:
+        """Return whether Spark takes what comes of a node for small enough to broadcast it."""
+        return self.sizes[node.number] <= self.broadcast_bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyFilter:
+    """What a column of a relation has to be one of; both by their places. `values` are Java's."""
+
+    relation: int
+    column: int
+    values: Any
+
+
+@dataclass(frozen=True, slots=True)
+class BloomSize:
+    """How many values a Bloom filter is made for, its bits, and what people see of it."""
+
+    items: int
+    bits: int
+    name: str
+
+
+def plan_relations(frame: DataFrame, option: str) -> tuple[PlanRelation, ...]:
+    """Return the relations of files in the analysed plan of a frame; `option` marks them.
+
+    Nothing over Connect, and where a Spark has other classes. Raises one of PLAN_ERRORS.
+    """
+    java = compiled_object(frame.sparkSession, _CLASS)
+    inside: Any = frame
+    return () if java is None else _relations(java, inside._jdf.logicalPlan(), option)
+
+
+def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
+    """Return what Spark's optimizer made of a classic frame.
+
+    None of what has another value at another time (`current_date`), of streams, and where Spark
+    keeps rows of it. Raises one of PLAN_ERRORS.
+    """
+    session = frame.sparkSession
+    java: Any = compiled_object(session, _CLASS)
+    inside: Any = frame
+    asked = inside._jdf.queryExecution()
+    analyzed = asked.analyzed()
+    changes = analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")())
+    if changes or analyzed.isStreaming():
+        return None
+    plan = asked.optimizedPlan()
+    if java.isCached(plan):
+        return None
+    said = json.loads(plan.toJSON())
+    sizes = tuple(int(size) for size in str(java.sizes(plan)).split(","))
+    if len(said) != len(sizes):
+        return None
+    settings: Any = session
+    conf = settings._jsparkSession.sessionState().conf()
+    return OptimizedPlan(
+        tree_of(said),
+        _relations(java, plan, option),
+        sizes,
+        java.conditions(plan),
+        int(conf.autoBroadcastJoinThreshold()),
+    )
+
+
+def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[str]) -> Any:
+    """Return texts, or numbers of eight bytes each, as literals of a type; None where one can't.
+
+    Numbers are days, microseconds, or decimals without their point.
+    """
+    java: Any = compiled_object(session, _CLASS)
+    if not isinstance(values, bytes):
+        texts = java_texts(session, values)
+        return None if texts is None else java.literals(texts)
+    inside: Any = session
+    return java.literals(values, inside._jsparkSession.parseDataType(kind.json()))
+
+
+def bloom_filter(session: SparkSession, values: Any, bits: int, name: str) -> Any:
+    """Return a Bloom filter of Java's values; a plan shows it by its name."""
+    java: Any = compiled_object(session, _CLASS)
+    return java.bloom(values, bits, name)
+
+
+def bloom_filter_of(
+    frame: DataFrame,
+    key: tuple[int, int],
+    conditions: Sequence[Expression],
+    having: Sequence[KeyFilter],
+    size: BloomSize,
+) -> Any:
+    """Return a Bloom filter that Spark makes, of a relation's column in rows that stay.
+
+    `key` is the relation's place and the column's; all of `having` are about that relation.
+    """
+    java: Any = compiled_object(frame.sparkSession, _CLASS)
+    inside: Any = frame
+    given = [
+        [one.java for one in conditions],
+        [one.column for one in having],
+        [one.values for one in having],
+    ]
+    lists = [_list(frame.sparkSession, values) for values in given]
+    return java.bloomOf(inside._jdf.logicalPlan(), *key, *lists, size.items, size.bits, size.name)
+
+
+def with_key_filters(frame: DataFrame, filters: Sequence[KeyFilter]) -> DataFrame:
+    """Return a frame without rows of its relations that have none of the keys.
+
+    Its columns stay the same. Raises one of PLAN_ERRORS.
+    """
+    session: Any = frame.sparkSession
+    java: Any = compiled_object(session, _CLASS)
+    given = zip(*((one.relation, one.column, one.values) for one in filters), strict=True)
+    lists = [_list(session, values) for values in given]
+    inside: Any = frame
+    plan = java.filtered(inside._jdf.logicalPlan(), *lists)
+    of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
+    return DataFrame(of_rows(session._jsparkSession, plan), session)
+
+
+def _list(session: SparkSession, values: Sequence[Any]) -> Any:
+    made = java_class(session, "java.util.ArrayList")()
+    for value in values:
+        made.add(value)
+    return made
+
+
+def _relations(java: Any, plan: Any, option: str) -> tuple[PlanRelation, ...]:
+    found = []
+    for said in str(java.relations(plan, option)).splitlines():
+        ids, _, mark = said.partition(" ")
+        found.append(PlanRelation(tuple(int(one) for one in ids.split(",")), mark))
+    return tuple(found)

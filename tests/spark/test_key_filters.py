@@ -1,0 +1,299 @@
+"""Relations are read without rows that joins drop, by keys of others; never without more."""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import iceberg_spark as ice
+from iceberg_spark.api import sql_hook
+from iceberg_spark.read import row_keys
+from iceberg_spark.read.limits import KEYS
+from iceberg_spark.spark.reading import chosen_keys, keyed_frame
+from iceberg_spark.spark.reading.kept_narrowing import forget_relations
+from iceberg_spark.spark.session import key_filters
+from iceberg_spark.spark.sql import query
+
+EPOCH = date(1970, 1, 1)
+ALL = replace(KEYS, least_rows=0, cost=0.0, listed=3, share=1.0)
+BY_SPARK = replace(ALL, rows=12, scan_cost=0.0, job_cost=0, spark_share=1.0)
+"""Keys of the smallest tables are read here, all others by Spark."""
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nations, their customers, orders of these, and lines of orders: some keys are null or no
+    other table's."""
+    place = tmp_path_factory.mktemp("keyed")
+    rows = random.Random(7)
+
+    def some(most: int, count: int) -> list[int | None]:
+        return [rows.randrange(most) if rows.random() < 0.9 else None for _ in range(count)]
+
+    def make(name: str, columns: str, values: dict[str, Any]) -> ice.Table:
+        by_reading = {"write.delete.mode": "merge-on-read"}
+        table = ice.create_table(str(place / "db" / name), columns, properties=by_reading)
+        table.append(pa.table(values, schema=table.scan().to_arrow().schema))
+        return table.refresh()
+
+    make(
+        "nations", "n int, name string", {"n": range(12), "name": [f"n{i % 5}" for i in range(12)]}
+    )
+    make("customers", "c bigint, n int", {"c": range(60), "n": some(14, 60)})
+    make(
+        "orders",
+        "o bigint, c bigint, day date, code string",
+        {
+            "o": range(300),
+            "c": some(70, 300),
+            "day": [EPOCH + timedelta(i % 40) for i in range(300)],
+            "code": [f"\u00e4{i % 9}" if i % 9 else "" for i in range(300)],
+        },
+    )
+    lines = {
+        "o": some(330, 2000),
+        "amount": range(2000),
+        "code": [f"\u00e4{i % 13}" for i in range(2000)],
+    }
+    table = make("lines", "o bigint, amount int, code string", lines)
+    table.delete("amount % 50 = 3")
+    return place
+
+
+@pytest.fixture
+def enabled(
+    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SparkSession]:
+    limit(monkeypatch, ALL)
+    spark.conf.set("spark.sql.catalog.keyed.type", "filesystem")
+    spark.conf.set("spark.sql.catalog.keyed.warehouse", str(warehouse))
+    ice.enable(spark)
+    yield spark
+    ice.disable(spark)
+    for name in ("type", "warehouse"):
+        spark.conf.unset(f"spark.sql.catalog.keyed.{name}")
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, limits: Any) -> None:
+    for module in (row_keys, chosen_keys, keyed_frame):
+        monkeypatch.setattr(module, "KEYS", limits)
+    forget_relations()
+
+
+def named(text: str) -> str:
+    """Return a query's text with the names of the catalog's tables."""
+    for name in ("nations", "customers", "orders", "lines"):
+        text = text.replace(f" {name}", f" keyed.db.{name}")
+    return text
+
+
+def without(spark: SparkSession, text: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the rows of a query without any filter by keys."""
+    with monkeypatch.context() as patched:
+        for module in (query, sql_hook):
+            patched.setattr(module, "keyed_frame", lambda frame: frame)
+        return in_order(spark.sql(text))
+
+
+def in_order(frame: DataFrame) -> list[Any]:
+    return sorted(map(str, frame.collect()))
+
+
+def filters(frame: DataFrame) -> int:
+    """Return how many filters by keys a frame's plan has; lists are filters too."""
+    plan = frame._jdf.queryExecution().analyzed().toString()
+    return len(re.findall(r"might_contain|Filter [^\n]* IN \([\d-]|Filter false", plan))
+
+
+QUERIES = {
+    # of a nation, its customers, their orders, and the lines of these
+    "select * from lines l join orders r on l.o = r.o join customers s on r.c = s.c"
+    " join nations t on s.n = t.n where name = 'n2'": 3,
+    "select sum(amount) from lines l, orders r where l.o = r.o and day = date '1970-01-05'": 1,
+    "select * from lines l left semi join orders r on l.o = r.o and r.day < date '1970-01-03'": 1,
+    # a side whose rows stay without a match is whole
+    "select * from lines l left join orders r on l.o = r.o and day = date '1970-01-05'": 0,
+    "select * from lines l full join orders r on l.o = r.o and day = date '1970-01-05'": 0,
+    "select * from orders r left join lines l on l.o = r.o where day = date '1970-01-05'": 1,
+    "select * from orders r left anti join lines l on l.o = r.o where day = date '1970-01-05'": 1,
+    # groups
+    "select * from (select o, count(*) k from lines group by o) l join orders r on l.o = r.o"
+    " where day = date '1970-01-05'": 1,
+    "select * from (select count(*) k, max(o) o from lines) l join orders r on l.o = r.o"
+    " where day = date '1970-01-05'": 0,
+    "select * from (select *, row_number() over (order by amount) k from lines) l"
+    " join orders r on l.o = r.o where day = date '1970-01-05'": 0,
+    "select * from (select * from lines order by amount limit 40) l join orders r on l.o = r.o"
+    " where day = date '1970-01-05'": 0,
+    # subqueries that the optimizer makes joins of
+    "select * from orders r where day < date '1970-01-05' and exists"
+    " (select 1 from lines l where l.o = r.o and amount % 3 = 1)": 1,
+    "select * from orders r where day < date '1970-01-05' and not exists"
+    " (select 1 from lines l where l.o = r.o and amount % 3 = 1)": 1,
+    "select * from orders r where day < date '1970-01-05' and 900 <"
+    " (select sum(amount) from lines l where l.o = r.o)": 1,
+    "select * from orders r where day < date '1970-01-05' and o not in"
+    " (select o from lines where o is not null)": 0,
+    # one table in several places
+    "select count(*) from lines a join lines b on a.o = b.o join orders r on b.o = r.o"
+    " where day = date '1970-01-05'": 2,
+    "with x as (select * from lines) select count(*) from x a join orders r on a.o = r.o"
+    " where day = date '1970-01-05' and exists"
+    " (select 1 from x b where b.amount = a.amount + 1)": 0,
+    # texts, and what is no equality of columns
+    "select * from lines l join orders r on l.code = r.code where r.day = date '1970-01-05'": 1,
+    "select * from lines l join orders r on l.o = r.o + 1 where day = date '1970-01-05'": 0,
+    "select * from lines l join orders r on l.o <=> r.o where day = date '1970-01-05'": 0,
+    "select * from lines l join orders r on l.o = r.o or l.code = r.code"
+    " where day = date '1970-01-05'": 0,
+    # union and set operations
+    "select o from lines union all select l.o from lines l join orders r on l.o = r.o"
+    " where day = date '1970-01-05'": 1,
+    "select l.o from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
+    " intersect select o from orders": 1,
+    # no row at all
+    "select * from lines l join orders r on l.o = r.o where day = date '1999-01-05'": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("by_spark", [False, True])
+def test_rows_are_those_without_filters(
+    enabled: SparkSession, monkeypatch: pytest.MonkeyPatch, text: str, by_spark: bool
+) -> None:
+    limit(monkeypatch, BY_SPARK if by_spark else ALL)
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        expected = without(enabled, named(text), monkeypatch)
+        frame = enabled.sql(named(text))
+        if not by_spark:
+            assert filters(frame) >= QUERIES[text]
+            assert bool(filters(frame)) == bool(QUERIES[text])
+        assert in_order(frame) == expected
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_views_of_frames_are_read_so_too(
+    enabled: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("lines", "orders"):
+        frame = enabled.read.format("pyiceberg-lite").load(str(warehouse / "db" / name))
+        frame.createOrReplaceTempView(f"view_of_{name}")
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    text = (
+        "select * from view_of_lines l join view_of_orders r on l.o = r.o"
+        " where day = date '1970-01-05'"
+    )
+    try:
+        frame = enabled.sql(text)
+        assert filters(frame) == 1 and in_order(frame) == without(enabled, text, monkeypatch)
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_keys_that_spark_reads_itself_leave_out_rows(
+    enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, replace(BY_SPARK, rows=60))
+    text = named(
+        "select count(*) from lines l join orders r on l.o = r.o join customers s on r.c = s.c"
+        " where s.n = 3"
+    )
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        frame = enabled.sql(text)
+        assert "bloom_filter_agg" in frame._jdf.queryExecution().toString()
+        assert in_order(frame) == without(enabled, text, monkeypatch)
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_a_plan_says_what_its_keys_are(enabled: SparkSession) -> None:
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
+        said = enabled.sql(named(text))._jdf.queryExecution().toString()
+        assert "8 values of orders.o" in said
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_rows_that_meet_a_broadcast_at_once_need_no_filter(enabled: SparkSession) -> None:
+    text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
+    assert filters(enabled.sql(named(text))) == 0
+
+
+def test_a_table_that_has_changed_is_asked_anew(
+    enabled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = ice.create_table(str(tmp_path / "large"), "k bigint, v int")
+    large.append(pa.table({"k": range(500), "v": pa.array(range(500), pa.int32())}))
+    small = ice.create_table(str(tmp_path / "small"), "k bigint, name string")
+    small.append(pa.table({"k": [1, 2, 3, 4, 5], "name": ["a", "b", "a", "b", "a"]}))
+    text = (
+        f"select l.k from `{tmp_path}/large` l join `{tmp_path}/small` s on l.k = s.k"
+        " where s.name = 'a'"
+    )
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        assert len(enabled.sql(text).collect()) == 3
+        before = enabled.sql(text)
+        small.append(pa.table({"k": [400], "name": ["a"]}))
+        large.append(pa.table({"k": [400, 3], "v": pa.array([1, 1], pa.int32())}))
+        assert len(enabled.sql(text).collect()) == 6
+        small.refresh().delete("k = 3")
+        assert len(enabled.sql(text).collect()) == 4
+        assert len(before.collect()) == 3
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_rows_that_spark_keeps_are_used(enabled: SparkSession) -> None:
+    kept = enabled.sql(named("select * from lines l")).cache()
+    kept.createOrReplaceTempView("kept_lines")
+    try:
+        text = named(
+            "select * from orders r join kept_lines l on l.o = r.o where day < '1970-01-03'"
+        )
+        frame = enabled.sql(text)
+        assert "InMemoryTableScan" in frame._jdf.queryExecution().executedPlan().toString()
+    finally:
+        kept.unpersist()
+        enabled.catalog.dropTempView("kept_lines")
+
+
+def test_what_has_another_value_at_another_time_is_read_whole(enabled: SparkSession) -> None:
+    text = "select * from lines l join orders r on l.o = r.o where day < current_date()"
+    assert filters(enabled.sql(named(text))) == 0
+
+
+def test_the_columns_stay_the_same(enabled: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = named("select l.*, r.day from lines l join orders r on l.o = r.o where code > ''")
+    text = text.replace("where code", "where r.code")
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        frame = enabled.sql(text)
+        with monkeypatch.context() as patched:
+            patched.setattr(query, "keyed_frame", lambda frame: frame)
+            other = enabled.sql(text)
+        assert frame.schema == other.schema
+        assert frame.where(frame["amount"] < 10).count() == other.where("amount < 10").count()
+        assert frame.join(frame.select("o").distinct(), "o").count() > 0
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_where_the_class_does_not_fit_nothing_is_left_out(
+    enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_filters, "compiled_object", lambda *_: None)
+    text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
+    assert filters(enabled.sql(named(text))) == 0
