@@ -38,7 +38,9 @@ class KeyLimits:
     """... and files."""
     share: float = 0.5
     """Rows that keys leave of a relation, of all, about: a filter that leaves more costs more."""
-    cost: float = 2.0
+    readers: int = 8
+    """Files at once."""
+    cost: float = 1.5
     """To read a row's key costs so many rows that Spark would have to shuffle, ..."""
     scan_cost: float = 0.8
     """... to have Spark read it so many, ..."""

@@ -7,7 +7,7 @@ read, before they are shuffled. What is left out of one table leaves out rows of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -18,8 +18,10 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.read.limits import KEYS
+from iceberg_spark.read.read_ahead import read_ahead
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
@@ -39,6 +41,43 @@ class RowKeys:
         return len(self.values)
 
 
+@dataclass(frozen=True, slots=True)
+class TextCondition:
+    """Needed rows have a text in a column, or `at_end` of it: what no filter of a scan can say."""
+
+    field: t.NestedField
+    text: str
+    at_end: bool = False
+
+    def mask(self, column: Any) -> Any:
+        """Return which values have the text; null of null."""
+        return (pc.ends_with if self.at_end else pc.match_substring)(column, self.text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Needed:
+    """What rows need besides a plan's filter: keys of other tables, and texts."""
+
+    keys: Sequence[RowKeys] = ()
+    texts: Sequence[TextCondition] = ()
+
+    @property
+    def fields(self) -> Iterator[t.NestedField]:
+        """The fields that it is about."""
+        yield from (one.field for one in self.keys)
+        yield from (one.field for one in self.texts)
+
+    def rows(self, batch: Any, places: Sequence[int]) -> Any:
+        """Return the rows of a batch that have it; `places` are the field ids of its columns."""
+
+        def column(field: t.NestedField) -> Any:
+            return batch.column(places.index(field.field_id))
+
+        masks = [pc.is_in(column(one.field), one.values) for one in self.keys]
+        masks += [one.mask(column(one.field)) for one in self.texts]
+        return batch.filter(reduce(pc.and_, masks)) if masks else batch
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KeysRead:
     """Key columns of rows: the values of each, in the order they were asked for.
@@ -48,6 +87,9 @@ class KeysRead:
 
     rows: int
     keys: tuple[pa.Array, ...]
+
+
+_NOTHING = Needed()
 
 
 def can_be_key(kind: t.IcebergType) -> bool:
@@ -70,22 +112,27 @@ def is_readable(plan: ScanPlan) -> bool:
 
 
 def read_keys(
-    plan: ScanPlan, fields: Sequence[t.NestedField], having: Sequence[RowKeys] = ()
+    plan: ScanPlan, fields: Sequence[t.NestedField], needed: Needed = _NOTHING
 ) -> KeysRead:
-    """Return the values that fields have in a plan's rows, those of rows that have some keys.
+    """Return the values that fields have in those of a plan's rows that have what is needed.
 
     Raises what reading files raises.
     """
-    asked = {field.field_id: field for field in (*fields, *(one.field for one in having))}
+    asked = {field.field_id: field for field in (*fields, *needed.fields)}
     context = replace(plan.context, read_schema=Schema(*asked.values()))
     places = list(asked)
-    rows, found = 0, [list[Any]() for _ in fields]
-    for task in plan:
+
+    def read(task: FileScanTask) -> Iterator[tuple[int, list[Any]]]:
         for batch in read_task(context, context.io, task):
-            kept = _having(batch, places, having)
-            rows += kept.num_rows
-            for field, values in zip(fields, found, strict=True):
-                values.append(pc.unique(kept.column(places.index(field.field_id))))
+            rows = needed.rows(batch, places)
+            columns = [rows.column(places.index(field.field_id)) for field in fields]
+            yield rows.num_rows, [pc.unique(column) for column in columns]
+
+    rows, found = 0, [list[Any]() for _ in fields]
+    for count, columns in read_ahead(plan, read, KEYS.readers):
+        rows += count
+        for values, column in zip(found, columns, strict=True):
+            values.append(column)
     pairs = zip(fields, found, strict=True)
     return KeysRead(rows, tuple(_distinct(field, values) for field, values in pairs))
 
@@ -107,13 +154,6 @@ def whole_numbers(keys: RowKeys) -> bytes | None:
         case _:
             numbers = keys.values.cast(pa.int64())
     return bytes(numbers.to_numpy(zero_copy_only=False).astype("<i8").tobytes())
-
-
-def _having(batch: Any, places: Sequence[int], having: Sequence[RowKeys]) -> Any:
-    if not having:
-        return batch
-    masks = [pc.is_in(batch.column(places.index(one.field.field_id)), one.values) for one in having]
-    return batch.filter(reduce(pc.and_, masks))
 
 
 def _distinct(field: t.NestedField, values: Sequence[Any]) -> pa.Array:

@@ -14,9 +14,10 @@ from math import prod
 from iceberg_spark.expr.logic import leaves
 from iceberg_spark.expr.nodes import IsNull
 from iceberg_spark.read.limits import KEYS
-from iceberg_spark.read.row_keys import RowKeys, is_readable, read_keys
+from iceberg_spark.read.row_keys import Needed, RowKeys, is_readable, read_keys
 from iceberg_spark.spark.reading.filtered_plan import filtered_plan
 from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
+from iceberg_spark.spark.reading.pushed_texts import pushed_texts
 from iceberg_spark.spark.session.key_filters import OptimizedPlan
 
 
@@ -145,11 +146,12 @@ class _KeptKeys:
         if filtered is None or filtered.has_deleted_rows or not is_readable(filtered.plan):
             return None
         having = [one.keys for one in self.choices(table, rows) if one.keys is not None]
+        texts = pushed_texts(table.marked.columns, self.plan.filters(table.leaf))
         conditions = leaves(filtered.plan.context.row_filter)
-        if not having and all(isinstance(one, IsNull) for one in conditions):
+        if not having and not texts and all(isinstance(one, IsNull) for one in conditions):
             return None
         asked = tuple(table.asked.values())
-        read = read_keys(filtered.plan, asked, having)
+        read = read_keys(filtered.plan, asked, Needed(having, texts))
         pairs = zip(asked, read.keys, strict=True)
         keys = {one.field_id: RowKeys(one, values) for one, values in pairs}
         return _Kept(read.rows / table.all_rows, keys)

@@ -44,11 +44,13 @@ def filtered_plan(
 ) -> FilteredPlan | None:
     """Return the plan of the files that the filters of a relation's scans leave.
 
-    A row stays that any of the scans gives on. None where nothing tells. Raises what planning
-    raises.
+    A row stays that any of the scans gives on. None where nothing tells. What filtered the plan
+    that is kept is not asked: another frame of the same files may have made it. Raises what
+    planning raises.
     """
     condition, variants = _condition(marked, scans)
-    if condition == ALWAYS_TRUE and variants is None:
+    is_whole = marked.plan.context.row_filter == ALWAYS_TRUE
+    if condition == ALWAYS_TRUE and variants is None and is_whole:
         return FilteredPlan(marked, marked.plan)
     plan = narrowed(marked.plan, condition, variants)
     return None if plan is None else FilteredPlan(marked, plan)

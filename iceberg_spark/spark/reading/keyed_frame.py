@@ -61,7 +61,7 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
         marks = tuple(one.mark for one in relations)
         found = kept_relations(frame, marks, "keys", lambda: _filters(frame, relations))
         return with_key_filters(frame, found) if found else frame
-    except (*PLAN_ERRORS, IcebergError, OSError, pa.ArrowException):
+    except (*PLAN_ERRORS, IcebergError, OSError, RecursionError, pa.ArrowException):
         _log.debug("A frame's joins leave out no rows", exc_info=True)
         return frame  # what is wrong, an action says
 

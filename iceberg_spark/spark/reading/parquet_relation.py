@@ -73,7 +73,8 @@ def relation(
     asks = (loaded is not None and loaded.dirty.has_positions) or asks_places(columns)
     added = _keys(columns, group.deletes.keys if group.deletes else ())
     if has_values:
-        frame = _marked(plan, columns, files, values, session, places=asks)
+        deletes = "" if group.deletes is None else _version(plan)
+        frame = _marked(plan, columns, _Given(files, values, deletes), session, places=asks)
     else:
         frame, added = _joined(columns, files, values, group, session, added, places=asks)
     if loaded is not None:
@@ -90,6 +91,21 @@ def relation(
     return _with_values(frame, _Values(columns, has_deletes, lineage, spelling))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Given:
+    """A group's files, their values by name, and which version's deletes apply to them."""
+
+    files: pa.Table
+    values: Mapping[str, Any]
+    deletes: str
+
+
+def _version(plan: ScanPlan) -> str:
+    """Return what tells a table's version: its rows may differ though its files are the same."""
+    table = "" if plan.metadata is None else plan.metadata.table_uuid
+    return f"{table} {plan.context.snapshot_id}"
+
+
 def _spelling(group: FileGroup, files: pa.Table) -> _Spelling:
     plain = pc.match_substring_regex(files.column("file_path"), _NEEDS_NO_ENCODING)
     return _Spelling(group.is_local, not pc.all(plain).as_py())
@@ -98,14 +114,13 @@ def _spelling(group: FileGroup, files: pa.Table) -> _Spelling:
 def _marked(
     plan: ScanPlan,
     columns: ColumnPlan,
-    files: pa.Table,
-    values: Mapping[str, Any],
+    of: _Given,
     session: SparkSession,
     *,
     places: bool,
 ) -> DataFrame:
     """Return a classic relation that has values of its files, and that may be planned again."""
-    kind = relation_type(columns)
+    kind, files, values = relation_type(columns), of.files, of.values
     kind = kind.add(ROW_INDEX_FIELD) if places else kind
     named = files.column("file_path")
     if columns.has(Origin.PATH):
@@ -114,7 +129,7 @@ def _marked(
     sizes = files.column("file_size_in_bytes").to_pylist()
     rows = files.column("record_count").to_pylist()
     width = row_bytes(columns, plan, files)
-    given = RelationFiles(spelled, sizes, rows, values, width)
+    given = RelationFiles(spelled, sizes, rows, values, width, of.deletes)
     mark = mark_of(kind, given)
     keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))
     return files_relation(session, kind, given, mark)

@@ -62,7 +62,7 @@ class PushedConditions:
 
     def predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
         """Return what is understood of filters that hold all; None where nothing is."""
-        read = [self._read(one) for each in filters for one in _conjuncts(each)]
+        read = [self._read(one) for each in filters for one in each.conjuncts]
         known = tuple(one for one in read if one is not None)
         return n.And(known) if known else None
 
@@ -171,12 +171,6 @@ def _names(of: Expression) -> list[str]:
         return []
     kind = of.said["dataType"]
     return [str(field["name"]) for field in kind["fields"]] if isinstance(kind, dict) else []
-
-
-def _conjuncts(of: Expression) -> list[Expression]:
-    if of.kind != "And":
-        return [of]
-    return [one for part in of.parts for one in _conjuncts(part)]
 
 
 def _is_nan(of: Expression) -> bool:

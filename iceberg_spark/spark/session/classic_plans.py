@@ -52,6 +52,15 @@ class Expression:
         for part in self.parts:
             yield from part.attributes
 
+    @property
+    def conjuncts(self) -> Iterator[Expression]:
+        """What it asks to hold all: itself, if it is no AND."""
+        if self.kind != "And":
+            yield self
+            return
+        for part in self.parts:
+            yield from part.conjuncts
+
     def own(self) -> Any:
         """Return Java's own expression, one round trip."""
         return self.java.apply(self.place)

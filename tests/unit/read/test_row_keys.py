@@ -10,7 +10,14 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.read.row_keys import RowKeys, can_be_key, read_keys, whole_numbers
+from iceberg_spark.read.row_keys import (
+    Needed,
+    RowKeys,
+    TextCondition,
+    can_be_key,
+    read_keys,
+    whole_numbers,
+)
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spec import types as t
 
@@ -42,8 +49,24 @@ def test_rows_need_keys_of_other_tables(tmp_path: Path) -> None:
     plan = plan_of(make_table(tmp_path / "t"))
     fields = fields_of(plan)
     needed = RowKeys(fields["nation"], pa.array([8, 9], pa.int32()))
-    read = read_keys(plan, [fields["id"]], [needed])
+    read = read_keys(plan, [fields["id"]], Needed([needed]))
     assert (read.rows, read.keys[0].to_pylist()) == (1, [3])
+
+
+@pytest.mark.parametrize(
+    ("text", "at_end", "ids"),
+    [("a", False, [1, 3]), ("a", True, [1]), ("", False, [1, 2, 3]), ("%", False, []),
+     (".", False, []), ("\u00e4", False, [2])],
+)  # fmt: skip
+def test_rows_need_texts_as_they_stand(
+    tmp_path: Path, text: str, at_end: bool, ids: list[int]
+) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, name string")
+    table.append(pa.table({"id": [1, 2, 3, 4], "name": ["xa", "y\u00e4", "axx", None]}))
+    plan = plan_of(table.refresh())
+    fields = fields_of(plan)
+    needed = Needed(texts=[TextCondition(fields["name"], text, at_end)])
+    assert read_keys(plan, [fields["id"]], needed).keys[0].to_pylist() == ids
 
 
 def test_deleted_rows_have_no_keys(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""Filters of texts that Spark's optimizer made of LIKE, and that no filter of a scan can say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from iceberg_spark.read.row_keys import TextCondition
+from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
+from iceberg_spark.spark.session.classic_plans import Expression
+from iceberg_spark.spec import types as t
+
+_AT_END = {"Contains": False, "EndsWith": True}
+
+
+def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[TextCondition]:
+    """Return what is understood of filters that hold all, over the relation of a column plan."""
+    fields = {
+        one.asked.name: one.field
+        for one in columns.read
+        if one.asked is not None
+        and one.origin is Origin.FILE
+        and isinstance(one.asked.field_type, t.StringType)
+        and isinstance(one.field.field_type, t.StringType)
+    }
+    found = []
+    for one in (part for each in filters for part in each.conjuncts):
+        if one.kind not in _AT_END:
+            continue
+        column, text = one.parts
+        field = fields.get(str(column.said.get("name")))
+        is_text = text.kind == "Literal" and text.said.get("dataType") == "string"
+        if column.kind == "AttributeReference" and field is not None and is_text:
+            value = text.said.get("value")
+            found += [] if value is None else [TextCondition(field, str(value), _AT_END[one.kind])]
+    return found
