@@ -81,6 +81,14 @@ def enabled(
         spark.conf.unset(f"spark.sql.catalog.keyed.{name}")
 
 
+@pytest.fixture
+def shuffled(enabled: SparkSession) -> Iterator[SparkSession]:
+    """A session that broadcasts nothing: rows never meet their match at once."""
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    yield enabled
+    enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
 def limit(monkeypatch: pytest.MonkeyPatch, limits: Any) -> None:
     for module in (row_keys, chosen_keys, keyed_frame):
         monkeypatch.setattr(module, "KEYS", limits)
@@ -171,64 +179,48 @@ QUERIES = {
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("by_spark", [False, True])
 def test_rows_are_those_without_filters(
-    enabled: SparkSession, monkeypatch: pytest.MonkeyPatch, text: str, by_spark: bool
+    shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch, text: str, by_spark: bool
 ) -> None:
     limit(monkeypatch, BY_SPARK if by_spark else ALL)
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        expected = without(enabled, named(text), monkeypatch)
-        frame = enabled.sql(named(text))
-        if not by_spark:
-            assert filters(frame) >= QUERIES[text]
-            assert bool(filters(frame)) == bool(QUERIES[text])
-        assert in_order(frame) == expected
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    expected = without(shuffled, named(text), monkeypatch)
+    frame = shuffled.sql(named(text))
+    if not by_spark:
+        assert filters(frame) >= QUERIES[text]
+        assert bool(filters(frame)) == bool(QUERIES[text])
+    assert in_order(frame) == expected
 
 
 def test_views_of_frames_are_read_so_too(
-    enabled: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    shuffled: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("lines", "orders"):
-        frame = enabled.read.format("pyiceberg-lite").load(str(warehouse / "db" / name))
+        frame = shuffled.read.format("pyiceberg-lite").load(str(warehouse / "db" / name))
         frame.createOrReplaceTempView(f"view_of_{name}")
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     text = (
         "select * from view_of_lines l join view_of_orders r on l.o = r.o"
         " where day = date '1970-01-05'"
     )
-    try:
-        frame = enabled.sql(text)
-        assert filters(frame) == 1 and in_order(frame) == without(enabled, text, monkeypatch)
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    frame = shuffled.sql(text)
+    assert filters(frame) == 1 and in_order(frame) == without(shuffled, text, monkeypatch)
 
 
 def test_keys_that_spark_reads_itself_leave_out_rows(
-    enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
+    shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit(monkeypatch, replace(BY_SPARK, rows=60))
     text = named(
         "select count(*) from lines l join orders r on l.o = r.o join customers s on r.c = s.c"
         " where s.n = 3"
     )
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        frame = enabled.sql(text)
-        assert "bloom_filter_agg" in frame._jdf.queryExecution().toString()
-        assert in_order(frame) == without(enabled, text, monkeypatch)
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    frame = shuffled.sql(text)
+    assert "bloom_filter_agg" in frame._jdf.queryExecution().toString()
+    assert in_order(frame) == without(shuffled, text, monkeypatch)
 
 
-def test_a_plan_says_what_its_keys_are(enabled: SparkSession) -> None:
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
-        said = enabled.sql(named(text))._jdf.queryExecution().toString()
-        assert "8 values of orders.o" in said
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+def test_a_plan_says_what_its_keys_are(shuffled: SparkSession) -> None:
+    text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
+    said = shuffled.sql(named(text))._jdf.queryExecution().toString()
+    assert "8 values of orders.o" in said
 
 
 def test_rows_that_meet_a_broadcast_at_once_need_no_filter(enabled: SparkSession) -> None:
@@ -237,7 +229,7 @@ def test_rows_that_meet_a_broadcast_at_once_need_no_filter(enabled: SparkSession
 
 
 def test_a_table_that_has_changed_is_asked_anew(
-    enabled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shuffled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = ice.create_table(str(tmp_path / "large"), "k bigint, v int")
     large.append(pa.table({"k": range(500), "v": pa.array(range(500), pa.int32())}))
@@ -247,22 +239,18 @@ def test_a_table_that_has_changed_is_asked_anew(
         f"select l.k from `{tmp_path}/large` l join `{tmp_path}/small` s on l.k = s.k"
         " where s.name = 'a'"
     )
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        assert len(enabled.sql(text).collect()) == 3
-        before = enabled.sql(text)
-        small.append(pa.table({"k": [400], "name": ["a"]}))
-        large.append(pa.table({"k": [400, 3], "v": pa.array([1, 1], pa.int32())}))
-        assert len(enabled.sql(text).collect()) == 6
-        small.refresh().delete("k = 3")
-        assert len(enabled.sql(text).collect()) == 4
-        assert len(before.collect()) == 3
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert len(shuffled.sql(text).collect()) == 3
+    before = shuffled.sql(text)
+    small.append(pa.table({"k": [400], "name": ["a"]}))
+    large.append(pa.table({"k": [400, 3], "v": pa.array([1, 1], pa.int32())}))
+    assert len(shuffled.sql(text).collect()) == 6
+    small.refresh().delete("k = 3")
+    assert len(shuffled.sql(text).collect()) == 4
+    assert len(before.collect()) == 3
 
 
 def test_deletes_of_another_version_tell_no_keys(
-    enabled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shuffled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A relation of the same files with as many deletes stands for another version's rows."""
     large = ice.create_table(str(tmp_path / "large"), "k bigint, v int")
@@ -280,15 +268,11 @@ def test_deletes_of_another_version_tell_no_keys(
     joined = f"select * from `{tmp_path}/large` l join %s s on l.k = s.k where name = 'x'"
     text = joined % f"`{tmp_path}/small`%s"
     for name, version in versions.items():
-        enabled.sql(f"select * from `{tmp_path}/small`{version} s").createOrReplaceTempView(name)
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        counts = [len(enabled.sql(text % version).collect()) for version in versions.values()]
-        assert counts == [10, 9]
-        forget_relations()
-        assert [len(enabled.sql(joined % name).collect()) for name in versions] == [10, 9]
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+        shuffled.sql(f"select * from `{tmp_path}/small`{version} s").createOrReplaceTempView(name)
+    counts = [len(shuffled.sql(text % version).collect()) for version in versions.values()]
+    assert counts == [10, 9]
+    forget_relations()
+    assert [len(shuffled.sql(joined % name).collect()) for name in versions] == [10, 9]
 
 
 def test_rows_that_spark_keeps_are_used(enabled: SparkSession) -> None:
@@ -305,30 +289,65 @@ def test_rows_that_spark_keeps_are_used(enabled: SparkSession) -> None:
         enabled.catalog.dropTempView("kept_lines")
 
 
-def test_what_has_another_value_at_another_time_is_read_whole(enabled: SparkSession) -> None:
+def test_what_has_another_value_at_another_time_is_read_whole(shuffled: SparkSession) -> None:
     text = "select * from lines l join orders r on l.o = r.o where day < current_date()"
-    assert filters(enabled.sql(named(text))) == 0
+    assert filters(shuffled.sql(named(text))) == 0
 
 
-def test_the_columns_stay_the_same(enabled: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_columns_stay_the_same(shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     text = named("select l.*, r.day from lines l join orders r on l.o = r.o where code > ''")
     text = text.replace("where code", "where r.code")
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    try:
-        frame = enabled.sql(text)
-        with monkeypatch.context() as patched:
-            patched.setattr(query, "keyed_frame", lambda frame: frame)
-            other = enabled.sql(text)
-        assert frame.schema == other.schema
-        assert frame.where(frame["amount"] < 10).count() == other.where("amount < 10").count()
-        assert frame.join(frame.select("o").distinct(), "o").count() > 0
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    frame = shuffled.sql(text)
+    with monkeypatch.context() as patched:
+        patched.setattr(query, "keyed_frame", lambda frame: frame)
+        other = shuffled.sql(text)
+    assert frame.schema == other.schema
+    assert frame.where(frame["amount"] < 10).count() == other.where("amount < 10").count()
+    assert frame.join(frame.select("o").distinct(), "o").count() > 0
 
 
 def test_where_the_class_does_not_fit_nothing_is_left_out(
-    enabled: SparkSession, monkeypatch: pytest.MonkeyPatch
+    shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_filters, "compiled_object", lambda *_: None)
     text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
-    assert filters(enabled.sql(named(text))) == 0
+    assert filters(shuffled.sql(named(text))) == 0
+
+
+def test_equal_plans_whose_parts_are_in_another_order_are_asked_anew(
+    shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java takes `a AND b` for `b AND a`, and subqueries in them have other places then."""
+    one = "exists (select 1 from orders r where r.o = l.o and r.day < date '1970-01-06')"
+    two = "exists (select 1 from orders q where q.o = l.o and q.code = '\u00e43')"
+    for first, second in ((one, two), (two, one)):
+        text = named(
+            f"select * from customers s join lines l on s.c = l.o where {first} and {second}"
+        )
+        assert in_order(shuffled.sql(text)) == without(shuffled, text, monkeypatch) != []
+
+
+def test_a_filter_of_another_frame_over_the_same_files_tells_no_keys(
+    shuffled: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("lines", "orders"):
+        frame = shuffled.read.format("pyiceberg-lite").load(str(warehouse / "db" / name))
+        frame.createOrReplaceTempView(f"view_of_{name}")
+    shuffled.sql(named("select * from orders where code = '\u00e43'")).collect()
+    text = (
+        "select r.o, code from view_of_orders r left join (select o from view_of_lines) l"
+        " on r.o = l.o"
+    )
+    assert in_order(shuffled.sql(text)) == without(shuffled, text, monkeypatch)
+
+
+def test_rows_below_random_values_are_all_read(
+    shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a row's random value is depends on the rows before it."""
+    text = named(
+        "select l.amount, x from (select *, rand(3) x from lines where rand(4) < 0.5) l"
+        " join orders r on l.o = r.o where day = date '1970-01-05'"
+    )
+    assert filters(shuffled.sql(text)) == 0
+    assert in_order(shuffled.sql(text)) == without(shuffled, text, monkeypatch)

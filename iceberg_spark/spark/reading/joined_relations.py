@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
@@ -10,11 +11,8 @@ from iceberg_spark.read.joined_keys import can_prune, is_large, is_small
 from iceberg_spark.read.kept_joins import joined_plan
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
-from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.parquet_files import MARK
-from iceberg_spark.spark.session.classic_plans import optimized_plan
-from iceberg_spark.spark.session.plan_joins import joined_columns
-from iceberg_spark.spark.session.plan_tree import tree_of
+from iceberg_spark.spark.session.key_filters import optimized_plan
 
 
 def joined_plans(frame: DataFrame, plans: Mapping[str, FilteredPlan]) -> dict[str, ScanPlan]:
@@ -27,11 +25,15 @@ def joined_plans(frame: DataFrame, plans: Mapping[str, FilteredPlan]) -> dict[st
     small = {mark for mark, one in plans.items() if _has_few_keys(one)}
     if not large or not small or len(large | small) < 2:
         return {}
-    marks, said = optimized_plan(frame, MARK, most=NARROWING.leaves)
+    optimized = optimized_plan(frame, MARK)
+    if optimized is None:
+        return {}
+    marks = [optimized.mark(leaf) for leaf in optimized.root.leaves]
+    times = Counter(one.mark for one in optimized.relations)
     found: dict[str, ScanPlan] = {}
-    for joined in joined_columns(tree_of(said)) if said else ():
+    for joined in optimized.joins:
         mark, other = marks[joined.column.place], marks[joined.key.place]
-        if mark not in large or other not in small or marks.count(mark) > 1 or mark == other:
+        if mark not in large or other not in small or times[mark] > 1 or mark == other:
             continue
         column, key = plans[mark].field(joined.column), plans[other].field(joined.key)
         plan = found.get(mark, plans[mark].plan)

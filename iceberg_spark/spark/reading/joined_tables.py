@@ -12,7 +12,7 @@ from iceberg_spark.read.row_keys import can_be_key
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 from iceberg_spark.spark.reading.marked_files import MarkedFiles, marked_files
 from iceberg_spark.spark.session.key_filters import OptimizedPlan, PlanRelation
-from iceberg_spark.spark.session.plan_joins import JoinedColumns, joined_columns
+from iceberg_spark.spark.session.plan_joins import JoinedColumns
 from iceberg_spark.spark.session.plan_tree import Node
 from iceberg_spark.spec import types as t
 
@@ -89,7 +89,7 @@ def joined_tables(relations: Sequence[PlanRelation], plan: OptimizedPlan) -> lis
     What the optimizer has copied would be filtered in all of its places by the joins of one.
     """
     tables = _tables(relations, plan)
-    for joined in joined_columns(plan.root, plan.is_broadcast):
+    for joined in plan.joins:
         table, other = tables.get(joined.column.place), tables.get(joined.key.place)
         made = table and other and _join(table, other, joined)
         if made and table:

@@ -38,6 +38,7 @@ from iceberg_spark.spark.session.key_filters import (
     bloom_filter_of,
     java_values,
     optimized_plan,
+    plan_order,
     plan_relations,
     with_key_filters,
 )
@@ -58,7 +59,7 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
         relations = plan_relations(frame, MARK)
         if not _is_worth_it(relations):
             return frame
-        marks = tuple(one.mark for one in relations)
+        marks = (*(one.mark for one in relations), plan_order(frame))
         found = kept_relations(frame, marks, "keys", lambda: _filters(frame, relations))
         return with_key_filters(frame, found) if found else frame
     except (*PLAN_ERRORS, IcebergError, OSError, RecursionError, pa.ArrowException):

@@ -47,8 +47,8 @@ class RelationFiles:
 
     `values` are columns of the relation beside those of the files, of one value for each file:
     int32, int64 or string, where a text is never empty nor NULL. Only a session of which
-    `gives_file_values` is true can have some. `row_bytes` are those of a row read, about. `deletes`
-    tells apart what else is left out of the same files.
+    `gives_file_values` is true can have some. `row_bytes` are those of a row read, about. `version`
+    tells apart tables of the same files, and what else is left out of them.
     """
 
     paths: Sequence[str]
@@ -56,7 +56,7 @@ class RelationFiles:
     rows: Sequence[int]
     values: Mapping[str, Any] = field(default_factory=dict)
     row_bytes: float = 0.0
-    deletes: str = ""
+    version: str = ""
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -84,12 +84,12 @@ class RelationFiles:
         values = {name: column.take(pa.array(places)) for name, column in self.values.items()}
         paths = [self.paths[at] for at in places]
         sizes, rows = ([each[at] for at in places] for each in (self.sizes, self.rows))
-        return RelationFiles(paths, sizes, rows, values, self.row_bytes, self.deletes)
+        return RelationFiles(paths, sizes, rows, values, self.row_bytes, self.version)
 
 
 def mark_of(kind: StructType, files: RelationFiles) -> str:
-    """Return what a relation of these columns, files and deletes is marked by."""
-    said = (kind.json(), files.kind.json(), files.deletes, *files.cells)
+    """Return what a relation of these columns and files is marked by: the same for the same."""
+    said = (kind.json(), files.kind.json(), files.version, *files.cells)
     return hashlib.sha256("\0".join(said).encode()).hexdigest()[:32]
 
 

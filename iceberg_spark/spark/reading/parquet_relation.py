@@ -73,8 +73,8 @@ def relation(
     asks = (loaded is not None and loaded.dirty.has_positions) or asks_places(columns)
     added = _keys(columns, group.deletes.keys if group.deletes else ())
     if has_values:
-        deletes = "" if group.deletes is None else _version(plan)
-        frame = _marked(plan, columns, _Given(files, values, deletes), session, places=asks)
+        given = _Given(files, values, _version(plan, has_deletes=group.deletes is not None))
+        frame = _marked(plan, columns, given, session, places=asks)
     else:
         frame, added = _joined(columns, files, values, group, session, added, places=asks)
     if loaded is not None:
@@ -93,17 +93,17 @@ def relation(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Given:
-    """A group's files, their values by name, and which version's deletes apply to them."""
+    """A group's files, their values by name, and the table's version that tells its rows."""
 
     files: pa.Table
     values: Mapping[str, Any]
-    deletes: str
+    version: str
 
 
-def _version(plan: ScanPlan) -> str:
-    """Return what tells a table's version: its rows may differ though its files are the same."""
+def _version(plan: ScanPlan, *, has_deletes: bool) -> str:
+    """Return what tells apart rows of the same files: the table, and by deletes its snapshot."""
     table = "" if plan.metadata is None else plan.metadata.table_uuid
-    return f"{table} {plan.context.snapshot_id}"
+    return f"{table} {plan.context.snapshot_id}" if has_deletes else table
 
 
 def _spelling(group: FileGroup, files: pa.Table) -> _Spelling:
@@ -129,7 +129,7 @@ def _marked(
     sizes = files.column("file_size_in_bytes").to_pylist()
     rows = files.column("record_count").to_pylist()
     width = row_bytes(columns, plan, files)
-    given = RelationFiles(spelled, sizes, rows, values, width, of.deletes)
+    given = RelationFiles(spelled, sizes, rows, values, width, of.version)
     mark = mark_of(kind, given)
     keep_marked(mark, MarkedFiles(plan, columns, session, kind, named, given))
     return files_relation(session, kind, given, mark)

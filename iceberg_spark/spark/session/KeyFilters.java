@@ -8,6 +8,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -53,6 +55,7 @@ import scala.runtime.AbstractPartialFunction;
  */
 public class KeyFilters {
     private static final long SEED = 42L;
+    private static final Pattern ID = Pattern.compile("#(\\d+)");
 
     /**
      * Returns a line for each relation of files of a plan and of its subqueries: the ids of its
@@ -73,11 +76,37 @@ public class KeyFilters {
         return said.toString();
     }
 
-    /** Returns how many bytes Spark takes each node of a plan for, a node before its children. */
+    /**
+     * Returns how many bytes Spark takes each node of a plan for, a node before its children; with a
+     * minus before it where the node's expressions have other values each time.
+     */
     public String sizes(LogicalPlan plan) {
         StringBuilder found = new StringBuilder();
         addSizes(plan, found);
         return found.toString();
+    }
+
+    /**
+     * Returns what a plan and its subqueries say of themselves, in their order.
+     *
+     * Plans that are equal as Java compares them may have the sides of AND, and so the relations of
+     * their subqueries, in another order.
+     */
+    public String order(LogicalPlan plan) {
+        StringBuilder said = new StringBuilder();
+        addOrder(plan, said);
+        Map numbers = new HashMap();
+        StringBuffer found = new StringBuffer();
+        Matcher ids = ID.matcher(said);
+        while (ids.find()) {
+            Object known = numbers.get(ids.group(1));
+            if (known == null) {
+                known = Integer.valueOf(numbers.size());
+                numbers.put(ids.group(1), known);
+            }
+            ids.appendReplacement(found, "#" + known);
+        }
+        return ids.appendTail(found).toString();
     }
 
     /** Returns the conditions of the filters of a plan, a node's before those of its children. */
@@ -245,10 +274,30 @@ public class KeyFilters {
     }
 
     private static void addSizes(LogicalPlan plan, StringBuilder found) {
-        found.append(found.length() == 0 ? "" : ",").append(plan.stats().sizeInBytes());
+        found.append(found.length() == 0 ? "" : ",");
+        Seq expressions = plan.expressions();
+        for (int at = 0; at < expressions.length(); at++) {
+            if (!((Expression) expressions.apply(at)).deterministic()) {
+                found.append('-');
+                break;
+            }
+        }
+        found.append(plan.stats().sizeInBytes());
         Seq children = plan.children();
         for (int at = 0; at < children.length(); at++) {
             addSizes((LogicalPlan) children.apply(at), found);
+        }
+    }
+
+    private static void addOrder(LogicalPlan plan, StringBuilder said) {
+        said.append(plan.simpleString(Integer.MAX_VALUE)).append('\n');
+        Seq inside = plan.subqueries();
+        for (int at = 0; at < inside.length(); at++) {
+            addOrder((LogicalPlan) inside.apply(at), said);
+        }
+        Seq children = plan.children();
+        for (int at = 0; at < children.length(); at++) {
+            addOrder((LogicalPlan) children.apply(at), said);
         }
     }
 

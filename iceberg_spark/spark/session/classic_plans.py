@@ -152,20 +152,6 @@ def _relations(marked: Sequence[_Leaf], scans: Sequence[_Scan]) -> list[Relation
     ]
 
 
-def optimized_plan(
-    frame: DataFrame, option: str, *, most: int
-) -> tuple[list[str | None], list[dict[str, Any]]]:
-    """Return the marks of the optimized plan's leaves, and what Spark says of its nodes.
-
-    Each node stands before its children. Nothing of a plan without marks, or with more than `most`
-    leaves.
-    """
-    inside: Any = frame
-    plan = inside._jdf.queryExecution().optimizedPlan()
-    marks = _marks(plan, option, most)
-    return (marks, json.loads(plan.toJSON())) if any(marks) else ([], [])
-
-
 def plan_marks(frame: DataFrame, option: str, *, most: int) -> tuple[str | None, ...]:
     """Return the marks of the analysed plan's leaves; nothing over Connect, and of long plans.
 

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType
 from iceberg_spark.spark.session.classic_plans import Expression, expression_of
 from iceberg_spark.spark.session.classic_session import java_class, java_static, java_texts
 from iceberg_spark.spark.session.compiled_java import compiled_object
+from iceberg_spark.spark.session.plan_joins import JoinedColumns, joined_columns
 from iceberg_spark.spark.session.plan_tree import Node, tree_of
 
 _CLASS = "KeyFilters"
@@ -31,13 +32,15 @@ class PlanRelation:
 class OptimizedPlan:
     """What Spark's optimizer made of a frame.
 
-    `relations` are all of its relations of files, those of subqueries too, and `sizes` the bytes
-    that its nodes are taken for. `broadcast_bytes` are those of a side that Spark broadcasts.
+    `relations` are all of its relations of files, those of subqueries too. `sizes` are the bytes
+    that its nodes are taken for, `changing` the nodes whose values are others each time.
+    `broadcast_bytes` are those of a side that Spark broadcasts.
     """
 
     root: Node
     relations: tuple[PlanRelation, ...]
     sizes: tuple[int, ...]
+    changing: frozenset[int]
     conditions: Any
     broadcast_bytes: int
 
@@ -46,6 +49,15 @@ class OptimizedPlan:
         found = [expression_of(self.conditions.get(number)) for number in leaf.filters]
         own = leaf.ids
         return [one for one in found if own.issuperset(one.attributes)]
+
+    @property
+    def joins(self) -> list[JoinedColumns]:
+        """Columns of its relations, each with the keys that it has to be equal to."""
+        return joined_columns(self.root, self.is_broadcast, self.changing)
+
+    def mark(self, leaf: Node) -> str:
+        """Return the mark of the relation that a leaf is; nothing of another leaf."""
+        return next((one.mark for one in self.relations if leaf.ids == {*one.ids}), "")
 
     def is_broadcast(self, node: Node) -> bool:
         """Return whether Spark takes what comes of a node for small enough to broadcast it."""
@@ -80,14 +92,23 @@ def plan_relations(frame: DataFrame, option: str) -> tuple[PlanRelation, ...]:
     return () if java is None else _relations(java, inside._jdf.logicalPlan(), option)
 
 
+def plan_order(frame: DataFrame) -> str:
+    """Return what the analysed plan says of itself, ids apart: the order of its parts counts."""
+    java: Any = compiled_object(frame.sparkSession, _CLASS)
+    inside: Any = frame
+    return str(java.order(inside._jdf.logicalPlan()))
+
+
 def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
     """Return what Spark's optimizer made of a classic frame.
 
-    None of what has another value at another time (`current_date`), of streams, and where Spark
+    None over Connect, of what has another value at another time (`current_date`), of streams, and where Spark
     keeps rows of it. Raises one of PLAN_ERRORS.
     """
     session = frame.sparkSession
-    java: Any = compiled_object(session, _CLASS)
+    java = compiled_object(session, _CLASS)
+    if java is None:
+        return None
     inside: Any = frame
     asked = inside._jdf.queryExecution()
     analyzed = asked.analyzed()
@@ -98,7 +119,7 @@ def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
     if java.isCached(plan):
         return None
     said = json.loads(plan.toJSON())
-    sizes = tuple(int(size) for size in str(java.sizes(plan)).split(","))
+    sizes = str(java.sizes(plan)).split(",")
     if len(said) != len(sizes):
         return None
     settings: Any = session
@@ -106,7 +127,8 @@ def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
     return OptimizedPlan(
         tree_of(said),
         _relations(java, plan, option),
-        sizes,
+        tuple(int(size.lstrip("-")) for size in sizes),
+        frozenset(at for at, size in enumerate(sizes) if size.startswith("-")),
         java.conditions(plan),
         int(conf.autoBroadcastJoinThreshold()),
     )

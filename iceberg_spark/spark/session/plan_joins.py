@@ -6,7 +6,7 @@ so `sales` may be read without it, as far as nothing between the two counts or r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,12 +85,15 @@ class _Equal:
 
 
 def joined_columns(
-    root: Node, is_broadcast: Callable[[Node], bool] = lambda _: False
+    root: Node,
+    is_broadcast: Callable[[Node], bool] = lambda _: False,
+    changing: Container[int] = (),
 ) -> list[JoinedColumns]:
     """Return columns of a plan's relations, each with the keys that it has to be equal to.
 
     Every leaf counts as a relation. `is_broadcast` says of a side of a join whether Spark takes it
-    for small enough.
+    for small enough. `changing` are the numbers of nodes whose values are others each time: what
+    is random of a row depends on the rows before it, so nothing is left out below.
     """
     found: dict[tuple[RelationColumn, RelationColumn], bool] = {}
 
@@ -101,47 +104,55 @@ def joined_columns(
             if column and key and column.kind == key.kind and leaf is not other:
                 found[column, key] = equal.at_once or found.get((column, key), False)
 
-    _descend(root, (), needed, is_broadcast)
+    _Descent(needed, is_broadcast, changing).go(root, ())
     return [JoinedColumns(*pair, at_once) for pair, at_once in found.items()]
 
 
-def _descend(
-    node: Node,
-    equal: Sequence[_Equal],
-    needed: Callable[[Node, _Equal], None],
-    is_broadcast: Callable[[Node], bool],
-) -> None:
-    """Say which columns of relations have to be equal to which keys.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Descent:
+    """Says which columns of relations have to be equal to which keys."""
 
-    A pair goes down to both sides of a join: it is about the relation that has its column, if that
-    is where the pair gets to.
-    """
-    if not node.children:
-        own = node.ids
-        for each in equal:
-            if each.column in own:
-                needed(node, each)
-        return
-    match node.kind:
-        case "Join":
-            builds = _broadcast_sides(node, is_broadcast)
-            for child, pairs, other in zip(
-                node.children, _own_pairs(node, builds), reversed(builds), strict=True
-            ):
+    needed: Callable[[Node, _Equal], None]
+    is_broadcast: Callable[[Node], bool]
+    changing: Container[int]
+
+    def go(self, node: Node, equal: Sequence[_Equal]) -> None:
+        """Take pairs to a node: each is about the relation that has its column, if it gets there.
+
+        A pair goes down to both sides of a join.
+        """
+        if not node.children:
+            own = node.ids
+            for each in equal:
+                if each.column in own:
+                    self.needed(node, each)
+            return
+        match node.kind:
+            case _ if node.number in self.changing:
+                self._go_on(node, ())
+            case "Join":
+                builds = _broadcast_sides(node, self.is_broadcast)
+                for child, pairs, other in zip(
+                    node.children, _own_pairs(node, builds), reversed(builds), strict=True
+                ):
+                    passed = [
+                        replace(one, at_once=one.at_once and other)
+                        for one in _with_same(node, equal)
+                    ]
+                    self.go(child, (*passed, *pairs))
+            case kind if kind in _BY_ROW or kind == "Aggregate":
                 passed = [
-                    replace(one, at_once=one.at_once and other) for one in _with_same(node, equal)
+                    _Equal(below, each.side, each.key, each.at_once and kind != "Aggregate")
+                    for each in equal
+                    if (below := _below(node, each.column)) is not None
                 ]
-                _descend(child, (*passed, *pairs), needed, is_broadcast)
-        case kind if kind in _BY_ROW or kind == "Aggregate":
-            passed = [
-                _Equal(below, each.side, each.key, each.at_once and kind != "Aggregate")
-                for each in equal
-                if (below := _below(node, each.column)) is not None
-            ]
-            _descend(node.children[0], passed, needed, is_broadcast)
-        case _:
-            for child in node.children:
-                _descend(child, (), needed, is_broadcast)
+                self._go_on(node, passed)
+            case _:
+                self._go_on(node, ())
+
+    def _go_on(self, node: Node, equal: Sequence[_Equal]) -> None:
+        for child in node.children:
+            self.go(child, equal)
 
 
 def _with_same(join: Node, equal: Sequence[_Equal]) -> list[_Equal]:

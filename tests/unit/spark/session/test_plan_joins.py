@@ -120,3 +120,9 @@ def test_rows_that_are_shuffled_or_counted_before_meet_later() -> None:
 def test_spark_broadcasts_no_side_whose_rows_are_to_stay(kind: str) -> None:
     said = join(relation(1), relation(2), 1, 2, kind)
     assert not at_once(said, 0)["c2", "c1"]
+
+
+def test_a_pair_is_lost_above_what_has_other_values_each_time() -> None:
+    said = join(node("Filter", relation(1)), relation(2), 1, 2)
+    found = joined_columns(tree_of(said), changing={1})
+    assert [(one.column.name, one.key.name) for one in found] == [("c2", "c1")]
