@@ -233,7 +233,8 @@ public class KeyFilters {
     }
 
     static Long id(LogicalRelation relation) {
-        return Long.valueOf(((Attribute) relation.output().apply(0)).exprId().id());
+        Seq output = relation.output();
+        return Long.valueOf(output.isEmpty() ? -1L : ((Attribute) output.apply(0)).exprId().id());
     }
 
     private static Expression condition(Expression column, Object values) {

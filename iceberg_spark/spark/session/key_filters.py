@@ -102,8 +102,8 @@ def plan_order(frame: DataFrame) -> str:
 def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
     """Return what Spark's optimizer made of a classic frame.
 
-    None over Connect, of what has another value at another time (`current_date`), of streams, and where Spark
-    keeps rows of it. Raises one of PLAN_ERRORS.
+    None over Connect, of what has another value at another time (`current_date`), of streams, and
+    where Spark keeps rows of it. Raises one of PLAN_ERRORS.
     """
     session = frame.sparkSession
     java = compiled_object(session, _CLASS)
@@ -201,5 +201,5 @@ def _relations(java: Any, plan: Any, option: str) -> tuple[PlanRelation, ...]:
     found = []
     for said in str(java.relations(plan, option)).splitlines():
         ids, _, mark = said.partition(" ")
-        found.append(PlanRelation(tuple(int(one) for one in ids.split(",")), mark))
+        found.append(PlanRelation(tuple(int(one) for one in ids.split(",") if one), mark))
     return tuple(found)
