@@ -28,7 +28,7 @@ class JoinLimits:
 class KeyLimits:
     """When the keys of some rows are read to leave out rows of the tables they are joined with."""
 
-    least_rows: int = 250_000
+    least_rows: int = 1_000_000
     """Rows that some relation of the query has: less is read in the time that keys take."""
     rows: int = 1_000_000
     """Rows of which keys are read: as many keys are held, ..."""
