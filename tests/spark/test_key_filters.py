@@ -351,3 +351,30 @@ def test_rows_below_random_values_are_all_read(
     )
     assert filters(shuffled.sql(text)) == 0
     assert in_order(shuffled.sql(text)) == without(shuffled, text, monkeypatch)
+
+
+def taken_for(frame: DataFrame, column: str) -> int:
+    """Return how many bytes Spark takes a relation's asked columns for, one of which this is."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    while column not in str(plan.output().mkString(" ")) or "Join" in plan.nodeName():
+        children = [plan.children().apply(at) for at in range(plan.children().length())]
+        plan = next(one for one in children if column in str(one.output().mkString(" ")))
+    return int(str(plan.stats().sizeInBytes()))
+
+
+def test_a_relation_says_what_is_asked_of_it_not_what_all_columns_take(
+    shuffled: SparkSession, tmp_path: Path
+) -> None:
+    wide = ice.create_table(str(tmp_path / "db" / "wide"), "w bigint, n int, a string, b string")
+    texts = [f"{number:0200}" for number in range(3000)]
+    numbers = pa.array(range(3000), pa.int32())
+    wide.append(pa.table({"w": range(3000), "n": numbers, "a": texts, "b": texts}))
+    frame = shuffled.read.format("pyiceberg-lite").load(str(tmp_path / "db" / "wide"))
+    frame.createOrReplaceTempView("wide_view")
+    text = "select w, o from {} x join keyed.db.orders r on x.w = r.o where x.n < 5000"
+    by_name = shuffled.sql(text.format(f"`{tmp_path}/db/wide`"))
+    by_view = shuffled.sql(text.format("wide_view"))
+    said = [taken_for(one, "w#") for one in (by_name, by_view)]
+    assert said[0] == pytest.approx(said[1], rel=0.01)
+    assert said[0] < 3000 * 30
+    assert in_order(by_name) == in_order(by_view)

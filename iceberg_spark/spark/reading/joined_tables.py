@@ -13,7 +13,7 @@ from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 from iceberg_spark.spark.reading.marked_files import MarkedFiles, marked_files
 from iceberg_spark.spark.session.key_filters import OptimizedPlan, PlanRelation
 from iceberg_spark.spark.session.plan_joins import JoinedColumns
-from iceberg_spark.spark.session.plan_tree import Node
+from iceberg_spark.spark.session.plan_tree import Node, attributes_in, kind_of
 from iceberg_spark.spec import types as t
 
 _IDS = re.compile(r'"exprId": \{[^}]*\}')
@@ -62,6 +62,15 @@ class JoinedTable:
     def column_place(self, number: int) -> int | None:
         """Return the place of a column by its id, None for what Spark made of another."""
         return self.ids.index(number) if number in self.ids else None
+
+    @property
+    def needed_columns(self) -> tuple[int, ...]:
+        """The ids of columns that are asked for, in its order; none where all may be."""
+        if not any(kind_of(one) == "Project" for one in self.leaf.above):
+            return ()
+        named = set(attributes_in(list(self.leaf.above)))
+        found = tuple(number for number in self.ids if number in named)
+        return found if len(found) < len(self.ids) else ()
 
     @property
     def scan(self) -> tuple[str, str]:
@@ -132,9 +141,15 @@ def _tables(relations: Sequence[PlanRelation], plan: OptimizedPlan) -> dict[int,
         if marked is not None and all(times[number] == 1 for number in one.ids):
             others = one.mark in elsewhere
             found[leaf.place] = JoinedTable(
-                at, one.ids, one.mark, marked, leaf, rows_of(marked), others
+                at, one.ids, one.mark, marked, leaf, _rows(marked, plan.sizes[leaf.number]), others
             )
     return found
+
+
+def _rows(marked: MarkedFiles, size: int) -> int:
+    """Return how many rows a relation reads, maybe of fewer files than were marked: by its size."""
+    width = marked.files.row_bytes
+    return min(rows_of(marked), int(size / width)) if width else rows_of(marked)
 
 
 def _owner(leaf: Node, owner: Mapping[int, int]) -> int | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from iceberg_spark.spark.reading.kept_narrowing import kept_relations
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import has_marked_files, marked_files
 from iceberg_spark.spark.reading.parquet_files import MARK
+from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS
 from iceberg_spark.spark.session.key_filters import (
     BloomSize,
@@ -42,6 +43,7 @@ from iceberg_spark.spark.session.key_filters import (
     plan_relations,
     with_key_filters,
 )
+from iceberg_spark.spark.session.planned_relations import NeededSize, with_sizes
 from iceberg_spark.spec.schema import Schema
 
 _log = logging.getLogger(__name__)
@@ -60,8 +62,8 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
         if not _is_worth_it(relations):
             return frame
         marks = (*(one.mark for one in relations), plan_order(frame))
-        found = kept_relations(frame, marks, "keys", lambda: _filters(frame, relations))
-        return with_key_filters(frame, found) if found else frame
+        found = kept_relations(frame, marks, "keys", lambda: _found(frame, relations))
+        return _with_found(frame, relations, found)
     except (*PLAN_ERRORS, IcebergError, OSError, RecursionError, pa.ArrowException):
         _log.debug("A frame's joins leave out no rows", exc_info=True)
         return frame  # what is wrong, an action says
@@ -72,14 +74,51 @@ def _is_worth_it(relations: Sequence[PlanRelation]) -> bool:
     return 1 < len(known) <= NARROWING.leaves and max(map(rows_of, known)) >= KEYS.least_rows
 
 
-def _filters(frame: DataFrame, relations: Sequence[PlanRelation]) -> list[KeyFilter]:
-    """Return the filters by keys that pay."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Filters by keys that pay, and what needed columns of relations take.
+
+    `sizes` have the place of a relation, the places of its columns, and their bytes.
+    """
+
+    filters: Sequence[KeyFilter] = ()
+    sizes: Sequence[tuple[int, Sequence[int], int]] = ()
+
+
+def _found(frame: DataFrame, relations: Sequence[PlanRelation]) -> _Found:
     plan = optimized_plan(frame, MARK)
     if plan is None:
-        return []
+        return _Found()
     tables = joined_tables(relations, plan)
     made = _Filters(frame, plan, chosen_keys(tables, plan))
-    return [one for table in tables for one in made.of(table)]
+    filters = [one for table in tables for one in made.of(table)]
+    sizes = [_size(table) for table in tables if table.needed_columns]
+    return _Found(filters, sizes)
+
+
+def _size(table: JoinedTable) -> tuple[int, Sequence[int], int]:
+    """Return what the needed columns of a relation take, as one of these columns alone would say.
+
+    A frame's relation has all columns of its table; texts that nobody asks for would count.
+    """
+    places = [table.ids.index(number) for number in table.needed_columns]
+    kind, marked = table.marked.kind, table.marked
+    names = {kind[place].name for place in places if place < len(kind)}
+    read = tuple(
+        one for one in marked.columns.read if one.asked is not None and one.asked.name in names
+    )
+    width = row_bytes(replace(marked.columns, read=read), marked.plan, marked.plan.files)
+    return table.place, places, int(table.rows * width)
+
+
+def _with_found(frame: DataFrame, relations: Sequence[PlanRelation], found: _Found) -> DataFrame:
+    if found.sizes:
+        sizes = []
+        for place, columns, taken in found.sizes:
+            ids = relations[place].ids
+            sizes.append(NeededSize(ids[0], tuple(ids[column] for column in columns), taken))
+        frame = with_sizes(frame, sizes)
+    return with_key_filters(frame, found.filters) if found.filters else frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation$;
@@ -21,12 +23,14 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
+import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.LinkedHashMap;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * Makes relations of Spark's Parquet source over the files of a plan.
@@ -56,6 +60,76 @@ public class PlannedRelations {
                 files, values, schema, Option.empty(), new ParquetFileFormat(), given, session);
         return LogicalRelation$.MODULE$.apply(relation, false);
     }
+
+    /**
+     * Returns a plan whose relations say that they take as many bytes as some of their columns do.
+     *
+     * Spark takes what a projection leaves of a relation for a part of it, by the widths of types; so
+     * the whole is said to be that much larger.
+     *
+     * @param first the id of the first column of each relation
+     * @param columns the ids of the columns that are needed of it, parted by commas
+     * @param bytes what these take
+     */
+    public LogicalPlan resized(LogicalPlan plan, List first, List columns, List bytes) {
+        java.util.Map sizes = new java.util.HashMap();
+        for (int at = 0; at < first.size(); at++) {
+            sizes.put(Long.valueOf(((Number) first.get(at)).longValue()), new Object[] {columns.get(at), bytes.get(at)});
+        }
+        LogicalPlan made = (LogicalPlan) plan.transformUpWithSubqueries(new Resizing(sizes));
+        made.setAnalyzed();
+        return made;
+    }
+}
+
+/** Relations of planned files that say another size, by the id of their first column. */
+final class Resizing extends AbstractPartialFunction {
+    private final java.util.Map sizes;
+
+    Resizing(java.util.Map sizes) {
+        this.sizes = sizes;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+        return size(plan) != null;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+        Object[] size = size(plan);
+        if (size == null) {
+            return otherwise.apply(plan);
+        }
+        LogicalRelation old = (LogicalRelation) plan;
+        HadoopFsRelation files = (HadoopFsRelation) old.relation();
+        String needed = "," + size[0] + ",";
+        double whole = 8;
+        double some = 8;
+        for (int at = 0; at < old.output().length(); at++) {
+            Attribute column = (Attribute) old.output().apply(at);
+            whole += column.dataType().defaultSize();
+            some += needed.contains("," + column.exprId().id() + ",") ? column.dataType().defaultSize() : 0;
+        }
+        long bytes = (long) (((Number) size[1]).doubleValue() * whole / some);
+        Object[] parts = new Object[old.productArity()];
+        for (int at = 1; at < parts.length; at++) {
+            parts[at] = old.productElement(at);
+        }
+        parts[0] = new HadoopFsRelation(
+                new PlannedFiles((PlannedFiles) files.location(), bytes), files.partitionSchema(), files.dataSchema(),
+                files.bucketSpec(), files.fileFormat(), files.options(), files.sparkSession());
+        return old.makeCopy(parts);
+    }
+
+    private Object[] size(Object plan) {
+        if (!(plan instanceof LogicalRelation) || ((LogicalRelation) plan).output().isEmpty()) {
+            return null;
+        }
+        LogicalRelation relation = (LogicalRelation) plan;
+        boolean isPlanned = relation.relation() instanceof HadoopFsRelation
+                && ((HadoopFsRelation) relation.relation()).location() instanceof PlannedFiles;
+        Attribute first = (Attribute) relation.output().apply(0);
+        return isPlanned ? (Object[]) sizes.get(Long.valueOf(first.exprId().id())) : null;
+    }
 }
 
 /**
@@ -66,15 +140,31 @@ public class PlannedRelations {
 final class PlannedFiles extends PartitioningAwareFileIndex {
     private static final long BLOCK = 128L * 1024 * 1024;
 
+    private final SparkSession session;
+    private final Map given;
     private final PartitionSpec spec;
     private final Seq paths;
-    private final LinkedHashMap files = new LinkedHashMap();
+    private final LinkedHashMap files;
     private final Map folders;
     private final long readBytes;
+
+    PlannedFiles(PlannedFiles other, long readBytes) {
+        super(other.session, other.given, Option.empty(), NoopCache$.MODULE$);
+        this.session = other.session;
+        this.given = other.given;
+        this.spec = other.spec;
+        this.paths = other.paths;
+        this.files = other.files;
+        this.folders = other.folders;
+        this.readBytes = readBytes;
+    }
 
     PlannedFiles(
             SparkSession session, Map options, StructType values, String[] cells, long readBytes, Seq listed) {
         super(session, options, Option.empty(), NoopCache$.MODULE$);
+        this.session = session;
+        this.given = options;
+        this.files = new LinkedHashMap();
         this.readBytes = readBytes;
         int width = 2 + values.length();
         java.util.Map known = byPath(listed);

@@ -16,7 +16,12 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from iceberg_spark.spark.session.classic_session import java_class, java_static
+from iceberg_spark.spark.session.classic_session import (
+    frame_of_plan,
+    java_class,
+    java_list,
+    java_static,
+)
 
 PLAN_ERRORS = (Py4JError, PySparkException, LookupError, ValueError)
 """What asking Java for plans raises where they are not what is expected here."""
@@ -206,8 +211,7 @@ def with_relations(frame: DataFrame, made: Iterable[tuple[int, DataFrame]]) -> D
     replacing = java_static(session, _CONVERTERS, "asScala")(places)
     plan = inside._jdf.queryExecution().analyzed().transformDown(replacing)
     plan.setAnalyzed()  # nothing in it is new to Spark's analyser
-    of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
-    return DataFrame(of_rows(session._jsparkSession, plan), session)
+    return frame_of_plan(session, plan)
 
 
 def micros_of(literal: Expression) -> int:
@@ -237,10 +241,7 @@ def _moved(old: Any, other: DataFrame) -> Any:
         files.sparkSession(),
     )
     values = [moved, *(old.productElement(at) for at in range(1, old.productArity()))]
-    array = java_class(other.sparkSession, "java.util.ArrayList")()
-    for value in values:
-        array.add(value)
-    return old.makeCopy(array.toArray())
+    return old.makeCopy(java_list(other.sparkSession, values).toArray())
 
 
 def _leaves(plan: Any, most: int) -> list[Any]:

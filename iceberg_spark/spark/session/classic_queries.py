@@ -13,7 +13,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_spark.spark.session.classic_session import is_connect, java_class, java_static
+from iceberg_spark.spark.session.classic_session import (
+    frame_of_plan,
+    is_connect,
+    java_class,
+    java_list,
+    java_static,
+)
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _SESSION = "org.apache.spark.sql.classic.SparkSession"
@@ -41,11 +47,11 @@ def query_of_frames(
         named(name, alias.apply(name, _plan(frame)), nothing) for name, frame in frames.items()
     ]
     whole = java_class(session, f"{_PLANS}UnresolvedWith")(parsed, _seq(session, tables), False)
-    frame = _frame(session, whole)
+    frame = frame_of_plan(session, whole)
     java = compiled_object(session, "InlinedTables")
     if java is None:
         return frame
-    return _frame(session, java.inlined(_plan(frame), " ".join(frames)))
+    return frame_of_plan(session, java.inlined(_plan(frame), " ".join(frames)))
 
 
 def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:
@@ -57,7 +63,7 @@ def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:
     if is_connect(session):
         return frame.alias(name[-1])
     alias = _companion(session, "SubqueryAlias")
-    return _frame(session, alias.apply(_seq(session, name), _plan(frame)))
+    return frame_of_plan(session, alias.apply(_seq(session, name), _plan(frame)))
 
 
 def union_as(session: SparkSession, kind: StructType, frames: Sequence[DataFrame]) -> DataFrame:
@@ -78,7 +84,7 @@ def union_as(session: SparkSession, kind: StructType, frames: Sequence[DataFrame
         plan = _companion(session, "Union").apply(plan, _plan(one))
     if frames and plan.resolved():  # else types are to be widened: there is nothing else to analyse
         plan.setAnalyzed()
-    return _frame(session, plan)
+    return frame_of_plan(session, plan)
 
 
 def _parsed(session: SparkSession, text: str) -> Any:
@@ -108,12 +114,6 @@ def _companion(session: SparkSession, plan: str) -> Any:
     return java_static(session, f"{_PLANS}{plan}$", "MODULE$")
 
 
-def _frame(session: SparkSession, plan: Any) -> DataFrame:
-    inside: Any = session
-    of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
-    return DataFrame(of_rows(inside._jsparkSession, plan), session)
-
-
 def _plan(frame: DataFrame) -> Any:
     inside: Any = frame
     return inside._jdf.logicalPlan()
@@ -121,8 +121,6 @@ def _plan(frame: DataFrame) -> Any:
 
 def _seq(session: SparkSession, values: Sequence[Any]) -> Any:
     """Return values as an immutable sequence of Scala's."""
-    made = java_class(session, "java.util.ArrayList")()
-    for value in values:
-        made.add(value)
+    made = java_list(session, values)
     as_scala = java_static(session, "scala.jdk.javaapi.CollectionConverters", "asScala")
     return as_scala(made).toSeq()

@@ -7,13 +7,13 @@ used is here and, for frames, in `classic_frame`: nowhere else are such names re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, reduce
 from typing import Any
 
 from pyspark import SparkFiles
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.errors import InvalidInputError
 
@@ -151,6 +151,21 @@ def hadoop_file_system(session: SparkSession, place: str) -> Any:
     settings = session._jsparkSession.sessionState().newHadoopConf()
     address = java(session).net.URI.create(place)
     return _context(session)._jvm.org.apache.hadoop.fs.FileSystem.get(address, settings)
+
+
+def frame_of_plan(session: SparkSession, plan: Any) -> DataFrame:
+    """Return the frame of a classic session that a plan of Java's is."""
+    inside: Any = session
+    of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
+    return DataFrame(of_rows(inside._jsparkSession, plan), session)
+
+
+def java_list(session: SparkSession, values: Iterable[Any]) -> Any:
+    """Return a list of Java's, of a classic session; a round trip for each value."""
+    made = java_class(session, "java.util.ArrayList")()
+    for value in values:
+        made.add(value)
+    return made
 
 
 def java_texts(session: SparkSession, texts: Sequence[str]) -> Any:

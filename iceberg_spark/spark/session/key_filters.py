@@ -11,7 +11,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType
 
 from iceberg_spark.spark.session.classic_plans import Expression, expression_of
-from iceberg_spark.spark.session.classic_session import java_class, java_static, java_texts
+from iceberg_spark.spark.session.classic_session import (
+    frame_of_plan,
+    java_list,
+    java_static,
+    java_texts,
+)
 from iceberg_spark.spark.session.compiled_java import compiled_object
 from iceberg_spark.spark.session.plan_joins import JoinedColumns, joined_columns
 from iceberg_spark.spark.session.plan_tree import Node, tree_of
@@ -171,7 +176,7 @@ def bloom_filter_of(
         [one.column for one in having],
         [one.values for one in having],
     ]
-    lists = [_list(frame.sparkSession, values) for values in given]
+    lists = [java_list(frame.sparkSession, values) for values in given]
     return java.bloomOf(inside._jdf.logicalPlan(), *key, *lists, size.items, size.bits, size.name)
 
 
@@ -180,21 +185,13 @@ def with_key_filters(frame: DataFrame, filters: Sequence[KeyFilter]) -> DataFram
 
     Its columns stay the same. Raises one of PLAN_ERRORS.
     """
-    session: Any = frame.sparkSession
+    session = frame.sparkSession
     java: Any = compiled_object(session, _CLASS)
     given = zip(*((one.relation, one.column, one.values) for one in filters), strict=True)
-    lists = [_list(session, values) for values in given]
+    lists = [java_list(session, values) for values in given]
     inside: Any = frame
     plan = java.filtered(inside._jdf.logicalPlan(), *lists)
-    of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
-    return DataFrame(of_rows(session._jsparkSession, plan), session)
-
-
-def _list(session: SparkSession, values: Sequence[Any]) -> Any:
-    made = java_class(session, "java.util.ArrayList")()
-    for value in values:
-        made.add(value)
-    return made
+    return frame_of_plan(session, plan)
 
 
 def _relations(java: Any, plan: Any, option: str) -> tuple[PlanRelation, ...]:

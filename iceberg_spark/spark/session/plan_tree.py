@@ -46,6 +46,18 @@ class Node:
         return {id_of(one) for (one, *_) in self.said.get("output") or ()}
 
 
+def attributes_in(said: Any) -> Iterator[int]:
+    """Yield the ids of all columns that some JSON of expressions names."""
+    if isinstance(said, list):
+        for one in said:
+            yield from attributes_in(one)
+    elif isinstance(said, dict):
+        if said.get("class") is not None and kind_of(said) == "AttributeReference":
+            yield id_of(said)
+        for one in said.values():
+            yield from attributes_in(one)
+
+
 def tree_of(said: Sequence[Said]) -> Node:
     """Return the tree of nodes that are listed with each before its children."""
     at = leaves = filters = 0

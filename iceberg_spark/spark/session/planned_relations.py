@@ -14,10 +14,16 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from iceberg_spark.spark.session.classic_session import java_static, java_texts
+from iceberg_spark.spark.session.classic_session import (
+    frame_of_plan,
+    java_list,
+    java_static,
+    java_texts,
+)
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _CLASS = "PlannedRelations"
+_MOST_BYTES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +70,34 @@ def planned_relation(
         files.read_bytes,
         _statuses(session, listed),
     )
-    of_rows = java_static(session, "org.apache.spark.sql.classic.Dataset", "ofRows")
-    return DataFrame(of_rows(java, plan), session)
+    return frame_of_plan(session, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class NeededSize:
+    """Some columns of a relation, by their ids, and the bytes that these take.
+
+    `first` is the id of the relation's first column.
+    """
+
+    first: int
+    columns: tuple[int, ...]
+    bytes: int
+
+
+def with_sizes(frame: DataFrame, sizes: Sequence[NeededSize]) -> DataFrame:
+    """Return a classic frame whose relations say the sizes of the columns that are needed."""
+    session = frame.sparkSession
+    maker: Any = compiled_object(session, _CLASS)
+    inside: Any = frame
+    given = (
+        [one.first for one in sizes],
+        [",".join(map(str, one.columns)) for one in sizes],
+        [min(one.bytes, _MOST_BYTES) for one in sizes],
+    )
+    lists = [java_list(session, values) for values in given]
+    plan = maker.resized(inside._jdf.logicalPlan(), *lists)
+    return frame_of_plan(session, plan)
 
 
 def _statuses(session: SparkSession, listed: DataFrame | None) -> Any:
