@@ -18,32 +18,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.arrow.transforms import apply_transform
-from iceberg_spark.expr.logic import leaves
-from iceberg_spark.expr.nodes import IsNull
 from iceberg_spark.read.limits import JOINS
-from iceberg_spark.read.task_reader import read_task
+from iceberg_spark.read.row_keys import COMPARABLE, leaves_out_rows, read_keys
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
-from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transform_result import can_transform
 from iceberg_spark.spec.transforms import TimeTransform, UnknownTransform, VoidTransform
-
-_COMPARABLE = (
-    t.IntegerType, t.LongType, t.DateType, t.StringType, t.DecimalType, t.TimestampType,
-    t.TimestamptzType,
-)  # fmt: skip
-"""Types whose equal values are equal to Spark and have one form: no floats."""
 
 
 def is_small(plan: ScanPlan) -> bool:
     """Return whether a plan has a condition, and so few rows that their keys are read for it."""
-    if all(isinstance(one, IsNull) for one in leaves(plan.context.row_filter)):
-        return False  # Spark asks for rows that are joined not to be null: that leaves all keys
     of = plan.metrics
-    return of.total_file_size_in_bytes <= JOINS.read_bytes and of.total_record_count <= JOINS.rows
+    is_short = of.total_file_size_in_bytes <= JOINS.read_bytes
+    return is_short and of.total_record_count <= JOINS.rows and leaves_out_rows(plan)
 
 
 def is_large(plan: ScanPlan) -> bool:
@@ -56,7 +45,7 @@ def can_prune(plan: ScanPlan, column: t.NestedField, key: t.NestedField) -> bool
     """Return whether keys of another table tell a plan's files: by partitions of the column."""
     return (
         column.field_type == key.field_type
-        and isinstance(column.field_type, _COMPARABLE)
+        and isinstance(column.field_type, COMPARABLE)
         and any(_parts(spec, column) for spec in plan.context.specs.values())
     )
 
@@ -66,12 +55,7 @@ def keys_of(plan: ScanPlan, key: t.NestedField) -> pa.Array:
 
     Raises what reading files raises.
     """
-    context = replace(plan.context, read_schema=Schema(key))
-    batches = [batch for task in plan for batch in read_task(context, context.io, task)]
-    found = [pc.unique(batch.column(0)) for batch in batches]
-    if not found:
-        return pa.array([], to_arrow_type(key.field_type))
-    return pc.unique(pa.chunked_array(found)).drop_null()
+    return read_keys(plan, [key]).keys[0]
 
 
 def with_keys(plan: ScanPlan, column: t.NestedField, keys: pa.Array) -> ScanPlan | None:

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.expr.logic import leaves
+from iceberg_spark.expr.nodes import IsNull
 from iceberg_spark.read.limits import KEYS
 from iceberg_spark.read.read_ahead import read_ahead
 from iceberg_spark.read.task_reader import read_task
@@ -25,7 +27,11 @@ from iceberg_spark.scan.task import FileScanTask
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
-_WHOLE = (t.IntegerType, t.LongType, t.DateType, t.TimestampType, t.TimestamptzType)
+COMPARABLE = (
+    t.IntegerType, t.LongType, t.DateType, t.StringType, t.DecimalType, t.TimestampType,
+    t.TimestamptzType,
+)  # fmt: skip
+"""Types whose equal values are equal to Spark and have one form: no floats."""
 _LONG_DIGITS = 18
 """Digits of a decimal that a whole number of eight bytes holds."""
 
@@ -93,12 +99,17 @@ _NOTHING = Needed()
 
 
 def can_be_key(kind: t.IcebergType) -> bool:
-    """Return whether equal values of a type are equal to Spark and have one form: no floats."""
-    match kind:
-        case t.DecimalType(precision=digits):
-            return digits <= _LONG_DIGITS
-        case _:
-            return isinstance(kind, (*_WHOLE, t.StringType))
+    """Return whether values of a type are compared as keys: texts, and what eight bytes hold."""
+    is_wide = isinstance(kind, t.DecimalType) and kind.precision > _LONG_DIGITS
+    return isinstance(kind, COMPARABLE) and not is_wide
+
+
+def leaves_out_rows(plan: ScanPlan) -> bool:
+    """Return whether a plan has a condition that may leave out keys.
+
+    Spark asks for rows that are joined not to be null: that leaves all keys.
+    """
+    return not all(isinstance(one, IsNull) for one in leaves(plan.context.row_filter))
 
 
 def is_readable(plan: ScanPlan) -> bool:

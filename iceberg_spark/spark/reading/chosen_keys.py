@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from math import prod
 
-from iceberg_spark.expr.logic import leaves
-from iceberg_spark.expr.nodes import IsNull
 from iceberg_spark.read.limits import KEYS
-from iceberg_spark.read.row_keys import Needed, RowKeys, is_readable, read_keys
+from iceberg_spark.read.row_keys import Needed, RowKeys, is_readable, leaves_out_rows, read_keys
 from iceberg_spark.spark.reading.filtered_plan import filtered_plan
 from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
 from iceberg_spark.spark.reading.pushed_texts import pushed_texts
@@ -142,13 +140,15 @@ class _KeptKeys:
         return self._known[table.place]
 
     def _read(self, table: JoinedTable, rows: float) -> _Kept | None:
-        filtered = filtered_plan(table.marked, [self.plan.filters(table.leaf)])
-        if filtered is None or filtered.has_deleted_rows or not is_readable(filtered.plan):
+        if table.marked.shows_deleted_rows:
+            return None
+        filters = self.plan.filters(table.leaf)
+        filtered = filtered_plan(table.marked, [filters])
+        if filtered is None or not is_readable(filtered.plan):
             return None
         having = [one.keys for one in self.choices(table, rows) if one.keys is not None]
-        texts = pushed_texts(table.marked.columns, self.plan.filters(table.leaf))
-        conditions = leaves(filtered.plan.context.row_filter)
-        if not having and not texts and all(isinstance(one, IsNull) for one in conditions):
+        texts = pushed_texts(table.marked.columns, filters)
+        if not having and not texts and not leaves_out_rows(filtered.plan):
             return None
         asked = tuple(table.asked.values())
         read = read_keys(filtered.plan, asked, Needed(having, texts))

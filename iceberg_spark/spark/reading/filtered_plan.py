@@ -10,12 +10,9 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound
 from iceberg_spark.expr.variant_filter import VariantFilter, of_columns
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import narrowed
-from iceberg_spark.spark.reading.column_plan import Origin
 from iceberg_spark.spark.reading.marked_files import MarkedFiles
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
 from iceberg_spark.spark.session.classic_plans import Expression
-from iceberg_spark.spark.session.plan_joins import RelationColumn
-from iceberg_spark.spec import types as t
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,19 +21,6 @@ class FilteredPlan:
 
     marked: MarkedFiles
     plan: ScanPlan
-
-    @property
-    def has_deleted_rows(self) -> bool:
-        """Whether it shows deleted rows too: the keys of those are none."""
-        return self.marked.columns.has(Origin.DELETED)
-
-    def field(self, column: RelationColumn) -> t.NestedField | None:
-        """Return the table's field that a column is, None where Spark makes more of it."""
-        for planned in self.marked.columns.read:
-            asked = planned.asked
-            if planned.origin is Origin.FILE and asked is not None and asked.name == column.name:
-                return planned.field if asked.field_type == planned.field.field_type else None
-        return None
 
 
 def filtered_plan(

@@ -35,7 +35,10 @@ def joined_plans(frame: DataFrame, plans: Mapping[str, FilteredPlan]) -> dict[st
         mark, other = marks[joined.column.place], marks[joined.key.place]
         if mark not in large or other not in small or times[mark] > 1 or mark == other:
             continue
-        column, key = plans[mark].field(joined.column), plans[other].field(joined.key)
+        column, key = (
+            plans[mark].marked.field(joined.column.name),
+            plans[other].marked.field(joined.key.name),
+        )
         plan = found.get(mark, plans[mark].plan)
         if column is None or key is None or not can_prune(plan, column, key):
             continue
@@ -47,4 +50,4 @@ def joined_plans(frame: DataFrame, plans: Mapping[str, FilteredPlan]) -> dict[st
 
 def _has_few_keys(one: FilteredPlan) -> bool:
     """Return whether a relation's keys may be read; rows that it shows as deleted are no keys."""
-    return is_small(one.plan) and not one.has_deleted_rows
+    return is_small(one.plan) and not one.marked.shows_deleted_rows

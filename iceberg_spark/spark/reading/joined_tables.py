@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from iceberg_spark.read.row_keys import can_be_key
-from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 from iceberg_spark.spark.reading.marked_files import MarkedFiles, marked_files
 from iceberg_spark.spark.session.key_filters import OptimizedPlan, PlanRelation
 from iceberg_spark.spark.session.plan_joins import JoinedColumns
@@ -87,11 +86,6 @@ class JoinedTable:
         return max(int(summary.get("total-records", 0)), self.rows, 1)
 
 
-def rows_of(marked: MarkedFiles) -> int:
-    """Return how many rows a relation's files have."""
-    return sum(marked.files.rows)
-
-
 def joined_tables(relations: Sequence[PlanRelation], plan: OptimizedPlan) -> list[JoinedTable]:
     """Return the relations of a frame that its optimized plan has once, those of few rows first.
 
@@ -149,7 +143,7 @@ def _tables(relations: Sequence[PlanRelation], plan: OptimizedPlan) -> dict[int,
 def _rows(marked: MarkedFiles, size: int) -> int:
     """Return how many rows a relation reads, maybe of fewer files than were marked: by its size."""
     width = marked.files.row_bytes
-    return min(rows_of(marked), int(size / width)) if width else rows_of(marked)
+    return min(marked.rows, int(size / width)) if width else marked.rows
 
 
 def _owner(leaf: Node, owner: Mapping[int, int]) -> int | None:
@@ -158,12 +152,9 @@ def _owner(leaf: Node, owner: Mapping[int, int]) -> int | None:
 
 
 def _join(table: JoinedTable, other: JoinedTable, joined: JoinedColumns) -> Join | None:
-    own = FilteredPlan(table.marked, table.marked.plan).field(joined.column)
-    key = FilteredPlan(other.marked, other.marked.plan).field(joined.key)
-    place, key_place = (
-        table.column_place(joined.column.number),
-        other.column_place(joined.key.number),
-    )
+    own, key = table.marked.field(joined.column.name), other.marked.field(joined.key.name)
+    place = table.column_place(joined.column.number)
+    key_place = other.column_place(joined.key.number)
     if own is None or key is None or place is None or key_place is None:
         return None
     if own.field_type != key.field_type or not can_be_key(key.field_type):

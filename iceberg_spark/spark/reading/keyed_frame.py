@@ -23,10 +23,10 @@ from iceberg_spark.read.limits import KEYS
 from iceberg_spark.read.row_keys import RowKeys, whole_numbers
 from iceberg_spark.spark.adapt.types import to_spark
 from iceberg_spark.spark.reading.chosen_keys import Choice, ChosenKeys, chosen_keys, share_of
-from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable, joined_tables, rows_of
+from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable, joined_tables
 from iceberg_spark.spark.reading.kept_narrowing import kept_relations
 from iceberg_spark.spark.reading.limits import NARROWING
-from iceberg_spark.spark.reading.marked_files import has_marked_files, marked_files
+from iceberg_spark.spark.reading.marked_files import marked_files, most_marked_rows
 from iceberg_spark.spark.reading.parquet_files import MARK
 from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS
@@ -55,14 +55,14 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
     Its columns stay the same. Where something is not understood, and over Connect, the frame
     itself.
     """
-    if not has_marked_files():
-        return frame
+    if most_marked_rows() < KEYS.least_rows:
+        return frame  # nothing is asked of Java
     try:
         relations = plan_relations(frame, MARK)
         if not _is_worth_it(relations):
             return frame
-        marks = (*(one.mark for one in relations), plan_order(frame))
-        found = kept_relations(frame, marks, "keys", lambda: _found(frame, relations))
+        marks, order = tuple(one.mark for one in relations), plan_order(frame)
+        found = kept_relations(frame, marks, f"keys {order}", lambda: _found(frame, relations))
         return _with_found(frame, relations, found)
     except (*PLAN_ERRORS, IcebergError, OSError, RecursionError, pa.ArrowException):
         _log.debug("A frame's joins leave out no rows", exc_info=True)
@@ -71,7 +71,7 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
 
 def _is_worth_it(relations: Sequence[PlanRelation]) -> bool:
     known = [one for each in relations if (one := marked_files(each.mark)) is not None]
-    return 1 < len(known) <= NARROWING.leaves and max(map(rows_of, known)) >= KEYS.least_rows
+    return 1 < len(known) <= NARROWING.leaves and max(one.rows for one in known) >= KEYS.least_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.scan.plan import ScanPlan
-from iceberg_spark.spark.reading.column_plan import ColumnPlan
+from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.parquet_files import RelationFiles
+from iceberg_spark.spec import types as t
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,12 +28,31 @@ class MarkedFiles:
     paths: pa.ChunkedArray
     files: RelationFiles
 
+    @property
+    def rows(self) -> int:
+        """How many rows its files have."""
+        return sum(self.files.rows)
+
+    @property
+    def shows_deleted_rows(self) -> bool:
+        """Whether it shows deleted rows too: the keys of those are none."""
+        return self.columns.has(Origin.DELETED)
+
+    def field(self, name: str) -> t.NestedField | None:
+        """Return the table's field that a column is, None where Spark makes more of it."""
+        for planned in self.columns.read:
+            asked = planned.asked
+            if planned.origin is Origin.FILE and asked is not None and asked.name == name:
+                return planned.field if asked.field_type == planned.field.field_type else None
+        return None
+
 
 @dataclass(slots=True)
 class _Kept:
     """The last marked relations, a bounded number, with a bounded number of files in all."""
 
     files: int = 0
+    most_rows: int = 0
     by_mark: OrderedDict[str, MarkedFiles] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -40,6 +60,7 @@ class _Kept:
         with self.lock:
             before = self.by_mark.pop(mark, None)
             self.files += len(marked.files) - (0 if before is None else len(before.files))
+            self.most_rows = max(self.most_rows, marked.rows)
             self.by_mark[mark] = marked
             while self._is_full() and len(self.by_mark) > 1:
                 _, gone = self.by_mark.popitem(last=False)
@@ -73,3 +94,8 @@ def marked_files(mark: str) -> MarkedFiles | None:
 def has_marked_files() -> bool:
     """Return whether there is any relation of ours in this process."""
     return bool(_kept.by_mark)
+
+
+def most_marked_rows() -> int:
+    """Return how many rows the largest relation of ours had that this process has made."""
+    return _kept.most_rows

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -20,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.XxHash64;
@@ -55,7 +55,7 @@ import scala.runtime.AbstractPartialFunction;
  */
 public class KeyFilters {
     private static final long SEED = 42L;
-    private static final Pattern ID = Pattern.compile("#(\\d+)");
+    private static final Pattern ID = Pattern.compile("#\\d+");
 
     /**
      * Returns a line for each relation of files of a plan and of its subqueries: the ids of its
@@ -90,23 +90,13 @@ public class KeyFilters {
      * Returns what a plan and its subqueries say of themselves, in their order.
      *
      * Plans that are equal as Java compares them may have the sides of AND, and so the relations of
-     * their subqueries, in another order.
+     * their subqueries, in another order. Ids are numbered as they come; what else looks like one in a
+     * text or a name, as `'#1'`, is told by those themselves.
      */
     public String order(LogicalPlan plan) {
         StringBuilder said = new StringBuilder();
-        addOrder(plan, said);
-        Map numbers = new HashMap();
-        StringBuffer found = new StringBuffer();
-        Matcher ids = ID.matcher(said);
-        while (ids.find()) {
-            Object known = numbers.get(ids.group(1));
-            if (known == null) {
-                known = Integer.valueOf(numbers.size());
-                numbers.put(ids.group(1), known);
-            }
-            ids.appendReplacement(found, "#" + known);
-        }
-        return ids.appendTail(found).toString();
+        addOrder(plan, said, new HashMap());
+        return said.toString();
     }
 
     /** Returns the conditions of the filters of a plan, a node's before those of its children. */
@@ -290,15 +280,34 @@ public class KeyFilters {
         }
     }
 
-    private static void addOrder(LogicalPlan plan, StringBuilder said) {
-        said.append(plan.simpleString(Integer.MAX_VALUE)).append('\n');
+    private static void addOrder(LogicalPlan plan, StringBuilder said, Map numbers) {
+        said.append(ID.matcher(plan.simpleString(Integer.MAX_VALUE)).replaceAll("#")).append('\n');
+        addOrder(plan.output(), said, numbers);
+        addOrder(plan.expressions(), said, numbers);
         Seq inside = plan.subqueries();
         for (int at = 0; at < inside.length(); at++) {
-            addOrder((LogicalPlan) inside.apply(at), said);
+            addOrder((LogicalPlan) inside.apply(at), said, numbers);
         }
         Seq children = plan.children();
         for (int at = 0; at < children.length(); at++) {
-            addOrder((LogicalPlan) children.apply(at), said);
+            addOrder((LogicalPlan) children.apply(at), said, numbers);
+        }
+    }
+
+    private static void addOrder(Seq expressions, StringBuilder said, Map numbers) {
+        for (int at = 0; at < expressions.length(); at++) {
+            Expression one = (Expression) expressions.apply(at);
+            String own = one instanceof Literal ? one.toString() : one.prettyName();
+            if (one instanceof NamedExpression) {
+                Long id = Long.valueOf(((NamedExpression) one).exprId().id());
+                if (!numbers.containsKey(id)) {
+                    numbers.put(id, Integer.valueOf(numbers.size()));
+                }
+                own = numbers.get(id) + " " + ((NamedExpression) one).name();
+            }
+            said.append(own.length()).append(' ').append(own).append('(');
+            addOrder(one.children(), said, numbers);
+            said.append(')');
         }
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,10 +99,11 @@ def plan_relations(frame: DataFrame, option: str) -> tuple[PlanRelation, ...]:
 
 
 def plan_order(frame: DataFrame) -> str:
-    """Return what the analysed plan says of itself, ids apart: the order of its parts counts."""
+    """Return a digest of the analysed plan, ids apart: the order of its parts counts."""
     java: Any = compiled_object(frame.sparkSession, _CLASS)
     inside: Any = frame
-    return str(java.order(inside._jdf.logicalPlan()))
+    said = str(java.order(inside._jdf.logicalPlan()))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
