@@ -1,71 +1,34 @@
 """Relations are read without rows that joins drop, by keys of others; never without more."""
 
-import os
-import random
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.api import sql_hook
-from iceberg_spark.read import row_keys
-from iceberg_spark.read.limits import KEYS
-from iceberg_spark.spark.reading import chosen_keys, keyed_frame
 from iceberg_spark.spark.reading.kept_narrowing import forget_relations
 from iceberg_spark.spark.session import key_filters
 from iceberg_spark.spark.sql import query
-
-EPOCH = date(1970, 1, 1)
-ALL = replace(KEYS, least_rows=0, cost=0.0, listed=3, share=1.0)
-BY_SPARK = replace(ALL, rows=12, scan_cost=0.0, job_cost=0, spark_share=1.0)
-"""Keys of the smallest tables are read here, all others by Spark."""
+from tests.spark.keyed_tables import (
+    ALL,
+    BY_SPARK,
+    enabled_for,
+    filters,
+    in_order,
+    limit,
+    make_tables,
+    named,
+    without,
+    without_broadcasts,
+)
 
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nations, their customers, orders of these, and lines of orders: some keys are null or no
-    other table's."""
-    place = tmp_path_factory.mktemp("keyed")
-    rows = random.Random(7)
-
-    def some(most: int, count: int) -> list[int | None]:
-        return [rows.randrange(most) if rows.random() < 0.9 else None for _ in range(count)]
-
-    def make(name: str, columns: str, values: dict[str, Any]) -> ice.Table:
-        by_reading = {"write.delete.mode": "merge-on-read"}
-        table = ice.create_table(str(place / "db" / name), columns, properties=by_reading)
-        table.append(pa.table(values, schema=table.scan().to_arrow().schema))
-        return table.refresh()
-
-    make(
-        "nations", "n int, name string", {"n": range(12), "name": [f"n{i % 5}" for i in range(12)]}
-    )
-    make("customers", "c bigint, n int", {"c": range(60), "n": some(14, 60)})
-    make(
-        "orders",
-        "o bigint, c bigint, day date, code string",
-        {
-            "o": range(300),
-            "c": some(70, 300),
-            "day": [EPOCH + timedelta(i % 40) for i in range(300)],
-            "code": [f"\u00e4{i % 9}" if i % 9 else "" for i in range(300)],
-        },
-    )
-    lines = {
-        "o": some(330, 2000),
-        "amount": range(2000),
-        "code": [f"\u00e4{i % 13}" for i in range(2000)],
-    }
-    table = make("lines", "o bigint, amount int, code string", lines)
-    table.delete("amount % 50 = 3")
-    return place
+    return make_tables(tmp_path_factory.mktemp("keyed"))
 
 
 @pytest.fixture
@@ -73,52 +36,14 @@ def enabled(
     spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SparkSession]:
     limit(monkeypatch, ALL)
-    spark.conf.set("spark.sql.catalog.keyed.type", "filesystem")
-    spark.conf.set("spark.sql.catalog.keyed.warehouse", str(warehouse))
-    ice.enable(spark)
-    yield spark
-    ice.disable(spark)
-    for name in ("type", "warehouse"):
-        spark.conf.unset(f"spark.sql.catalog.keyed.{name}")
+    with enabled_for(spark, warehouse):
+        yield spark
 
 
 @pytest.fixture
 def shuffled(enabled: SparkSession) -> Iterator[SparkSession]:
-    """A session that broadcasts nothing: rows never meet their match at once."""
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    yield enabled
-    enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
-
-
-def limit(monkeypatch: pytest.MonkeyPatch, limits: Any) -> None:
-    for module in (row_keys, chosen_keys, keyed_frame):
-        monkeypatch.setattr(module, "KEYS", limits)
-    forget_relations()
-
-
-def named(text: str) -> str:
-    """Return a query's text with the names of the catalog's tables."""
-    for name in ("nations", "customers", "orders", "lines"):
-        text = text.replace(f" {name}", f" keyed.db.{name}")
-    return text
-
-
-def without(spark: SparkSession, text: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return the rows of a query without any filter by keys."""
-    with monkeypatch.context() as patched:
-        for module in (query, sql_hook):
-            patched.setattr(module, "keyed_frame", lambda frame: frame)
-        return in_order(spark.sql(text))
-
-
-def in_order(frame: DataFrame) -> list[Any]:
-    return sorted(map(str, frame.collect()))
-
-
-def filters(frame: DataFrame) -> int:
-    """Return how many filters by keys a frame's plan has; lists are filters too."""
-    plan = frame._jdf.queryExecution().analyzed().toString()
-    return len(re.findall(r"might_contain|Filter [^\n]* IN \([\d-]|Filter false", plan))
+    with without_broadcasts(enabled):
+        yield enabled
 
 
 QUERIES = {
@@ -392,70 +317,3 @@ def test_a_relation_says_what_is_asked_of_it_not_what_all_columns_take(
     assert said[0] == pytest.approx(said[1], rel=0.01)
     assert said[0] < 3000 * 30
     assert in_order(by_name) == in_order(by_view)
-
-
-COLUMNS = {
-    "nations": ("n", "name"),
-    "customers": ("c", "n"),
-    "orders": ("o", "c", "code"),
-    "lines": ("o", "code"),
-}
-CONDITIONS = {
-    "nations": ("name = 'n2'", "n < 4", "name like '%3'"),
-    "customers": ("n = 3", "c between 10 and 20", "n is not null"),
-    "orders": ("day < date '1970-01-04'", "code = '\u00e43'", "code like '%5'", "c > 60"),
-    "lines": ("amount < 90", "code = ''", "o in (3, 5, 300)"),
-}
-KINDS = ("join", "join", "left join", "right join", "full join", "left semi join", "left anti join")
-
-
-def random_query(rows: random.Random) -> str:
-    """Return a query of two to four relations, some of them groups, with a subquery or two."""
-    tables = [rows.choice(list(COLUMNS)) for _ in range(rows.randint(2, 4))]
-    text, shown = "", [0]
-    for at, table in enumerate(tables):
-        source = f" {table}"
-        if rows.random() < 0.2:
-            columns = ", ".join(COLUMNS[table])
-            source = f"(select {columns}, count(*) k from {table} group by {columns})"
-        if at == 0:
-            text = f"select count(*), min(x0.{COLUMNS[table][0]}) from {source} x0"
-            continue
-        kind = rows.choice(KINDS)
-        other = rows.choice(shown)
-        common = [one for one in COLUMNS[table] if one in COLUMNS[tables[other]]]
-        mine = rows.choice(common or COLUMNS[table])
-        theirs = mine if common else rows.choice(COLUMNS[tables[other]])
-        if (mine in ("code", "name")) != (theirs in ("code", "name")):
-            mine = theirs = ""
-        on = f"x{at}.{mine} = x{other}.{theirs}" if mine else f"x{at}.{COLUMNS[table][0]} is null"
-        text += f" {kind} {source} x{at} on {on}"
-        shown += [] if "semi" in kind or "anti" in kind else [at]
-    place = rows.choice(shown)
-    conditions = [f"x{place}.{COLUMNS[tables[place]][0]} is not null"]
-    for _ in range(rows.randint(1, 2)):
-        inner = rows.choice(["customers", "orders", "lines"])
-        key = COLUMNS[inner][0]
-        negated = rows.choice(("", "", "not "))
-        own = COLUMNS[tables[place]][0]
-        conditions.append(
-            f"{negated}exists (select 1 from {inner} y where y.{key} = x{place}.{own}"
-            f" and y.{rows.choice(CONDITIONS[inner])})"
-        )
-    return named(f"{text} where {' and '.join(conditions)}")
-
-
-def test_random_joins_have_the_rows_without_filters(
-    shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """KEYED_QUERIES says how many, KEYED_SEED which."""
-    rows = random.Random(int(os.environ.get("KEYED_SEED", "11")))
-    filtered = 0
-    for number in range(int(os.environ.get("KEYED_QUERIES", "12"))):
-        limit(monkeypatch, BY_SPARK if number % 2 else ALL)
-        text = random_query(rows)
-        expected = without(shuffled, text, monkeypatch)
-        frame = shuffled.sql(text)
-        filtered += bool(filters(frame))
-        assert in_order(frame) == expected, text
-    assert filtered > 2

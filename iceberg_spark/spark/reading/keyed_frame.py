@@ -149,8 +149,8 @@ class _Filters:
         values = java_values(session, kind, given)
         if values is None or len(keys) <= KEYS.listed:
             return values
-        name = f"{len(keys):,} values of {join.of.name}.{join.key.name}"
-        return bloom_filter(session, values, len(keys) * KEYS.bits, name)
+        size = _bloom_size(len(keys), f"{len(keys):,} values", join)
+        return bloom_filter(session, kind, values, size)
 
     def _by_spark(self, one: Choice) -> Any:
         """Return a Bloom filter of keys that Spark reads."""
@@ -161,5 +161,9 @@ class _Filters:
             (of.place, one.join.key_place),
             self.plan.filters(of.leaf),
             self._made(of, known),
-            BloomSize(items, items * KEYS.bits, f"values of {of.name}.{one.join.key.name}"),
+            _bloom_size(items, "values", one.join),
         )
+
+
+def _bloom_size(items: int, what: str, join: Join) -> BloomSize:
+    return BloomSize(items, items * KEYS.bits, f"{what} of {join.of.name}.{join.key.name}")

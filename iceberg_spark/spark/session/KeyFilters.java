@@ -118,41 +118,40 @@ public class KeyFilters {
     }
 
     /**
-     * Returns values of a type as an array of literals.
+     * Returns values of a type as Spark keeps them.
      *
      * @param packed whole numbers of eight bytes, the lowest first: days, microseconds, or a decimal
      *     without its point
      */
-    public Literal[] literals(byte[] packed, DataType type) {
+    public Object[] values(byte[] packed, DataType type) {
         ByteBuffer numbers = ByteBuffer.wrap(packed).order(ByteOrder.LITTLE_ENDIAN);
-        Literal[] found = new Literal[packed.length / 8];
+        Object[] found = new Object[packed.length / 8];
         for (int at = 0; at < found.length; at++) {
-            found[at] = new Literal(value(numbers.getLong(), type), type);
+            found[at] = value(numbers.getLong(), type);
         }
         return found;
     }
 
-    /** Returns texts as an array of literals. */
-    public Literal[] literals(String[] texts) {
-        Literal[] found = new Literal[texts.length];
+    /** Returns texts as Spark keeps them. */
+    public Object[] values(String[] texts) {
+        Object[] found = new Object[texts.length];
         for (int at = 0; at < found.length; at++) {
-            found[at] = new Literal(UTF8String.fromString(texts[at]), DataTypes.StringType);
+            found[at] = UTF8String.fromString(texts[at]);
         }
         return found;
     }
 
     /**
-     * Returns a Bloom filter of values of one type, of so many bits, as a relation of one row.
+     * Returns a Bloom filter of values of a type, of so many bits, as a relation of one row.
      *
      * @param name what people see of it in a plan
      */
-    public LocalRelation bloom(Literal[] values, long bits, String name) throws IOException {
-        DataType type = values[0].dataType();
+    public LocalRelation bloom(Object[] values, DataType type, long bits, String name) throws IOException {
         XxHash64 hash = hash(new BoundReference(0, type, true));
         BloomFilter filter = BloomFilter.create(values.length, bits);
         GenericInternalRow row = new GenericInternalRow(1);
         for (int at = 0; at < values.length; at++) {
-            row.update(0, values[at].value());
+            row.update(0, values[at]);
             filter.putLong(((Long) hash.eval(row)).longValue());
         }
         ByteArrayOutputStream written = new ByteArrayOutputStream();
@@ -204,7 +203,7 @@ public class KeyFilters {
      *
      * @param relations the places of relations among those of `relations`; one may come twice
      * @param columns for each the place of one of its columns
-     * @param values for each an array of literals, or a plan that gives a Bloom filter
+     * @param values for each an array of values, or a plan that gives a Bloom filter
      */
     public LogicalPlan filtered(LogicalPlan plan, List relations, List columns, List values) {
         Seq known = plan.collectWithSubqueries(new Relations());
@@ -234,13 +233,13 @@ public class KeyFilters {
                     CollectionConverters.asScala(new ArrayList()).toSeq(), Option.empty(), Option.empty(), Option.empty());
             return new BloomFilterMightContain(filter, hash(column));
         }
-        Literal[] every = (Literal[]) values;
+        Object[] every = (Object[]) values;
         if (every.length == 0) {
             return Literal.FalseLiteral();
         }
         List list = new ArrayList();
         for (int at = 0; at < every.length; at++) {
-            list.add(every[at]);
+            list.add(new Literal(every[at], column.dataType()));
         }
         return new In(column, CollectionConverters.asScala(list).toSeq());
     }

@@ -142,22 +142,21 @@ def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
 
 
 def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[str]) -> Any:
-    """Return texts, or numbers of eight bytes each, as literals of a type; None where one can't.
+    """Return texts, or numbers of eight bytes each, as Java's values; None where one can't.
 
     Numbers are days, microseconds, or decimals without their point.
     """
     java: Any = compiled_object(session, _CLASS)
     if not isinstance(values, bytes):
         texts = java_texts(session, values)
-        return None if texts is None else java.literals(texts)
-    inside: Any = session
-    return java.literals(values, inside._jsparkSession.parseDataType(kind.json()))
+        return None if texts is None else java.values(texts)
+    return java.values(values, _java_type(session, kind))
 
 
-def bloom_filter(session: SparkSession, values: Any, bits: int, name: str) -> Any:
+def bloom_filter(session: SparkSession, kind: DataType, values: Any, size: BloomSize) -> Any:
     """Return a Bloom filter of Java's values; a plan shows it by its name."""
     java: Any = compiled_object(session, _CLASS)
-    return java.bloom(values, bits, name)
+    return java.bloom(values, _java_type(session, kind), size.bits, size.name)
 
 
 def bloom_filter_of(
@@ -194,6 +193,11 @@ def with_key_filters(frame: DataFrame, filters: Sequence[KeyFilter]) -> DataFram
     inside: Any = frame
     plan = java.filtered(inside._jdf.logicalPlan(), *lists)
     return frame_of_plan(session, plan)
+
+
+def _java_type(session: SparkSession, kind: DataType) -> Any:
+    inside: Any = session
+    return inside._jsparkSession.parseDataType(kind.json())
 
 
 def _relations(java: Any, plan: Any, option: str) -> tuple[PlanRelation, ...]:

@@ -1,0 +1,115 @@
+"""Nations, their customers, orders and lines, and sessions that read the keys of all of them."""
+
+import random
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import iceberg_spark as ice
+from iceberg_spark.api import sql_hook
+from iceberg_spark.read import row_keys
+from iceberg_spark.read.limits import KEYS
+from iceberg_spark.spark.reading import chosen_keys, keyed_frame
+from iceberg_spark.spark.reading.kept_narrowing import forget_relations
+from iceberg_spark.spark.sql import query
+
+EPOCH = date(1970, 1, 1)
+ALL = replace(KEYS, least_rows=0, cost=0.0, listed=3, share=1.0)
+BY_SPARK = replace(ALL, rows=12, scan_cost=0.0, job_cost=0, spark_share=1.0)
+"""Keys of the smallest tables are read here, all others by Spark."""
+
+
+def make_tables(place: Path) -> Path:
+    """Make four tables in a folder's `db`: some keys are null, or no other table's."""
+    rows = random.Random(7)
+
+    def some(most: int, count: int) -> list[int | None]:
+        return [rows.randrange(most) if rows.random() < 0.9 else None for _ in range(count)]
+
+    def make(name: str, columns: str, values: dict[str, Any]) -> ice.Table:
+        by_reading = {"write.delete.mode": "merge-on-read"}
+        table = ice.create_table(str(place / "db" / name), columns, properties=by_reading)
+        table.append(pa.table(values, schema=table.scan().to_arrow().schema))
+        return table.refresh()
+
+    make(
+        "nations", "n int, name string", {"n": range(12), "name": [f"n{i % 5}" for i in range(12)]}
+    )
+    make("customers", "c bigint, n int", {"c": range(60), "n": some(14, 60)})
+    make(
+        "orders",
+        "o bigint, c bigint, day date, code string",
+        {
+            "o": range(300),
+            "c": some(70, 300),
+            "day": [EPOCH + timedelta(i % 40) for i in range(300)],
+            "code": [f"\u00e4{i % 9}" if i % 9 else "" for i in range(300)],
+        },
+    )
+    lines = {
+        "o": some(330, 2000),
+        "amount": range(2000),
+        "code": [f"\u00e4{i % 13}" for i in range(2000)],
+    }
+    table = make("lines", "o bigint, amount int, code string", lines)
+    table.delete("amount % 50 = 3")
+    return place
+
+
+@contextmanager
+def enabled_for(spark: SparkSession, warehouse: Path) -> Iterator[SparkSession]:
+    """Enable a session in which the tables are those of the catalog `keyed`."""
+    spark.conf.set("spark.sql.catalog.keyed.type", "filesystem")
+    spark.conf.set("spark.sql.catalog.keyed.warehouse", str(warehouse))
+    ice.enable(spark)
+    yield spark
+    ice.disable(spark)
+    for name in ("type", "warehouse"):
+        spark.conf.unset(f"spark.sql.catalog.keyed.{name}")
+
+
+@contextmanager
+def without_broadcasts(spark: SparkSession) -> Iterator[SparkSession]:
+    """Have Spark broadcast nothing: rows never meet their match at once."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    yield spark
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, limits: Any) -> None:
+    for module in (row_keys, chosen_keys, keyed_frame):
+        monkeypatch.setattr(module, "KEYS", limits)
+    forget_relations()
+
+
+def named(text: str) -> str:
+    """Return a query's text with the names of the catalog's tables."""
+    for name in ("nations", "customers", "orders", "lines"):
+        text = text.replace(f" {name}", f" keyed.db.{name}")
+    return text
+
+
+def without(spark: SparkSession, text: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the rows of a query without any filter by keys."""
+    with monkeypatch.context() as patched:
+        for module in (query, sql_hook):
+            patched.setattr(module, "keyed_frame", lambda frame: frame)
+        return in_order(spark.sql(text))
+
+
+def in_order(frame: DataFrame) -> list[Any]:
+    return sorted(map(str, frame.collect()))
+
+
+def filters(frame: DataFrame) -> int:
+    """Return how many filters by keys a frame's plan has; lists are filters too."""
+    plan = frame._jdf.queryExecution().analyzed().toString()
+    return len(re.findall(r"might_contain|Filter [^\n]* IN \([\d-]|Filter false", plan))
