@@ -70,8 +70,10 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
 
 
 def _is_worth_it(relations: Sequence[PlanRelation]) -> bool:
+    if len(relations) > NARROWING.leaves:
+        return False
     known = [one for each in relations if (one := marked_files(each.mark)) is not None]
-    return 1 < len(known) <= NARROWING.leaves and max(one.rows for one in known) >= KEYS.least_rows
+    return len(known) > 1 and max(one.rows for one in known) >= KEYS.least_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
