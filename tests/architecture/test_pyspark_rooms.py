@@ -19,6 +19,7 @@ KNOW_INTERNALS = {
         "classic_session",
         "column_texts",
         "key_filters",
+        "long_texts",
         "planned_relations",
     )
 }

@@ -9,9 +9,13 @@ from pyspark.sql import SparkSession
 
 
 class RoundTrips:
-    """Commands that PySpark sent to Java; not those by which it lets Java's objects go."""
+    """Commands that PySpark sent to Java; not those by which it lets Java's objects go.
+
+    `longest` is the longest answer, in characters.
+    """
 
     count = 0
+    longest = 0
 
 
 @contextmanager
@@ -23,7 +27,9 @@ def counted_round_trips(spark: SparkSession) -> Iterator[RoundTrips]:
 
     def counted(self: Any, command: str, *args: Any, **options: Any) -> Any:
         found.count += not command.startswith("m\n")
-        return send(self, command, *args, **options)
+        answer = send(self, command, *args, **options)
+        found.longest = max(found.longest, len(answer))
+        return answer
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(kind, "send_command", counted)

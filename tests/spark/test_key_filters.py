@@ -1,5 +1,6 @@
 """Relations are read without rows that joins drop, by keys of others; never without more."""
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.spark.reading import chosen_keys
 from iceberg_spark.spark.reading.kept_narrowing import forget_relations
 from iceberg_spark.spark.session import key_filters
 from iceberg_spark.spark.sql import query
@@ -152,6 +154,70 @@ def test_a_plan_says_what_its_keys_are(shuffled: SparkSession) -> None:
 def test_rows_that_meet_a_broadcast_at_once_need_no_filter(enabled: SparkSession) -> None:
     text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
     assert filters(enabled.sql(named(text))) == 0
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> dict[str, str]:
+    """Many short rows, fewer of them wide, of some days; a text is as large as 25 numbers."""
+    texts = random.Random(7)
+    wide = {
+        "k": range(1000),
+        "d": [at % 10 for at in range(1000)],
+        "t": [texts.randbytes(100).hex() for _ in range(1000)],
+    }
+    made = {
+        "short": ("k bigint", {"k": [at % 1500 for at in range(3000)]}),
+        "wide": ("k bigint, d bigint, t string", wide),
+        "days": ("d bigint, name string", {"d": range(10), "name": list("abbbbbbbbb")}),
+    }
+    for name, (columns, values) in made.items():
+        ice.create_table(str(tmp_path / name), columns).append(pa.table(values))
+    return {name: str(tmp_path / name) for name in made}
+
+
+@pytest.mark.parametrize(("broadcast", "wanted"), [("100k", 0), ("-1", 3)])
+def test_spark_reads_no_keys_for_rows_that_it_broadcasts(
+    enabled: SparkSession,
+    sides: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    broadcast: str,
+    wanted: int,
+) -> None:
+    """To read wide rows twice costs more than it saves where short ones are broadcast anyway."""
+    limit(monkeypatch, BY_SPARK)
+    monkeypatch.setattr(chosen_keys, "KEYS", replace(BY_SPARK, share=0.5))
+    text = (
+        "select w.*, n.k as own from `{short}` n join `{wide}` w on n.k = w.k"
+        " join `{days}` s on w.d = s.d where s.name = 'a'"
+    ).format(**sides)
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", broadcast)
+    try:
+        frame = enabled.sql(text)
+        assert filters(frame) == wanted
+        assert in_order(frame) == without(enabled, text, monkeypatch)
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+@pytest.mark.parametrize(("columns", "wanted"), [("w.d", 0), ("w.d, w.t", 1)])
+def test_sides_of_frames_are_as_large_as_what_is_asked_of_them(
+    enabled: SparkSession,
+    sides: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: str,
+    wanted: int,
+) -> None:
+    for name, place in sides.items():
+        frame = enabled.read.format("pyiceberg-lite").load(place)
+        frame.createOrReplaceTempView(f"{name}_side")
+    text = f"select n.k, {columns} from short_side n join wide_side w on n.k = w.k where w.d = 3"
+    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "40k")
+    try:
+        frame = enabled.sql(text)
+        assert filters(frame) == wanted
+        assert in_order(frame) == without(enabled, text, monkeypatch)
+    finally:
+        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 def test_a_table_that_has_changed_is_asked_anew(

@@ -68,13 +68,16 @@ def share_of(known: Sequence[Choice]) -> float:
 
 
 def _by_spark(table: JoinedTable, chosen: ChosenKeys, kept: _KeptKeys) -> Iterator[Choice]:
-    """Yield joins whose keys Spark should read first, and the other side's rows twice for that."""
+    """Yield joins whose keys Spark should read first, and the other side's rows twice for that.
+
+    Not for rows that Spark broadcasts: these are few, and the other side meets them at once.
+    """
     left = min((one.share for one in chosen.known[table.place]), default=1.0)
     for join in table.joins:
         share = share_of(chosen.known[join.of.place])
         cost = KEYS.job_cost + join.of.rows * KEYS.scan_cost
         pays = table.rows * left * (1 - share) >= cost and share <= KEYS.spark_share
-        if pays and not kept.are_known(join.of):
+        if pays and not join.is_built and not kept.are_known(join.of):
             yield Choice(join, None, share)
 
 

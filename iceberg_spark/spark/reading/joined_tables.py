@@ -23,7 +23,7 @@ class Join:
     """A column of a relation's rows has to be a key of another relation.
 
     `place` and `key_place` are their places in both relations. `at_once` says that rows meet their
-    match before they are shuffled, sorted or counted.
+    match before they are shuffled, sorted or counted, `is_built` that Spark broadcasts them.
     """
 
     column: t.NestedField
@@ -32,6 +32,7 @@ class Join:
     key: t.NestedField
     key_place: int
     at_once: bool
+    is_built: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -159,4 +160,4 @@ def _join(table: JoinedTable, other: JoinedTable, joined: JoinedColumns) -> Join
         return None
     if own.field_type != key.field_type or not can_be_key(key.field_type):
         return None
-    return Join(own, place, other, key, key_place, joined.at_once)
+    return Join(own, place, other, key, key_place, joined.at_once, joined.is_built)

@@ -18,7 +18,7 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DeleteIndex
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.limits import KEPT
-from iceberg_spark.spark.session.classic_session import settings_text
+from iceberg_spark.spark.session.long_texts import settings_text
 from iceberg_spark.spec.data_file import DataFileContent
 
 _frames = DeleteCache(KEPT.frame_bytes)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.session.classic_plans import comparable_plan, holds_rows
-from iceberg_spark.spark.session.classic_session import settings_text
+from iceberg_spark.spark.session.long_texts import settings_text
 
 Found = TypeVar("Found")
 

@@ -92,9 +92,12 @@ def _found(frame: DataFrame, relations: Sequence[PlanRelation]) -> _Found:
     if plan is None:
         return _Found()
     tables = joined_tables(relations, plan)
+    sizes = [_size(table) for table in tables if table.needed_columns]
+    if sizes:
+        plan = plan.with_sizes(_needed_sizes(relations, sizes))
+        tables = joined_tables(relations, plan)
     made = _Filters(frame, plan, chosen_keys(tables, plan))
     filters = [one for table in tables for one in made.of(table)]
-    sizes = [_size(table) for table in tables if table.needed_columns]
     return _Found(filters, sizes)
 
 
@@ -115,12 +118,18 @@ def _size(table: JoinedTable) -> tuple[int, Sequence[int], int]:
 
 def _with_found(frame: DataFrame, relations: Sequence[PlanRelation], found: _Found) -> DataFrame:
     if found.sizes:
-        sizes = []
-        for place, columns, taken in found.sizes:
-            ids = relations[place].ids
-            sizes.append(NeededSize(ids[0], tuple(ids[column] for column in columns), taken))
-        frame = with_sizes(frame, sizes)
+        frame = with_sizes(frame, _needed_sizes(relations, found.sizes))
     return with_key_filters(frame, found.filters) if found.filters else frame
+
+
+def _needed_sizes(
+    relations: Sequence[PlanRelation], sizes: Sequence[tuple[int, Sequence[int], int]]
+) -> list[NeededSize]:
+    found = []
+    for place, columns, taken in sizes:
+        ids = relations[place].ids
+        found.append(NeededSize(ids[0], tuple(ids[column] for column in columns), taken))
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

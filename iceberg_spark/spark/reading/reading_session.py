@@ -7,11 +7,8 @@ from functools import lru_cache
 
 from pyspark.sql import SparkSession
 
-from iceberg_spark.spark.session.classic_session import (
-    all_settings,
-    is_connect,
-    settings_text,
-)
+from iceberg_spark.spark.session.classic_session import all_settings, is_connect
+from iceberg_spark.spark.session.long_texts import settings_text
 
 FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"

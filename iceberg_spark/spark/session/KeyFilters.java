@@ -2,8 +2,11 @@ package iceberg_spark;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -61,7 +64,7 @@ public class KeyFilters {
      * Returns a line for each relation of files of a plan and of its subqueries: the ids of its
      * columns, parted by commas, and behind a space the option that marks it, if it has that.
      */
-    public String relations(LogicalPlan plan, String option) {
+    public StringBuilder relations(LogicalPlan plan, String option) {
         StringBuilder said = new StringBuilder();
         Seq relations = plan.collectWithSubqueries(new Relations());
         for (int at = 0; at < relations.length(); at++) {
@@ -73,7 +76,7 @@ public class KeyFilters {
             Option mark = ((HadoopFsRelation) relation.relation()).options().get(option);
             said.append(' ').append(mark.isDefined() ? mark.get() : "").append('\n');
         }
-        return said.toString();
+        return said;
     }
 
     /**
@@ -87,16 +90,19 @@ public class KeyFilters {
     }
 
     /**
-     * Returns what a plan and its subqueries say of themselves, in their order.
+     * Returns a digest of what a plan and its subqueries say of themselves, in their order.
      *
      * Plans that are equal as Java compares them may have the sides of AND, and so the relations of
      * their subqueries, in another order. Ids are numbered as they come; what else looks like one in a
      * text or a name, as `'#1'`, is told by those themselves.
      */
-    public String order(LogicalPlan plan) {
+    public String order(LogicalPlan plan) throws NoSuchAlgorithmException {
         StringBuilder said = new StringBuilder();
         addOrder(plan, said, new HashMap());
-        return said.toString();
+        MessageDigest digest = MessageDigest.getInstance("SHA-256");
+        ByteBuffer bytes = ByteBuffer.allocate(2 * said.length());
+        bytes.asCharBuffer().put(said.toString());
+        return new BigInteger(1, digest.digest(bytes.array())).toString(16);
     }
 
     /** Returns the conditions of the filters of a plan, a node's before those of its children. */

@@ -14,7 +14,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.spark.session.classic_session import (
     frame_of_plan,
@@ -22,6 +22,7 @@ from iceberg_spark.spark.session.classic_session import (
     java_list,
     java_static,
 )
+from iceberg_spark.spark.session.long_texts import java_json
 
 PLAN_ERRORS = (Py4JError, PySparkException, LookupError, ValueError)
 """What asking Java for plans raises where they are not what is expected here."""
@@ -134,7 +135,7 @@ def filtered_relations(
     marked = [one for one in every if one.mark in chosen]
     if not marked or analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
         return []
-    return _relations(marked, _scans(asked.sparkPlan(), option, most, chosen, subquery))
+    return _relations(marked, _scans(session, asked.sparkPlan(), option, most, chosen))
 
 
 def _relations(marked: Sequence[_Leaf], scans: Sequence[_Scan]) -> list[Relation]:
@@ -250,11 +251,14 @@ def _leaves(plan: Any, most: int) -> list[Any]:
     return [found.apply(place) for place in range(count)] if count <= most else []
 
 
-def _scans(plan: Any, option: str, most: int, wanted: Container[str], subquery: Any) -> list[_Scan]:
+def _scans(
+    session: SparkSession, plan: Any, option: str, most: int, wanted: Container[str]
+) -> list[_Scan]:
     """Return the scans of relations with marks; none where something is cached, or there are many.
 
     Filters with subqueries are left out: the rows of these may be the words of a bitmap.
     """
+    subquery = java_static(session, _PATTERNS, "PLAN_EXPRESSION")()
     found = []
     for leaf in _leaves(plan, most):
         name = _class_name(leaf)
@@ -265,11 +269,12 @@ def _scans(plan: Any, option: str, most: int, wanted: Container[str], subquery: 
             continue
         given = leaf.dataFilters()
         every = [given.apply(at) for at in range(given.size())]
-        filters = tuple(expression_of(one) for one in every if not one.containsPattern(subquery))
+        plain = [one for one in every if not one.containsPattern(subquery)]
+        filters = tuple(expression_of(session, one) for one in plain)
         shown = leaf.output()
         attributes = {one for each in filters for one in each.attributes}
         if shown.size():
-            attributes |= {*expression_of(shown.apply(0)).attributes}
+            attributes |= {*expression_of(session, shown.apply(0)).attributes}
         found.append(_Scan(mark, frozenset(attributes), filters))
     return found
 
@@ -318,9 +323,9 @@ def _class_name(of: Any) -> str:
     return str(of.getClass().getSimpleName())
 
 
-def expression_of(java: Any) -> Expression:
-    """Return an expression of Java's with what it says of itself, one round trip."""
-    said: list[dict[str, Any]] = json.loads(java.toJSON())
+def expression_of(session: SparkSession, java: Any) -> Expression:
+    """Return an expression of Java's with what it says of itself, one round trip for 8 KiB."""
+    said: list[dict[str, Any]] = json.loads(java_json(session, java))
     place = -1
 
     def read() -> Expression:

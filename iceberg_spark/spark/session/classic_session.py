@@ -83,16 +83,6 @@ def java_version(session: SparkSession) -> str | None:
     return None if context is None else str(java(session).lang.System.getProperty("java.version"))
 
 
-def settings_text(session: SparkSession) -> str | None:
-    """Return all settings of SQL that were made, as `{name=value, name=value}`.
-
-    One round trip; `conf.getAll` makes two for each setting. None over Connect, where `conf.getAll`
-    is one request.
-    """
-    conf: Any = getattr(session.conf, "_jconf", None)
-    return None if conf is None else str(conf.getAllAsJava().toString())
-
-
 def all_settings(session: SparkSession) -> dict[str, str]:
     """Return all settings of SQL that were made, by name.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,8 +18,10 @@ from iceberg_spark.spark.session.classic_session import (
     java_texts,
 )
 from iceberg_spark.spark.session.compiled_java import compiled_object
+from iceberg_spark.spark.session.long_texts import java_json, java_text
 from iceberg_spark.spark.session.plan_joins import JoinedColumns, joined_columns
 from iceberg_spark.spark.session.plan_tree import Node, tree_of
+from iceberg_spark.spark.session.planned_relations import NeededSize, resized
 
 _CLASS = "KeyFilters"
 _PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
@@ -39,20 +40,24 @@ class OptimizedPlan:
     """What Spark's optimizer made of a frame.
 
     `relations` are all of its relations of files, those of subqueries too. `sizes` are the bytes
-    that its nodes are taken for, `changing` the nodes whose values are others each time.
-    `broadcast_bytes` are those of a side that Spark broadcasts.
+    that its nodes are taken for, `joined_sizes` those by which its sides are joined; `changing`
+    are the nodes whose values are others each time. `broadcast_bytes` are those of a side that
+    Spark broadcasts.
     """
 
+    session: SparkSession
+    java: Any
     root: Node
     relations: tuple[PlanRelation, ...]
     sizes: tuple[int, ...]
+    joined_sizes: tuple[int, ...]
     changing: frozenset[int]
     conditions: Any
     broadcast_bytes: int
 
     def filters(self, leaf: Node) -> list[Expression]:
         """Return the conditions right above a leaf that are about its columns alone."""
-        found = [expression_of(self.conditions.get(number)) for number in leaf.filters]
+        found = [expression_of(self.session, self.conditions.get(at)) for at in leaf.filters]
         own = leaf.ids
         return [one for one in found if own.issuperset(one.attributes)]
 
@@ -67,7 +72,12 @@ class OptimizedPlan:
 
     def is_broadcast(self, node: Node) -> bool:
         """Return whether Spark takes what comes of a node for small enough to broadcast it."""
-        return self.sizes[node.number] <= self.broadcast_bytes
+        return self.joined_sizes[node.number] <= self.broadcast_bytes
+
+    def with_sizes(self, sizes: Sequence[NeededSize]) -> OptimizedPlan:
+        """Return the plan as its sides are joined where relations say these sizes."""
+        said, _ = _sizes(self.session, resized(self.session, self.java, sizes))
+        return replace(self, joined_sizes=said)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,17 +103,17 @@ def plan_relations(frame: DataFrame, option: str) -> tuple[PlanRelation, ...]:
 
     Nothing over Connect, and where a Spark has other classes. Raises one of PLAN_ERRORS.
     """
-    java = compiled_object(frame.sparkSession, _CLASS)
+    if compiled_object(frame.sparkSession, _CLASS) is None:
+        return ()
     inside: Any = frame
-    return () if java is None else _relations(java, inside._jdf.logicalPlan(), option)
+    return _relations(frame.sparkSession, inside._jdf.logicalPlan(), option)
 
 
 def plan_order(frame: DataFrame) -> str:
     """Return a digest of the analysed plan, ids apart: the order of its parts counts."""
     java: Any = compiled_object(frame.sparkSession, _CLASS)
     inside: Any = frame
-    said = str(java.order(inside._jdf.logicalPlan()))
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+    return str(java.order(inside._jdf.logicalPlan()))
 
 
 def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
@@ -125,17 +135,20 @@ def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
     plan = asked.optimizedPlan()
     if java.isCached(plan):
         return None
-    said = json.loads(plan.toJSON())
-    sizes = str(java.sizes(plan)).split(",")
+    said = json.loads(java_json(session, plan))
+    sizes, changing = _sizes(session, plan)
     if len(said) != len(sizes):
         return None
     settings: Any = session
     conf = settings._jsparkSession.sessionState().conf()
     return OptimizedPlan(
+        session,
+        plan,
         tree_of(said),
-        _relations(java, plan, option),
-        tuple(int(size.lstrip("-")) for size in sizes),
-        frozenset(at for at, size in enumerate(sizes) if size.startswith("-")),
+        _relations(session, plan, option),
+        sizes,
+        sizes,
+        changing,
         java.conditions(plan),
         int(conf.autoBroadcastJoinThreshold()),
     )
@@ -200,9 +213,18 @@ def _java_type(session: SparkSession, kind: DataType) -> Any:
     return inside._jsparkSession.parseDataType(kind.json())
 
 
-def _relations(java: Any, plan: Any, option: str) -> tuple[PlanRelation, ...]:
+def _sizes(session: SparkSession, plan: Any) -> tuple[tuple[int, ...], frozenset[int]]:
+    """Return the bytes that nodes are taken for, and the nodes with other values each time."""
+    java: Any = compiled_object(session, _CLASS)
+    said = str(java.sizes(plan)).split(",")
+    changing = (at for at, size in enumerate(said) if size.startswith("-"))
+    return tuple(int(size.lstrip("-")) for size in said), frozenset(changing)
+
+
+def _relations(session: SparkSession, plan: Any, option: str) -> tuple[PlanRelation, ...]:
+    java: Any = compiled_object(session, _CLASS)
     found = []
-    for said in str(java.relations(plan, option)).splitlines():
+    for said in java_text(session, java.relations(plan, option)).splitlines():
         ids, _, mark = said.partition(" ")
         found.append(PlanRelation(tuple(int(one) for one in ids.split(",") if one), mark))
     return tuple(found)

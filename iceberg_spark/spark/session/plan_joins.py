@@ -66,12 +66,13 @@ class JoinedColumns:
     """Rows whose `column` is no value of `key`, a column of another relation, are not needed.
 
     `at_once` says that a row meets its match before it is shuffled, sorted or counted: the other
-    side is one that Spark broadcasts.
+    side is one that Spark broadcasts. `is_built` says that Spark broadcasts the row's own side.
     """
 
     column: RelationColumn
     key: RelationColumn
     at_once: bool = False
+    is_built: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +83,7 @@ class _Equal:
     side: Node
     key: int
     at_once: bool
+    is_built: bool
 
 
 def joined_columns(
@@ -95,17 +97,22 @@ def joined_columns(
     for small enough. `changing` are the numbers of nodes whose values are others each time: what
     is random of a row depends on the rows before it, so nothing is left out below.
     """
-    found: dict[tuple[RelationColumn, RelationColumn], bool] = {}
+    found: dict[tuple[RelationColumn, RelationColumn], JoinedColumns] = {}
 
     def needed(leaf: Node, equal: _Equal) -> None:
         column = _column(leaf, equal.column)
         for other, number in _origins(equal.side, equal.key):
             key = _column(other, number)
             if column and key and column.kind == key.kind and leaf is not other:
-                found[column, key] = equal.at_once or found.get((column, key), False)
+                before = found.get((column, key), JoinedColumns(column, key))
+                found[column, key] = replace(
+                    before,
+                    at_once=before.at_once or equal.at_once,
+                    is_built=before.is_built or equal.is_built,
+                )
 
     _Descent(needed, is_broadcast, changing).go(root, ())
-    return [JoinedColumns(*pair, at_once) for pair, at_once in found.items()]
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,17 +139,18 @@ class _Descent:
                 self._go_on(node, ())
             case "Join":
                 builds = _broadcast_sides(node, self.is_broadcast)
-                for child, pairs, other in zip(
-                    node.children, _own_pairs(node, builds), reversed(builds), strict=True
+                own_pairs = _own_pairs(node, builds)
+                for child, pairs, built, other in zip(
+                    node.children, own_pairs, builds, reversed(builds), strict=True
                 ):
                     passed = [
-                        replace(one, at_once=one.at_once and other)
+                        replace(one, at_once=one.at_once and other, is_built=one.is_built or built)
                         for one in _with_same(node, equal)
                     ]
                     self.go(child, (*passed, *pairs))
             case kind if kind in _BY_ROW or kind == "Aggregate":
                 passed = [
-                    _Equal(below, each.side, each.key, each.at_once and kind != "Aggregate")
+                    replace(each, column=below, at_once=each.at_once and kind != "Aggregate")
                     for each in equal
                     if (below := _below(node, each.column)) is not None
                 ]
@@ -180,9 +188,9 @@ def _own_pairs(join: Node, builds: tuple[bool, bool]) -> tuple[list[_Equal], lis
     for one, other in _equalities(join.said.get("condition")):
         for mine, theirs in ((one, other), (other, one)):
             if drops_left:
-                of_left.append(_Equal(mine, right, theirs, builds[1]))
+                of_left.append(_Equal(mine, right, theirs, builds[1], builds[0]))
             if drops_right:
-                of_right.append(_Equal(mine, left, theirs, builds[0]))
+                of_right.append(_Equal(mine, left, theirs, builds[0], builds[1]))
     return of_left, of_right
 
 

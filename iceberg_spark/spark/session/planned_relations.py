@@ -87,17 +87,20 @@ class NeededSize:
 
 def with_sizes(frame: DataFrame, sizes: Sequence[NeededSize]) -> DataFrame:
     """Return a classic frame whose relations say the sizes of the columns that are needed."""
-    session = frame.sparkSession
-    maker: Any = compiled_object(session, _CLASS)
     inside: Any = frame
+    session = frame.sparkSession
+    return frame_of_plan(session, resized(session, inside._jdf.logicalPlan(), sizes))
+
+
+def resized(session: SparkSession, plan: Any, sizes: Sequence[NeededSize]) -> Any:
+    """Return a plan of Java's whose relations say the sizes of the columns that are needed."""
+    maker: Any = compiled_object(session, _CLASS)
     given = (
         [one.first for one in sizes],
         [",".join(map(str, one.columns)) for one in sizes],
         [min(one.bytes, _MOST_BYTES) for one in sizes],
     )
-    lists = [java_list(session, values) for values in given]
-    plan = maker.resized(inside._jdf.logicalPlan(), *lists)
-    return frame_of_plan(session, plan)
+    return maker.resized(plan, *(java_list(session, values) for values in given))
 
 
 def _statuses(session: SparkSession, listed: DataFrame | None) -> Any:

@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from iceberg_spark.catalog.config import configured_names
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours
-from iceberg_spark.spark.session.classic_session import all_settings, settings_text
+from iceberg_spark.spark.session.classic_session import all_settings
+from iceberg_spark.spark.session.long_texts import settings_text
 
 _PREFIX = "spark.sql.catalog."
 _JAVAS = "org.apache.iceberg.spark.SparkCatalog"

@@ -9,7 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_spark.expr.dialect import Dialect
-from iceberg_spark.spark.session.classic_session import all_settings, settings_text
+from iceberg_spark.spark.session.classic_session import all_settings
+from iceberg_spark.spark.session.long_texts import settings_text
 
 _ANSI = "spark.sql.ansi.enabled"
 _NAMES = "spark.sql.ansi.doubleQuotedIdentifiers"

@@ -20,7 +20,7 @@ from sqlglot import exp
 from iceberg_spark.expr.parse_literal import KNOWN, is_literal
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.session.active_session import session_time_zone
-from iceberg_spark.spark.session.classic_session import settings_text
+from iceberg_spark.spark.session.long_texts import settings_text
 from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 

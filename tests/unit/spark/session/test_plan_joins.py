@@ -116,6 +116,20 @@ def test_rows_that_are_shuffled_or_counted_before_meet_later() -> None:
     assert not at_once(join(counted, relation(4), 1, 4), 1)["c1", "c4"]
 
 
+def built(said: list[Said], *small: int) -> set[tuple[str, str]]:
+    """Return pairs whose own rows Spark broadcasts."""
+    found = joined_columns(tree_of(said), lambda node: node.place in small)
+    return {(one.column.name, one.key.name) for one in found if one.is_built}
+
+
+def test_rows_that_are_broadcast_themselves_are_told() -> None:
+    said = join(relation(1), relation(2, 3), 1, 2)
+    assert built(said, 1) == {("c2", "c1")}
+    assert built(said) == set()
+    above = join(said, relation(4), 3, 4)
+    assert ("c3", "c4") in built(above, 1) and ("c3", "c4") not in built(above, 2)
+
+
 @pytest.mark.parametrize("kind", ["LeftSemi", "LeftOuter", "LeftAnti"])
 def test_spark_broadcasts_no_side_whose_rows_are_to_stay(kind: str) -> None:
     said = join(relation(1), relation(2), 1, 2, kind)
