@@ -18,22 +18,22 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.spark.session.classic_session import (
     frame_of_plan,
-    java_class,
     java_list,
     java_static,
 )
+from iceberg_spark.spark.session.compiled_java import compiled_object
 from iceberg_spark.spark.session.long_texts import java_json
 
 PLAN_ERRORS = (Py4JError, PySparkException, LookupError, ValueError)
 """What asking Java for plans raises where they are not what is expected here."""
 
 
+_LEAVES = "PlanLeaves"
 _RELATION, _SCAN = "LogicalRelation", "FileSourceScanExec"
 _CACHED = "InMemoryTableScanExec"
 _FILES = "HadoopFsRelation"
 _BETWEEN = "\x01"
 _PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
-_CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
 _ATTRIBUTE = re.compile(r"#(\d+)L?$")
 
 
@@ -163,10 +163,12 @@ def plan_marks(frame: DataFrame, option: str, *, most: int) -> tuple[str | None,
 
     Raises one of PLAN_ERRORS.
     """
-    inside = getattr(frame, "_jdf", None)
-    if inside is None:
+    java = compiled_object(frame.sparkSession, _LEAVES)
+    if java is None:
         return ()
-    return tuple(_marks(inside.queryExecution().analyzed(), option, most))
+    inside: Any = frame
+    said = str(java.marks(inside._jdf.logicalPlan(), option)).split("\n")[:-1]
+    return tuple(mark or None for mark in said) if len(said) <= most else ()
 
 
 def holds_rows(frame: DataFrame, most: int) -> bool:
@@ -201,18 +203,13 @@ def with_relations(frame: DataFrame, made: Iterable[tuple[int, DataFrame]]) -> D
     `made` has numbers of leaves of its analysed plan with frames, which are relations of the same
     columns. Raises as above.
     """
-    session: Any = frame.sparkSession
-    places = java_class(session, "java.util.HashMap")()
+    session = frame.sparkSession
+    java: Any = compiled_object(session, _LEAVES)
+    places, others = zip(*made, strict=True)
+    plans = [one._jdf.logicalPlan() for one in others]
+    lists = [java_list(session, values) for values in (places, plans)]
     inside: Any = frame
-    leaves = inside._jdf.queryExecution().analyzed().collectLeaves()
-    for place, other in made:
-        leaf = leaves.apply(place)
-        places.put(leaf, _moved(leaf, other))
-    # A map of Scala's is a partial function too: what it has is replaced, all else stays.
-    replacing = java_static(session, _CONVERTERS, "asScala")(places)
-    plan = inside._jdf.queryExecution().analyzed().transformDown(replacing)
-    plan.setAnalyzed()  # nothing in it is new to Spark's analyser
-    return frame_of_plan(session, plan)
+    return frame_of_plan(session, java.replaced(inside._jdf.logicalPlan(), *lists))
 
 
 def micros_of(literal: Expression) -> int:
@@ -225,24 +222,6 @@ def texts_in_set(of: Expression) -> list[str]:
     values = of.own().hset()
     found = str(values.mkString(_BETWEEN)).split(_BETWEEN)
     return found if len(found) == values.size() else []
-
-
-def _moved(old: Any, other: DataFrame) -> Any:
-    """Return a relation like `old`, over the files of another."""
-    inside: Any = other
-    (new,) = _leaves(inside._jdf.queryExecution().analyzed(), 1)
-    files = old.relation()
-    moved = files.copy(
-        new.relation().location(),
-        files.partitionSchema(),
-        files.dataSchema(),
-        files.bucketSpec(),
-        files.fileFormat(),
-        files.options(),
-        files.sparkSession(),
-    )
-    values = [moved, *(old.productElement(at) for at in range(1, old.productArity()))]
-    return old.makeCopy(java_list(other.sparkSession, values).toArray())
 
 
 def _leaves(plan: Any, most: int) -> list[Any]:

@@ -13,6 +13,8 @@ class ParsingLimits:
     """Queries whose trees are kept."""
     longest_kept: int = 20_000
     """Characters, which make a tree of 4 MB; those of longer texts are not kept."""
+    kept_conditions: int = 64
+    """Tables and their columns whose conditions a tree keeps."""
     constants: int = 64
     """Lists of constant parts whose values are kept."""
 

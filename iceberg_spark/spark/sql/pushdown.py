@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
 from sqlglot import exp
 
+from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spark.sql.references import TableReference
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
@@ -46,7 +47,7 @@ class QueryTree:
     names where sqlglot knows a function, or a unit, of that name (`current_user`); `relations` the
     names of tables, parts of these, and aliases; `stars` all that stand for columns, `pivoted` the
     SELECTs that turn rows into columns; `names_at_run_time`: a column may be named by a text
-    (Spark's IDENTIFIER clause).
+    (Spark's IDENTIFIER clause). `sorted_out` are the conditions of its tables that were asked for.
     """
 
     root: Node
@@ -56,6 +57,9 @@ class QueryTree:
     stars: tuple[Node, ...]
     pivoted: tuple[Node, ...]
     names_at_run_time: bool
+    sorted_out: dict[tuple[TableReference, frozenset[str], bool], Conditions] = field(
+        default_factory=dict, repr=False
+    )
 
     @classmethod
     def of(cls, root: Node, text: str) -> Self:
@@ -126,7 +130,21 @@ def conditions(
 
     A table on the side of an outer join that is filled with nulls takes only conjuncts of its
     own ON: rows that WHERE drops may be what keeps the other side's rows from being filled.
+    A tree keeps what was found: a dashboard's queries are the same again and again.
     """
+    asked = reference, frozenset(columns), case_sensitive
+    known = tree.sorted_out.get(asked)
+    if known is None:
+        known = _conditions(tree, *asked)
+        if len(tree.sorted_out) >= PARSING.kept_conditions:
+            tree.sorted_out.clear()
+        tree.sorted_out[asked] = known
+    return known
+
+
+def _conditions(
+    tree: QueryTree, reference: TableReference, columns: Collection[str], case_sensitive: bool
+) -> Conditions:
     select = select_of(reference)
     if select is None or reference.node.args.get("sample") or tree.is_pivoted(select):
         return Conditions()
