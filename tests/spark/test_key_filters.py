@@ -151,6 +151,22 @@ def test_a_plan_says_what_its_keys_are(shuffled: SparkSession) -> None:
     assert "8 values of orders.o" in said
 
 
+@pytest.mark.parametrize("mode", ["", "EXTENDED", "FORMATTED", "COST"])
+def test_explain_as_a_statement_says_so_too(shuffled: SparkSession, mode: str) -> None:
+    text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
+    ((said,),) = shuffled.sql(f"EXPLAIN {mode} {named(text)}").collect()
+    assert "might_contain" in said and "8 values of orders.o" in said
+    with_text = named(text).replace("1970-01-05", "1970-01-0%s")
+    for day in (6, 7):
+        assert "might_contain" in shuffled.sql(f"EXPLAIN {with_text % day}").collect()[0][0]
+
+
+def test_explain_of_what_is_wrong_says_what(enabled: SparkSession) -> None:
+    lines = enabled.sql(f"EXPLAIN {named('select nope from lines l')}").collect()
+    said = "\n".join(line for (line,) in lines)
+    assert "nope" in said and "UNRESOLVED_COLUMN" in said
+
+
 def test_rows_that_meet_a_broadcast_at_once_need_no_filter(enabled: SparkSession) -> None:
     text = "select * from lines l join orders r on l.o = r.o where day = date '1970-01-05'"
     assert filters(enabled.sql(named(text))) == 0

@@ -120,7 +120,7 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
     query = plan_query(spark, versioned)
     match statement:
         case Explain(head):
-            return query.frame(spark, args, head)
+            return query.explained(spark, head, args)
         case TemporaryView(name, _, replaces, columns):
             rows = query.frame(spark, args)
             rows = rows.toDF(*columns) if columns else rows

@@ -23,6 +23,7 @@ from iceberg_spark.spark.session.classic_session import (
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _SESSION = "org.apache.spark.sql.classic.SparkSession"
+_EXECUTION = "org.apache.spark.sql.execution."
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 
@@ -52,6 +53,20 @@ def query_of_frames(
     if java is None:
         return frame
     return frame_of_plan(session, java.inlined(_plan(frame), " ".join(frames)))
+
+
+def explained(frame: DataFrame, mode: str = "simple") -> DataFrame | None:
+    """Return the row that EXPLAIN gives of a frame's plan; None over Connect.
+
+    `mode` is "simple", "extended", "codegen", "cost" or "formatted".
+    """
+    session = frame.sparkSession
+    if is_connect(session):
+        return None
+    known = java_static(session, f"{_EXECUTION}ExplainMode", "fromString")(mode)
+    return frame_of_plan(
+        session, java_class(session, f"{_EXECUTION}command.ExplainCommand")(_plan(frame), known)
+    )
 
 
 def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, view_if_there
@@ -20,7 +21,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.reading.keyed_frame import keyed_frame
-from iceberg_spark.spark.session.classic_queries import query_of_frames
+from iceberg_spark.spark.session.classic_queries import explained, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
@@ -146,6 +147,21 @@ class Query:
             text = text.replace(name, f"{{{name}}}")
         values = dict(args) if isinstance(args, Mapping) else list(args or ())
         return spark.sql(text, args=values or None, **frames)
+
+    def explained(self, spark: SparkSession, head: str, args: Args = None) -> DataFrame:
+        """Return what a head, like EXPLAIN EXTENDED, says of the query.
+
+        On classic sessions with the filters that its joins make, where it has no parameters.
+        """
+        word, *mode = head.lower().split()
+        if word == "explain" and not args:
+            try:
+                found = explained(self.frame(spark), *mode)
+            except PySparkException:  # which EXPLAIN answers with
+                found = None
+            if found is not None:
+                return found
+        return self.frame(spark, args, head)
 
     def _with_names(self, plain: Callable[[str], str], named: Callable[[str], str]) -> str:
         """Return the text with the frames' names for tables, both as they are to be written."""
