@@ -36,6 +36,23 @@ def enabled(any_spark: Any, sql_home: Path) -> Iterator[Callable[..., list[tuple
         ice.disable(any_spark)
 
 
+def test_catalogs_of_ours_are_listed_beside_sparks(
+    enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
+) -> None:
+    """By `ice.sql`; a statement that names no catalog of ours `spark.sql` leaves to Spark."""
+
+    def listed(text: str) -> list[str]:
+        return [name for (name,) in ice.sql(any_spark, text).collect()]
+
+    names = listed("SHOW CATALOGS")
+    assert {"spark_catalog", "st"} <= set(names) and names == sorted(set(names))
+    assert set(names) == {one.name for one in any_spark.catalog.listCatalogs()}
+    assert listed("SHOW CATALOGS LIKE 's?|ST'") == ["st"]
+    assert listed("SHOW CATALOGS 'nothing*'") == []
+    assert ice.sql(any_spark, "SHOW CATALOGS").columns == ["catalog"]
+    assert ("st",) not in enabled("SHOW CATALOGS")
+
+
 def test_use_completes_the_names_of_every_statement(
     enabled: Callable[..., list[tuple[Any, ...]]], any_spark: Any
 ) -> None:

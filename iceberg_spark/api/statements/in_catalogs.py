@@ -1,4 +1,4 @@
-"""Namespaces: made, dropped, altered, listed, described."""
+"""Namespaces: made, dropped, altered, listed, described; and catalogs listed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
 from iceberg_spark.spark.session.redaction import without_secrets
+from iceberg_spark.spark.session.session_catalogs import catalog_names
 from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
+    ShowCatalogs,
     ShowNamespaces,
     ShowTables,
 )
@@ -73,6 +75,13 @@ def show_namespaces(spark: SparkSession, statement: ShowNamespaces) -> DataFrame
     return rows_of(
         spark, "namespace string", [(name,) for name in matching(found, statement.pattern)]
     )
+
+
+def show_catalogs(spark: SparkSession, statement: ShowCatalogs, sparks: DataFrame) -> DataFrame:
+    """List the catalogs that Spark knows, and ours, as `spark.catalog.listCatalogs` does."""
+    names = {str(row[0]) for row in sparks.collect()}
+    names |= {*matching(catalog_names(spark), statement.pattern)}
+    return rows_of(spark, "catalog string", [(name,) for name in sorted(names)])
 
 
 def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> DataFrame:

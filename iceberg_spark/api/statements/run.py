@@ -44,6 +44,7 @@ from iceberg_spark.spark.sql.statements.listings import (
     DescribeNamespace,
     DescribeTable,
     RefreshTable,
+    ShowCatalogs,
     ShowColumns,
     ShowCreateTable,
     ShowCurrentNamespace,
@@ -109,6 +110,8 @@ def _at_once(
             )
         case Other(_, words):
             return _other(spark, words, text, args)
+        case ShowCatalogs():
+            return in_catalogs.show_catalogs(spark, statement, _by_spark(spark, text, args))
         case Use() | ShowCurrentNamespace():
             return _current(spark, statement, text, args)
         case command:
@@ -179,7 +182,7 @@ def named_by(command: Command) -> tuple[str, ...]:
             return parent
         case Call(procedure):
             return procedure
-        case Use() | ShowCurrentNamespace():
+        case Use() | ShowCurrentNamespace() | ShowCatalogs():
             return ()
         case _:
             return command.table

@@ -30,6 +30,13 @@ class ShowNamespaces:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowCatalogs:
+    """The catalogs of Spark and ours."""
+
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ShowCreateTable:
     """The statement that would make a table."""
 
@@ -109,6 +116,7 @@ Listing: TypeAlias = (
     ShowTables
     | ShowViews
     | ShowNamespaces
+    | ShowCatalogs
     | ShowCreateTable
     | ShowProperties
     | ShowColumns
@@ -134,6 +142,8 @@ def read_show(cursor: Cursor) -> Listing | None:
         return ShowViews(_within(cursor), _pattern(cursor))
     if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS") is not None:
         return ShowNamespaces(_within(cursor), _pattern(cursor))
+    if cursor.takes("CATALOGS"):
+        return ShowCatalogs(_pattern(cursor))
     if cursor.takes("CREATE", "TABLE"):
         table = cursor.name()
         cursor.takes("AS", "SERDE")
