@@ -1,6 +1,5 @@
 """One JVM with Java Iceberg for the whole folder; every table lies in its Hadoop catalog `j`."""
 
-import socket
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -13,12 +12,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 from tests.oracle.by_turns import ByTurns
 from tests.oracle.java_tables import Case, JavaTable, build_and_read
 from tests.oracle.session import java_session
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+from tests.servers.processes import free_port
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

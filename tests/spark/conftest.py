@@ -1,6 +1,5 @@
 """One JVM for all Spark tests: a classic session, and a Connect client of the server in it."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +9,9 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 import iceberg_spark as ice
 from tests.java_names import remember_java_names
+from tests.servers.processes import free_port
 from tests.spark.cases import one_case_each
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+from tests.spark.keyed_tables import make_tables
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +79,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(mine) - one_case_each(mine)
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=list(left_out))
+
+
+@pytest.fixture(scope="session")
+def keyed_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of `keyed_tables`, which nobody changes."""
+    return make_tables(tmp_path_factory.mktemp("keyed"))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from iceberg_spark.read.limits import KEYS
 from iceberg_spark.spark.reading import chosen_keys, keyed_frame
 from iceberg_spark.spark.reading.kept_narrowing import forget_relations
 from iceberg_spark.spark.sql import query
+from tests.spark.settings import settings
 
 EPOCH = date(1970, 1, 1)
 ALL = replace(KEYS, least_rows=0, cost=0.0, listed=3, share=1.0)
@@ -67,21 +68,18 @@ def make_tables(place: Path) -> Path:
 @contextmanager
 def enabled_for(spark: SparkSession, warehouse: Path) -> Iterator[SparkSession]:
     """Enable a session in which the tables are those of the catalog `keyed`."""
-    spark.conf.set("spark.sql.catalog.keyed.type", "filesystem")
-    spark.conf.set("spark.sql.catalog.keyed.warehouse", str(warehouse))
-    ice.enable(spark)
-    yield spark
-    ice.disable(spark)
-    for name in ("type", "warehouse"):
-        spark.conf.unset(f"spark.sql.catalog.keyed.{name}")
+    catalog = "spark.sql.catalog.keyed"
+    with settings(spark, {f"{catalog}.type": "filesystem", f"{catalog}.warehouse": str(warehouse)}):
+        ice.enable(spark)
+        try:
+            yield spark
+        finally:
+            ice.disable(spark)
 
 
-@contextmanager
-def without_broadcasts(spark: SparkSession) -> Iterator[SparkSession]:
-    """Have Spark broadcast nothing: rows never meet their match at once."""
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    yield spark
-    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+def broadcasting(spark: SparkSession, most: str) -> AbstractContextManager[None]:
+    """Have Spark broadcast sides of so many bytes; of -1 none: rows never meet a match at once."""
+    return settings(spark, {"spark.sql.autoBroadcastJoinThreshold": most})
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, limits: Any) -> None:

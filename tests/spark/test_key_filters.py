@@ -17,34 +17,28 @@ from iceberg_spark.spark.sql import query
 from tests.spark.keyed_tables import (
     ALL,
     BY_SPARK,
+    broadcasting,
     enabled_for,
     filters,
     in_order,
     limit,
-    make_tables,
     named,
     without,
-    without_broadcasts,
 )
-
-
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tables(tmp_path_factory.mktemp("keyed"))
 
 
 @pytest.fixture
 def enabled(
-    spark: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, keyed_warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SparkSession]:
     limit(monkeypatch, ALL)
-    with enabled_for(spark, warehouse):
+    with enabled_for(spark, keyed_warehouse):
         yield spark
 
 
 @pytest.fixture
 def shuffled(enabled: SparkSession) -> Iterator[SparkSession]:
-    with without_broadcasts(enabled):
+    with broadcasting(enabled, "-1"):
         yield enabled
 
 
@@ -119,10 +113,10 @@ def test_rows_are_those_without_filters(
 
 
 def test_views_of_frames_are_read_so_too(
-    shuffled: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    shuffled: SparkSession, keyed_warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("lines", "orders"):
-        frame = shuffled.read.format("pyiceberg-lite").load(str(warehouse / "db" / name))
+        frame = shuffled.read.format("pyiceberg-lite").load(str(keyed_warehouse / "db" / name))
         frame.createOrReplaceTempView(f"view_of_{name}")
     text = (
         "select * from view_of_lines l join view_of_orders r on l.o = r.o"
@@ -206,13 +200,10 @@ def test_spark_reads_no_keys_for_rows_that_it_broadcasts(
         "select w.*, n.k as own from `{short}` n join `{wide}` w on n.k = w.k"
         " join `{days}` s on w.d = s.d where s.name = 'a'"
     ).format(**sides)
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", broadcast)
-    try:
+    with broadcasting(enabled, broadcast):
         frame = enabled.sql(text)
         assert filters(frame) == wanted
         assert in_order(frame) == without(enabled, text, monkeypatch)
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 @pytest.mark.parametrize(("columns", "wanted"), [("w.d", 0), ("w.d, w.t", 1)])
@@ -227,13 +218,10 @@ def test_sides_of_frames_are_as_large_as_what_is_asked_of_them(
         frame = enabled.read.format("pyiceberg-lite").load(place)
         frame.createOrReplaceTempView(f"{name}_side")
     text = f"select n.k, {columns} from short_side n join wide_side w on n.k = w.k where w.d = 3"
-    enabled.conf.set("spark.sql.autoBroadcastJoinThreshold", "40k")
-    try:
+    with broadcasting(enabled, "40k"):
         frame = enabled.sql(text)
         assert filters(frame) == wanted
         assert in_order(frame) == without(enabled, text, monkeypatch)
-    finally:
-        enabled.conf.unset("spark.sql.autoBroadcastJoinThreshold")
 
 
 def test_a_table_that_has_changed_is_asked_anew(
@@ -349,10 +337,10 @@ def test_equal_plans_whose_parts_are_in_another_order_are_asked_anew(
 
 
 def test_a_filter_of_another_frame_over_the_same_files_tells_no_keys(
-    shuffled: SparkSession, warehouse: Path, monkeypatch: pytest.MonkeyPatch
+    shuffled: SparkSession, keyed_warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("lines", "orders"):
-        frame = shuffled.read.format("pyiceberg-lite").load(str(warehouse / "db" / name))
+        frame = shuffled.read.format("pyiceberg-lite").load(str(keyed_warehouse / "db" / name))
         frame.createOrReplaceTempView(f"view_of_{name}")
     shuffled.sql(named("select * from orders where code = '\u00e43'")).collect()
     text = (

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 import iceberg_spark as ice
 from iceberg_spark.spark.session import long_texts
 from iceberg_spark.spark.session.long_texts import java_json, java_text, settings_text
-from tests.spark.keyed_tables import ALL, enabled_for, limit, make_tables, named
+from tests.spark.keyed_tables import ALL, enabled_for, limit, named
 from tests.spark.round_trips import counted_round_trips
+from tests.spark.settings import settings
 
 AT_ONCE = 8190
 """What py4j writes in one part, and what comes with it."""
@@ -37,17 +38,12 @@ def test_a_text_is_the_same_in_pieces(spark: SparkSession, name: str) -> None:
 
 
 def test_many_settings_are_read_in_pieces(spark: SparkSession) -> None:
-    names = [f"spark.sql.catalog.many{at}.prop" for at in range(200)]
-    try:
-        for name in names:
-            spark.conf.set(name, "\u00e4" * 100)
+    many = {f"spark.sql.catalog.many{at}.prop": "\u00e4" * 100 for at in range(200)}
+    with settings(spark, many):
         with counted_round_trips(spark) as found:
             said = settings_text(spark)
         assert said == spark.conf._jconf.getAllAsJava().toString()
         assert found.longest <= AT_ONCE and found.count < 20
-    finally:
-        for name in names:
-            spark.conf.unset(name)
 
 
 def test_a_spark_that_does_not_compile_it_says_the_same(
@@ -61,10 +57,10 @@ def test_a_spark_that_does_not_compile_it_says_the_same(
 
 @pytest.fixture
 def enabled(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, keyed_warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SparkSession]:
     limit(monkeypatch, ALL)
-    with enabled_for(spark, make_tables(tmp_path)):
+    with enabled_for(spark, keyed_warehouse):
         yield spark
 
 

@@ -11,25 +11,19 @@ from pyspark.sql import SparkSession
 from tests.spark.keyed_tables import (
     ALL,
     BY_SPARK,
+    broadcasting,
     enabled_for,
     filters,
     in_order,
     limit,
-    make_tables,
     named,
     without,
-    without_broadcasts,
 )
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tables(tmp_path_factory.mktemp("keyed"))
-
-
 @pytest.fixture
-def shuffled(spark: SparkSession, warehouse: Path) -> Iterator[SparkSession]:
-    with enabled_for(spark, warehouse), without_broadcasts(spark):
+def shuffled(spark: SparkSession, keyed_warehouse: Path) -> Iterator[SparkSession]:
+    with enabled_for(spark, keyed_warehouse), broadcasting(spark, "-1"):
         yield spark
 
 
