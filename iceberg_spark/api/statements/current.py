@@ -23,7 +23,6 @@ from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     DescribeNamespace,
-    ShowCatalogs,
     ShowCurrentNamespace,
     ShowNamespaces,
     ShowTables,
@@ -59,7 +58,7 @@ def with_whole_names(spark: SparkSession, command: Command) -> Command:
             return replace(command, parent=whole_namespace(spark, parent))
         case Call():
             return replace(command, procedure=_procedure(current, command.procedure))
-        case ShowCurrentNamespace() | ShowCatalogs():
+        case ShowCurrentNamespace():
             return command
         case CreateTable() | CreateView():
             return replace(command, table=whole_name(spark, command.table, new=True))

@@ -74,7 +74,7 @@ from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, Drop
 from iceberg_spark.spec.quoted_name import quoted
 
 OfQuery: TypeAlias = Explain | TemporaryView | CachedView
-Carried: TypeAlias = Command | Query | OfQuery | SetVariable | Other
+Carried: TypeAlias = Command | Query | OfQuery | ShowCatalogs | SetVariable | Other
 """What is carried out here: all but statements that hold another one as a text."""
 
 
@@ -95,7 +95,7 @@ def run_statement(
 
 def _at_once(
     spark: SparkSession,
-    statement: Command | OfQuery | SetVariable | Other,
+    statement: Command | OfQuery | ShowCatalogs | SetVariable | Other,
     text: str,
     args: Args,
 ) -> DataFrame:
@@ -182,7 +182,7 @@ def named_by(command: Command) -> tuple[str, ...]:
             return parent
         case Call(procedure):
             return procedure
-        case Use() | ShowCurrentNamespace() | ShowCatalogs():
+        case Use() | ShowCurrentNamespace():
             return ()
         case _:
             return command.table

@@ -116,7 +116,6 @@ Listing: TypeAlias = (
     ShowTables
     | ShowViews
     | ShowNamespaces
-    | ShowCatalogs
     | ShowCreateTable
     | ShowProperties
     | ShowColumns
@@ -142,8 +141,6 @@ def read_show(cursor: Cursor) -> Listing | None:
         return ShowViews(_within(cursor), _pattern(cursor))
     if cursor.takes_one_of("NAMESPACES", "DATABASES", "SCHEMAS") is not None:
         return ShowNamespaces(_within(cursor), _pattern(cursor))
-    if cursor.takes("CATALOGS"):
-        return ShowCatalogs(_pattern(cursor))
     if cursor.takes("CREATE", "TABLE"):
         table = cursor.name()
         cursor.takes("AS", "SERDE")
@@ -157,6 +154,12 @@ def read_show(cursor: Cursor) -> Listing | None:
     if cursor.takes("COLUMNS"):
         return _ended(cursor, _columns(cursor))
     return None
+
+
+def read_show_catalogs(cursor: Cursor) -> ShowCatalogs | None:
+    """Read SHOW CATALOGS, None for another statement: it is about none of ours in particular."""
+    probe = cursor.fresh()
+    return ShowCatalogs(_pattern(probe)) if probe.takes("SHOW", "CATALOGS") else None
 
 
 def read_describe(cursor: Cursor) -> Listing | None:

@@ -20,11 +20,13 @@ from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spark.sql.statements.listings import (
     CommentOn,
     Listing,
+    ShowCatalogs,
     Use,
     read_comment,
     read_describe,
     read_refresh,
     read_show,
+    read_show_catalogs,
     read_use,
 )
 from iceberg_spark.spark.sql.statements.namespaces import (
@@ -109,7 +111,9 @@ Command: TypeAlias = (
     | ViewChange
     | Call
 )
-Statement: TypeAlias = Command | Query | Explain | TemporaryView | CachedView | SessionState | Other
+Statement: TypeAlias = (
+    Command | Query | Explain | TemporaryView | CachedView | ShowCatalogs | SessionState | Other
+)
 
 _BEHIND_WITH: dict[str, Callable[[Cursor, str], Command]] = {
     "INSERT": read_insert,
@@ -135,7 +139,7 @@ def read_statement(text: str, dialect: Dialect = SPARK) -> Statement:
     if about_query is not None:
         return about_query
     command = _definition(cursor) or _row_change(cursor) or _listing(cursor)
-    return command or read_session_state(cursor) or _other(cursor)
+    return command or read_show_catalogs(cursor) or read_session_state(cursor) or _other(cursor)
 
 
 def _definition(cursor: Cursor) -> Command | None:
