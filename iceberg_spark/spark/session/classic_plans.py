@@ -29,7 +29,7 @@ PLAN_ERRORS = (Py4JError, PySparkException, LookupError, ValueError)
 
 
 _LEAVES = "PlanLeaves"
-_RELATION, _SCAN = "LogicalRelation", "FileSourceScanExec"
+_SCAN = "FileSourceScanExec"
 _CACHED = "InMemoryTableScanExec"
 _FILES = "HadoopFsRelation"
 _BETWEEN = "\x01"
@@ -117,20 +117,17 @@ def filtered_relations(
     inside = getattr(frame, "_jdf", None)
     if inside is None:
         return []
-    asked = inside.queryExecution()
+    session, asked = frame.sparkSession, inside.queryExecution()
     analyzed = asked.analyzed()
-    every = [
-        _Leaf(place, mark, leaf)
-        for place, leaf in enumerate(_leaves(analyzed, most))
-        if (mark := _mark(leaf, _RELATION, option))
-    ]
+    leaves = analyzed.collectLeaves()
+    places = enumerate(_marks(session, analyzed, option, most))
+    every = [_Leaf(place, mark, leaves.apply(place)) for place, mark in places if mark]
     if not every or analyzed.isStreaming():
         return []
-    session = frame.sparkSession
     subquery = java_static(session, _PATTERNS, "PLAN_EXPRESSION")()
     marks = [one.mark for one in every]
     if analyzed.containsPattern(subquery):  # which the optimizer makes joins of, maybe
-        marks += filter(None, _marks(asked.optimizedPlan(), option, most))
+        marks += filter(None, _marks(session, asked.optimizedPlan(), option, most))
     chosen = wanted(marks)
     marked = [one for one in every if one.mark in chosen]
     if not marked or analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
@@ -163,12 +160,10 @@ def plan_marks(frame: DataFrame, option: str, *, most: int) -> tuple[str | None,
 
     Raises one of PLAN_ERRORS.
     """
-    java = compiled_object(frame.sparkSession, _LEAVES)
-    if java is None:
+    inside = getattr(frame, "_jdf", None)
+    if inside is None:
         return ()
-    inside: Any = frame
-    said = str(java.marks(inside._jdf.logicalPlan(), option)).split("\n")[:-1]
-    return tuple(mark or None for mark in said) if len(said) <= most else ()
+    return _marks(frame.sparkSession, inside.logicalPlan(), option, most)
 
 
 def holds_rows(frame: DataFrame, most: int) -> bool:
@@ -243,7 +238,7 @@ def _scans(
         name = _class_name(leaf)
         if name == _CACHED:
             return []
-        mark = _mark(leaf, _SCAN, option, name)
+        mark = _scan_mark(leaf, name, option)
         if mark is None or mark not in wanted:
             continue
         given = leaf.dataFilters()
@@ -274,12 +269,16 @@ def _filters(
     return tuple(one.filters for one in scans if one.attributes & attributes)
 
 
-def _marks(plan: Any, option: str, most: int) -> list[str | None]:
-    return [_mark(leaf, _RELATION, option) for leaf in _leaves(plan, most)]
+def _marks(session: SparkSession, plan: Any, option: str, most: int) -> tuple[str | None, ...]:
+    """Return the marks of a logical plan's leaves; nothing where there are many."""
+    java = compiled_object(session, _LEAVES)
+    said = [] if java is None else str(java.marks(plan, option)).split("\n")[:-1]
+    return tuple(mark or None for mark in said) if len(said) <= most else ()
 
 
-def _mark(leaf: Any, kind: str, option: str, name: str | None = None) -> str | None:
-    if (name or _class_name(leaf)) != kind:
+def _scan_mark(leaf: Any, name: str, option: str) -> str | None:
+    """Return the mark of a scan, a leaf of a physical plan of the class `name`."""
+    if name != _SCAN:
         return None
     relation = leaf.relation()
     if _class_name(relation) != _FILES:

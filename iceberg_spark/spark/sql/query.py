@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, view_if_there
@@ -21,6 +20,7 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.reading.keyed_frame import keyed_frame
+from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS
 from iceberg_spark.spark.session.classic_queries import explained, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
@@ -157,7 +157,7 @@ class Query:
         if word == "explain" and not args:
             try:
                 found = explained(self.frame(spark), *mode)
-            except PySparkException:  # which EXPLAIN answers with
+            except PLAN_ERRORS:  # what is wrong with a query, EXPLAIN answers with
                 found = None
             if found is not None:
                 return found

@@ -6,6 +6,7 @@ from sqlglot import exp
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.parse import predicate
+from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, equal_columns, needed_columns
 from iceberg_spark.spark.sql.references import (
     TableReference,
@@ -284,3 +285,24 @@ def test_a_variants_field_is_no_column_of_a_table_called_as_the_variant() -> Non
     assert predicate(plain, text, SPARK)
     needed = needed_columns(query, one, names)
     assert needed is None or "v" in needed
+
+
+def test_conditions_that_a_tree_keeps_are_those_of_columns_and_case() -> None:
+    """Between two runs of one text columns come and go, and the session's settings change."""
+    tree, one = reference("select * from c.d.t where id > 5 and Day = 3")
+
+    def found(columns: tuple[str, ...], *, case: bool = False) -> list[str]:
+        return [each.text for each in conditions(tree, one, columns, case_sensitive=case).taken]
+
+    for _ in range(2):
+        assert found(COLUMNS) == ["id > 5", "Day = 3"]
+        assert found(COLUMNS, case=True) == ["id > 5"]
+        assert found(("day", "s")) == ["Day = 3"]
+    assert conditions(tree, one, COLUMNS) is conditions(tree, one, COLUMNS)
+
+
+def test_a_tree_keeps_a_bounded_number_of_conditions() -> None:
+    tree, one = reference("select * from c.d.t where id > 5")
+    for number in range(3 * PARSING.kept_conditions):
+        assert conditions(tree, one, ("id", f"c{number}")).taken
+        assert len(tree.sorted_out) <= PARSING.kept_conditions
