@@ -1,4 +1,4 @@
-"""Tables of Parquet folders that others wrote: made beside them, or in their place."""
+"""Tables of folders that others wrote: made beside them, or in their place."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from iceberg_spark.api.progress import working
 from iceberg_spark.api.schema_input import SchemaInput, as_schema
 from iceberg_spark.api.table import Table
 from iceberg_spark.catalog.catalog import Catalog, NewTable
+from iceberg_spark.catalog.chosen_location import chosen_location
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve, with_settings
@@ -23,11 +24,12 @@ from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, session_settings, session_time_zone
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
-from iceberg_spark.io import location
+from iceberg_spark.io import location as locations
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.save.added_files import files_to_add, import_options
 from iceberg_spark.spec.apply_updates import apply
+from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec
@@ -45,15 +47,17 @@ def snapshot(
     *,
     schema: SchemaInput | None = None,
     properties: Mapping[str, object] | None = None,
+    location: str | None = None,
     spark: on_spark.SparkSession | None = None,
     **storage: object,
 ) -> Table:
-    """Make a table of the Parquet files of a folder or of a Spark table; these stay as they are.
+    """Make a table of the files of a folder or of a Spark table; these stay as they are.
 
-    The folder may be Hive-style (`column=value`); then the columns are partitions. The new table
-    shares its files and never deletes them (`gc.enabled` is false); what is written to it
-    goes to its own location. `schema` is the Spark table's; of a folder that of the session's
-    reader, or of the files' footers.
+    The files are Parquet, ORC or Avro. The folder may be Hive-style (`column=value`); then the
+    columns are partitions. The new table shares its files and never deletes them (`gc.enabled` is
+    false); what is written to it goes to its own place, `location` where its catalog puts tables
+    anywhere. `schema` is the Spark table's; of a folder that of the session's reader, or what its
+    files say.
 
     Raises InvalidInputError where source and target overlap, InvalidSchemaError for a file that
     does not fit, TableAlreadyExistsError.
@@ -62,10 +66,11 @@ def snapshot(
         target, with_settings(target, property_texts(storage), session_settings)
     )
     session = active_session() if spark is None else spark
-    table = None if location.is_absolute(source) else on_spark.source_table(source, session)
+    table = None if locations.is_absolute(source) else on_spark.source_table(source, session)
     folder = source if table is None else table.folder
     texts = {**(properties or {}), **_SNAPSHOT}
-    given = _Import(catalog, identifier, folder, schema, texts, table)
+    place = None if location is None else chosen_location(catalog, identifier, location)
+    given = _Import(catalog, identifier, folder, schema, texts, table, place)
     with working(f"Taking in {folder}"):
         return given.made(session, beside=True)
 
@@ -78,15 +83,15 @@ def migrate(
     spark: on_spark.SparkSession | None = None,
     **storage: object,
 ) -> Table:
-    """Make a folder of Parquet files a table where it is; its files are the table's from then on.
+    """Make a folder of files a table where it is; its files are the table's from then on.
 
-    Nothing is copied: metadata goes to its folder `metadata`. A Spark table can't be migrated by
-    name, since Spark's own catalog would go on taking the folder for its own: give its
-    folder, and drop the external table.
+    They are Parquet, ORC or Avro. Nothing is copied: metadata goes to its folder `metadata`. A
+    Spark table can't be migrated by name, since Spark's own catalog would go on taking the folder
+    for its own: give its folder, and drop the external table.
 
     Raises UnsupportedError, InvalidInputError, TableAlreadyExistsError.
     """
-    if not location.is_absolute(source):
+    if not locations.is_absolute(source):
         raise UnsupportedError(
             f"'{source}' can't be migrated by name: Spark's own catalog can't hold the table then. "
             "Migrate its folder, ice.migrate('/path/of/the/table'), or ice.snapshot it"
@@ -108,6 +113,7 @@ class _Import:
     schema: SchemaInput | None
     properties: Mapping[str, object]
     table: on_spark.SourceTable | None = None
+    location: str | None = None
 
     def made(self, session: Any, *, beside: bool) -> Table:
         """Create the table with its files by one commit."""
@@ -120,15 +126,16 @@ class _Import:
         told: SchemaInput = found.schema
         if self.schema is not None:
             told = self.schema
-        elif session is not None:
-            told = on_spark.folder_schema(self.folder, session)
+        elif session is not None and (provider := self._provider(found.file_format)) is not None:
+            told = on_spark.folder_schema(self.folder, provider, session)
             if self.table is not None:
                 told = on_spark.taken_schema(self.table, told, found.partitions)
         given = as_schema(told)
         spec = parse_partition_spec([f"`{name}`" for name in found.partitions], given)
 
         def creation(at: str) -> tuple[TableUpdate, ...]:
-            return new_table_updates(given, spec, UNSORTED, location=at, properties=texts)
+            place = self.location or at
+            return new_table_updates(given, spec, UNSORTED, location=place, properties=texts)
 
         new = self.catalog.stage(self.identifier, creation)
         with (
@@ -136,6 +143,14 @@ class _Import:
             dropped_unless_committed(self.catalog, self.identifier, new.ours, handover),
         ):
             return self._filled(new, io, session, beside=beside, handover=handover)
+
+    def _provider(self, file_format: FileFormat | None) -> str | None:
+        """Return what reads the folder in Spark; None where a session may lack it (Avro's)."""
+        if self.table is not None:
+            return self.table.provider
+        if file_format is None or file_format is FileFormat.AVRO:
+            return None
+        return file_format.lower()
 
     def _filled(
         self, new: NewTable, io: FileIO, session: Any, *, beside: bool, handover: Handover

@@ -27,6 +27,7 @@ _KINDS = {
     ".parquet": "Parquet", ".parq": "Parquet", ".orc": "ORC", ".avro": "Avro", ".csv": "CSV",
     ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON",
 }  # fmt: skip
+_TAKEN = ("Parquet", "ORC", "Avro")
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
 _DEPTH = 4
 _NAMED = 5
@@ -191,7 +192,9 @@ def _kind(name: str) -> str | None:
 
 def _advice(kind: str, what: str) -> str:
     read = f"read it with spark.read.{kind.lower()}"
-    if kind == "Parquet":
+    if kind == "Avro":
+        read = "read it with spark.read.format('avro')"
+    if kind in _TAKEN:
         made = "or make a table with ice.create_table(...)"
         return f"{read}, {made} and take it in by t.add_files(...), which copies nothing"
     return f"{read}, and append {what} to a table"

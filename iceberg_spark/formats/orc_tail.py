@@ -9,7 +9,7 @@ Source: ORC specification v1, "File Tail".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 _FOOTER_OF_TAIL = 2
@@ -35,30 +35,42 @@ def stripes(tail: bytes) -> tuple[Stripe, ...]:
     """
     found: list[Stripe] = []
     first_row = 0
-    for number, footer in _fields(tail):
+    for number, footer in tail_fields(tail):
         if number != _FOOTER_OF_TAIL or isinstance(footer, int):
             continue
-        for inner, described in _fields(footer):
+        for inner, described in tail_fields(footer):
             if inner == _STRIPES_OF_FOOTER and not isinstance(described, int):
-                values = {key: value for key, value in _fields(described) if isinstance(value, int)}
+                values = {
+                    key: value for key, value in tail_fields(described) if isinstance(value, int)
+                }
                 rows = values.get(_ROWS_OF_STRIPE, 0)
                 found.append(Stripe(values.get(_OFFSET_OF_STRIPE, 0), first_row, rows))
                 first_row += rows
     return tuple(found)
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+def tail_numbers(message: bytes) -> Mapping[int, int]:
+    """Return the numbers of a message by field, the last one of each."""
+    return {number: value for number, value in tail_fields(message) if isinstance(value, int)}
+
+
+def tail_parts(message: bytes) -> Mapping[int, bytes]:
+    """Return what is no number of a message by field, the last one of each."""
+    return {number: value for number, value in tail_fields(message) if not isinstance(value, int)}
+
+
+def tail_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield number and value of each field of a message: numbers as int, the rest as bytes."""
     position = 0
     while position < len(message):
-        key, position = _varint(message, position)
+        key, position = tail_number(message, position)
         kind = key & 7
         if kind == _VARINT:
-            value, position = _varint(message, position)
+            value, position = tail_number(message, position)
             yield key >> 3, value
             continue
         if kind == _BYTES:
-            size, position = _varint(message, position)
+            size, position = tail_number(message, position)
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:
@@ -69,7 +81,8 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         position += size
 
 
-def _varint(message: bytes, position: int) -> tuple[int, int]:
+def tail_number(message: bytes, position: int) -> tuple[int, int]:
+    """Return the number at a position of a message and where it ends. Raises ValueError."""
     value = shift = 0
     while position < len(message):
         byte = message[position]

@@ -1,4 +1,4 @@
-"""Parquet files as they lie, described so that they can be added to a table."""
+"""Files as they lie, described so that they can be added to a table."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.catalog.table_name import table_name
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.formats.file_kind import named_format
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.scan.planner import plan
@@ -89,7 +90,7 @@ def files_to_add(
     paths: str | Sequence[str],
     options: ImportOptions = ALL,
 ) -> ImportedFiles:
-    """Describe files, or all Parquet files of Hive-style folders, for the table's default spec.
+    """Describe files, or all of Hive-style folders, for the table's default spec.
 
     Raises InvalidInputError, InvalidSchemaError (a file that does not fit the table),
     CorruptFileError, NoSuchFileError.
@@ -103,7 +104,9 @@ def files_to_add(
     for folder in folders:
         files += import_folder(io, folder, metadata, options)
     if not files:
-        raise InvalidInputError("No files to add: pass Parquet files or a folder of them")
+        raise InvalidInputError(
+            "No files to add: pass Parquet, ORC or Avro files, or a folder of them"
+        )
     mapping = None if DEFAULT_NAME_MAPPING in metadata.properties else from_schema(metadata.schema)
     return ImportedFiles(files, mapping)
 
@@ -112,13 +115,14 @@ def _locations(paths: object) -> tuple[str, ...]:
     several = paths if isinstance(paths, list | tuple | set) else (paths,)
     if not all(isinstance(path, str | os.PathLike) for path in several):
         raise InvalidTypeError(
-            f"add_files takes locations of Parquet files or folders, not {shown(paths)}"
+            "add_files takes locations of Parquet files, of ORC or Avro ones, or of folders, not "
+            f"{shown(paths)}"
         )
     return tuple(table_name(path) for path in several)
 
 
 def _is_file(path: str) -> bool:
-    return path.lower().endswith((".parquet", ".parq"))
+    return named_format(path) is not None
 
 
 def _hive_root(path: str) -> str:

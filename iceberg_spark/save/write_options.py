@@ -13,6 +13,7 @@ from typing import Literal
 from iceberg_spark.catalog.pinned import split_name
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io.secrets import refuse_shown_secrets
+from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.option_values import (
     STORAGE_PREFIXES,
     boolean_option,
@@ -84,7 +85,7 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
     _check_upsert(given)
     return WriteOptions(
         path=option_path(options),
-        write_format=choice_option(given, "write-format", ("parquet", "orc", "avro")),
+        write_format=choice_option(given, "write-format", ROW_FORMAT_NAMES),
         target_file_size_bytes=positive_option(given, "target-file-size-bytes"),
         compression_codec=given.get("compression-codec"),
         compression_level=integer_option(given, "compression-level"),

@@ -29,6 +29,13 @@ class FileFormat(StrEnum):
     PUFFIN = "PUFFIN"
 
 
+ROW_FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
+"""The formats of files that have rows."""
+
+ROW_FORMAT_NAMES = tuple(each.lower() for each in ROW_FORMATS)
+"""As users, Spark and table properties call them."""
+
+
 class ManifestEntryStatus(IntEnum):
     """Status of a manifest entry."""
 

@@ -1,4 +1,4 @@
-"""Parquet files that lie somewhere already, described so that a table can take them as they are.
+"""Files that lie somewhere already, described so that a table can take them as they are.
 
 Source: Java's TableMigrationUtil and add_files; PyIceberg's Table.add_files.
 """
@@ -9,24 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from iceberg_spark.arrow.file_fields import FileField, file_fields, ids_of
+from iceberg_spark.arrow.file_fields import FileField, ids_of
 from iceberg_spark.arrow.promote import leaf_step
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.arrow.variant_layout import is_stored_variant
 from iceberg_spark.errors import CorruptFileError, InvalidInputError, InvalidSchemaError
-from iceberg_spark.formats.data_file import reading
-from iceberg_spark.formats.footer_metrics import (
-    footer_metrics,
-    known_id,
-    single_leaves,
-)
+from iceberg_spark.formats.footer_metrics import known_id
 from iceberg_spark.formats.metrics_modes import metrics_modes
-from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.io.decoding import decoding
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.name_mapping import from_schema, parse
 from iceberg_spark.spec.partition import PartitionField, PartitionSpec
@@ -34,54 +27,59 @@ from iceberg_spark.spec.partition_type import partition_type
 from iceberg_spark.spec.properties import DEFAULT_NAME_MAPPING
 from iceberg_spark.spec.reserved import LINEAGE_NAMES
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.transforms import IdentityTransform, VoidTransform
+from iceberg_spark.spec.transforms import IdentityTransform
 from iceberg_spark.spec.types import (
     IcebergType,
     ListType,
     MapType,
     NestedField,
     StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
     VariantType,
 )
-from iceberg_spark.write.file_entry import parquet_entry
-from iceberg_spark.write.footer_partition import values_of_extremes
+from iceberg_spark.write.file_entry import file_entry
 from iceberg_spark.write.hive_paths import HIVE_NULL, partition_value, unescape
+from iceberg_spark.write.imported_file import ImportedFile, imported_file
+
+_WALL_CLOCKS = (TimestampType, TimestampNanoType)
+_INSTANTS = (TimestamptzType, TimestamptzNanoType)
 
 
-def data_file_from_parquet(
+def imported_data_file(
     io: FileIO,
     path: str,
     metadata: TableMetadata,
     spec: PartitionSpec,
     partition: tuple[Any, ...] | None = None,
 ) -> DataFile:
-    """Return the entry of a Parquet file, with metrics from its footer.
+    """Return the entry of a Parquet, ORC or Avro file, with the metrics that it says itself.
 
     Columns are matched by field id, or by the table's name mapping (its schema's names, where
     it has none) in files without ids. `partition` holds canonical values; None finds them in
-    the statistics. Raises InvalidSchemaError naming file and column where the file doesn't fit
-    the table, InvalidInputError where its rows are not of one partition or it can't be told,
-    CorruptFileError, NoSuchFileError.
+    the statistics, which Avro files lack. Raises InvalidSchemaError naming file and column where
+    the file doesn't fit the table, InvalidInputError where its rows are not of one partition or it
+    can't be told, CorruptFileError, NoSuchFileError.
     """
-    with reading(path):
-        files, at = io.arrow(path)
-        with files.open_input_file(at) as source:
-            size = source.size()
-            footer = read_footer(source, path)
-            arrow_schema = footer.schema.to_arrow_schema()
-    fields = file_fields(arrow_schema, _mapped_ids(metadata))
+    file = imported_file(io, path, _mapped_ids(metadata))
     schema = metadata.schema
     given = {part.source_id for part in spec.fields} if partition is not None else set()
-    _check_fits(path, fields, schema, given)
+    _check_fits(path, file.fields, schema, given)
+    if file.file_format is FileFormat.ORC:
+        _check_orc_times(path, file.fields, schema)
     modes = metrics_modes(schema, metadata.properties)
     with decoding(path):
-        found = _partition(path, footer, fields, schema, spec, partition)
-        metrics = footer_metrics(footer, fields, schema, modes)
-    return parquet_entry(
+        found = _partition(path, file, schema, spec, partition)
+        metrics = file.metrics(schema, modes)
+    return file_entry(
         metrics,
-        footer,
+        content=DataFileContent.DATA,
+        file_format=file.file_format,
         file_path=path,
-        file_size_in_bytes=size,
+        file_size_in_bytes=file.size,
+        split_offsets=file.split_offsets,
         partition=found,
         partition_spec_id=spec.spec_id,
         sort_order_id=0,
@@ -146,28 +144,44 @@ def _check_type(path: str, field: FileField, wanted: IcebergType, column: str) -
                 raise InvalidSchemaError(str(cause)) from cause
 
 
+def _check_orc_times(path: str, fields: tuple[FileField, ...], schema: Schema) -> None:
+    """Refuse timestamps that are not of the table's kind, as Java's reader does.
+
+    Hive's and Spark's `timestamp` is a wall clock of the zone that its writer had, and Spark's
+    without zone a number. Source: ORCSchemaUtil.buildOrcProjection.
+    """
+    for field in fields:
+        _check_orc_times(path, field.children, schema)
+        found = schema.get(known_id(field) or 0)
+        wanted = None if found is None else found.field_type
+        if not isinstance(wanted, _WALL_CLOCKS + _INSTANTS):
+            continue
+        is_time = pa.types.is_timestamp(field.kind)
+        if not is_time or (field.kind.tz is None) != isinstance(wanted, _WALL_CLOCKS):
+            raise InvalidSchemaError(
+                f"Column '{field.name}' is {wanted} in the table, and {path} has an ORC "
+                f"{'number' if not is_time else 'timestamp ' + _zone(field)} in its place, which "
+                "Iceberg's readers refuse: read the files with Spark, and append their rows"
+            )
+
+
+def _zone(field: FileField) -> str:
+    return "without time zone" if field.kind.tz is None else "with time zone"
+
+
 def _partition(
     path: str,
-    footer: pq.FileMetaData,
-    fields: tuple[FileField, ...],
+    file: ImportedFile,
     schema: Schema,
     spec: PartitionSpec,
     given: tuple[Any, ...] | None,
 ) -> tuple[Any, ...]:
     """Return the partition of a file: given and not contradicted, or found in its statistics."""
-    leaves = single_leaves(fields)
     types = [child.field_type for child in partition_type(spec, schema).fields]
     found = []
     for index, (part, kind) in enumerate(zip(spec.fields, types, strict=True)):
         source = schema.find_field(part.source_id)
-        leaf = leaves.get(part.source_id)
-        known = None
-        if isinstance(part.transform, VoidTransform) and leaf is not None:
-            known = [None]
-        elif leaf is not None:
-            known = values_of_extremes(
-                footer, leaf, part, source.field_type, kind, is_one_partition=False
-            )
+        known = file.partition_values(part, source.field_type, kind)
         if given is None:
             found.append(_single(path, known, part))
             continue

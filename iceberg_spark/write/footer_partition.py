@@ -39,9 +39,21 @@ def values_of_extremes(
     bounds = extremes(chunks, leaf, source)
     if bounds is None:
         return None
+    found = values_between(bounds, part, source, kind, is_one_partition=is_one_partition)
+    return found if found is None or not nulls else [*found, None]
+
+
+def values_between(
+    bounds: tuple[Any, Any],
+    part: PartitionField,
+    source: IcebergType,
+    kind: IcebergType,
+    *,
+    is_one_partition: bool,
+) -> list[Any] | None:
+    """Return the different partition values of a least and a greatest value, as above."""
     scattered = isinstance(part.transform, BucketTransform) and not is_one_partition
     if scattered and bounds[0] != bounds[1]:
         return None
     array = apply_transform(part.transform, source, to_array(source, bounds))
-    different = list(dict.fromkeys(from_array(kind, array)))
-    return [*different, None] if nulls else different
+    return list(dict.fromkeys(from_array(kind, array)))

@@ -1,19 +1,25 @@
-"""What columns a folder of Parquet files has: those of its files, and those of its folders."""
+"""What columns a folder of files has: those of its files, and those of its folders."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.formats.avro.arrow_types import arrow_field
+from iceberg_spark.formats.avro.head import avro_head
+from iceberg_spark.formats.avro.types import AvroField
 from iceberg_spark.formats.data_file import reading
+from iceberg_spark.formats.file_kind import format_of
+from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.write.hive_paths import HIVE_NULL, folder_parts
-from iceberg_spark.write.import_folder import parquet_files
+from iceberg_spark.write.import_folder import row_files
 
 _DAY = re.compile(r"^\d{4}-\d{2}-\d{2}$")
 _WHOLE = re.compile(r"^-?\d{1,18}$")
@@ -23,20 +29,24 @@ _SAMPLED = 10
 
 @dataclass(frozen=True, slots=True)
 class HiveFolder:
-    """The columns of a folder's files and folders, and the names of the latter."""
+    """The columns of a folder's files and folders, the names of the latter, and the files' format.
+
+    It is None where they have several.
+    """
 
     schema: pa.Schema
     partitions: tuple[str, ...]
+    file_format: FileFormat | None
 
 
 def hive_folder(io: FileIO, root: str) -> HiveFolder:
-    """Look at a folder of Parquet files: at its names, and at the footers of ten files.
+    """Look at a folder of files: at its names, and at what ten of them say of their columns.
 
     Columns of folders are whole numbers, dates or texts, whatever all their values are. Raises
-    InvalidInputError where there is no Parquet file or the folders differ, InvalidSchemaError
+    InvalidInputError where there is no file of rows or the folders differ, InvalidSchemaError
     where the files' columns differ in type, CorruptFileError.
     """
-    paths = parquet_files(io, root)
+    paths = row_files(io, root)
     parts = [folder_parts(path, root) for path in paths]
     names = tuple(name for name, _ in parts[0])
     for path, each in zip(paths, parts, strict=True):
@@ -45,7 +55,8 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
                 f"{path} lies in other partition folders than {paths[0]} ({', '.join(names)})"
             )
     step = max(1, len(paths) // _SAMPLED)
-    schemas = [_columns(io, path) for path in paths[::step]]
+    looked_at = [(path, format_of(io, path)) for path in paths[::step]]
+    schemas = [_columns(io, path, kind) for path, kind in looked_at]
     try:
         schema = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -53,11 +64,25 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
     for at, name in enumerate(names):
         if name not in schema.names:
             schema = schema.append(pa.field(name, _kind(each[at][1] for each in parts)))
-    return HiveFolder(schema, names)
+    kinds = {kind for _, kind in looked_at}
+    return HiveFolder(schema, names, kinds.pop() if len(kinds) == 1 else None)
 
 
-def _columns(io: FileIO, path: str) -> pa.Schema:
-    """Return the columns of a file; Hive's and Spark's old timestamps are instants."""
+def _columns(io: FileIO, path: str, file_format: FileFormat) -> pa.Schema:
+    """Return the columns of a file, without ids."""
+    match file_format:
+        case FileFormat.ORC:
+            with open_data_file(io, path, FileFormat.ORC) as orc:
+                return pa.schema([pa.field(f.name, f.type, f.nullable) for f in orc.schema])
+        case FileFormat.AVRO:
+            fields = avro_head(io, path).fields
+            return pa.schema([arrow_field(_with_instants(one)) for one in fields])
+        case _:
+            return _parquet_columns(io, path)
+
+
+def _parquet_columns(io: FileIO, path: str) -> pa.Schema:
+    """Return the columns of a Parquet file; Hive's and Spark's old timestamps are instants."""
     with reading(path), io.open(path) as file:
         footer = pq.ParquetFile(file)
         schema = footer.schema_arrow.remove_metadata()
@@ -73,6 +98,18 @@ def _columns(io: FileIO, path: str) -> pa.Schema:
             for one in schema
         ]
     )
+
+
+def _with_instants(one: AvroField) -> AvroField:
+    """Return an Avro field that others wrote: their timestamps are instants, as Avro says.
+
+    Iceberg's have ids, and are wall clocks unless they say `adjust-to-utc`.
+    """
+    kind = one.type
+    inner = tuple(map(_with_instants, kind.fields))
+    is_instant = one.field_id is None and (kind.logical or "").startswith("timestamp-")
+    utc = kind.utc or is_instant
+    return replace(one, type=replace(kind, utc=utc, fields=inner), field_id=None)
 
 
 def _kind(values: Iterable[str]) -> pa.DataType:

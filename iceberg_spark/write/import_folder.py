@@ -1,4 +1,4 @@
-"""A folder of Parquet files, Hive-style or flat, as entries for a table."""
+"""A folder of Parquet, ORC or Avro files, Hive-style or flat, as entries for a table."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.formats.file_kind import named_format
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.data_file import DataFile, FileFormat
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.write.describe_imported import data_file_from_parquet, partition_values_from_path
+from iceberg_spark.write.describe_imported import imported_data_file, partition_values_from_path
 from iceberg_spark.write.hive_paths import folder_parts
 
 _HIDDEN = ("_", ".")
+_NEVER_METADATA = (FileFormat.PARQUET, FileFormat.ORC)  # manifests are Avro files
 _THREADS = 8  # footers are small reads, most of the time is waiting for them
 
 
@@ -43,16 +45,17 @@ ALL = ImportOptions()
 def import_folder(
     io: FileIO, root: str, metadata: TableMetadata, options: ImportOptions = ALL
 ) -> tuple[DataFile, ...]:
-    """Return the entries of all Parquet files below a folder, for the table's default spec.
+    """Return the entries of all files of rows below a folder, for the table's default spec.
 
     Partition values come from folder names (`column=value`, escaped;
     `__HIVE_DEFAULT_PARTITION__` is null), where there are none from the files' statistics.
     Files and folders whose names start with `_` or `.` are passed over, as Spark does; any other
-    file is one of rows, whatever its name ends with (Hive's are called `000000_0`). Raises
+    file is one of rows, whatever its name ends with (Hive's are called `000000_0`): of Parquet
+    unless it begins as ORC or Avro. Raises
     InvalidInputError for a folder without files, or with partitions that the table lacks, and what
-    `data_file_from_parquet` raises.
+    `imported_data_file` raises.
     """
-    taken = [(path, root) for path in parquet_files(io, root) if options.takes(path, root)]
+    taken = [(path, root) for path in row_files(io, root) if options.takes(path, root)]
     if not metadata.spec.fields:
         _check_flat(taken)
     return import_files(io, taken, metadata, options)
@@ -69,11 +72,11 @@ def _check_flat(files: list[tuple[str, str]]) -> None:
             )
 
 
-def parquet_files(io: FileIO, root: str) -> list[str]:
+def row_files(io: FileIO, root: str) -> list[str]:
     """Return the files of rows below a folder, sorted. Raises InvalidInputError for none."""
     paths = sorted(info.path for info in io.list(root) if info.size and _is_data(info.path, root))
     if not paths:
-        raise InvalidInputError(f"No Parquet file is below {root}")
+        raise InvalidInputError(f"No Parquet file is below {root}, nor one of ORC or Avro")
     return paths
 
 
@@ -111,7 +114,7 @@ def import_files(
     metadata: TableMetadata,
     options: ImportOptions = ALL,
 ) -> tuple[DataFile, ...]:
-    """Return the entries of Parquet files, each given with the folder that partitions start at."""
+    """Return the entries of files of rows, each given with the folder that partitions start at."""
     spec = metadata.spec
 
     def entry(file: tuple[str, str]) -> DataFile:
@@ -120,7 +123,7 @@ def import_files(
         if spec.fields:
             zone = options.time_zone
             values = partition_values_from_path(path, root, spec, metadata.schema, zone)
-        return data_file_from_parquet(io, path, metadata, spec, values)
+        return imported_data_file(io, path, metadata, spec, values)
 
     with ThreadPoolExecutor(options.parallelism, "iceberg-footers") as pool:
         return tuple(pool.map(entry, files))
@@ -130,5 +133,5 @@ def _is_data(path: str, root: str) -> bool:
     below = path.removeprefix(root.rstrip("/")).strip("/").split("/")
     hidden = any(part.startswith(_HIDDEN) and "=" not in part for part in below)
     # A folder that was migrated has the metadata of its table there.
-    is_metadata = below[0] == "metadata" and not path.lower().endswith((".parquet", ".parq"))
+    is_metadata = below[0] == "metadata" and named_format(path) not in _NEVER_METADATA
     return not hidden and not is_metadata

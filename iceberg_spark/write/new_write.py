@@ -11,7 +11,7 @@ from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec import properties as names
-from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.data_file import ROW_FORMATS, FileFormat
 from iceberg_spark.spec.encryption import check_not_encrypted
 from iceberg_spark.spec.format_version import WRITTEN_VERSIONS
 from iceberg_spark.spec.metadata import TableMetadata
@@ -23,7 +23,6 @@ from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import check_locations
 from iceberg_spark.write.open_file import data_shape
 
-_FORMATS = (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO)
 _KEEPS_ORDER = (IdentityTransform, TruncateTransform, TimeTransform)
 
 
@@ -119,7 +118,7 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def _format(text: str) -> FileFormat:
-    for known in _FORMATS:
+    for known in ROW_FORMATS:
         if known.lower() == text.strip().lower():
             return known
     raise InvalidOptionError(f"File format '{text}' is unknown; use parquet, orc or avro")

@@ -34,7 +34,7 @@ from iceberg_spark.spec.metadata_json import metadata_from_json, metadata_to_jso
 from iceberg_spark.spec.rest_json import requirement_from_json, update_from_json
 from iceberg_spark.spec.transform_text import parse_transform
 from iceberg_spark.spec.type_text import parse_type
-from iceberg_spark.write.describe_imported import data_file_from_parquet
+from iceberg_spark.write.describe_imported import imported_data_file
 from tests.builders import EVENTS
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -105,7 +105,7 @@ def read_table(folder: Path, _name: str) -> None:
 
 
 def read_file(folder: Path, name: str) -> None:
-    """Read all columns of a data file; take a Parquet file into a table."""
+    """Read all columns of a data file, and take it into a table."""
     path = str(folder / name)
     form = FileFormat[Path(name).suffix[1:].upper()]
     with open_data_file(FsspecIO(), path, form) as reader:
@@ -113,13 +113,12 @@ def read_file(folder: Path, name: str) -> None:
         leaves = frozenset(leaf for field in fields for leaf in field.leaves)
         for batch in reader.batches(Wanted(fields, leaves)):
             batch.rows.validate(full=True)
-    if form is FileFormat.PARQUET:
-        _import(path)
+    _import(path)
 
 
 def _import(path: str) -> None:
     metadata = metadata_from_json((CORPUS / "imported.json").read_bytes())
-    data_file_from_parquet(FsspecIO(), path, metadata, metadata.spec)
+    imported_data_file(FsspecIO(), path, metadata, metadata.spec)
 
 
 def _text(read: Callable[[str], object]) -> Callable[[Path, str], None]:

@@ -159,15 +159,16 @@ def test_changes_are_published_as_java_publishes_them(both: SparkSession) -> Non
         assert javas(both, f"SELECT count(*) FROM j.db.{name}") == [(2,)]
 
 
-def test_files_are_added_as_java_adds_them(both: SparkSession, tmp_path: Path) -> None:
-    both.range(4).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(f"{tmp_path}/in")
-    folder = f"'`parquet`.`{tmp_path}/in`'"
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_files_are_added_as_java_adds_them(both: SparkSession, tmp_path: Path, kind: str) -> None:
+    given = both.range(4).selectExpr("id", "id % 2 AS p")
+    given.write.partitionBy("p").format(kind).save(f"{tmp_path}/in")
+    folder = f"'`{kind}`.`{tmp_path}/in`'"
     found = {}
     for catalog, call in {"j": javas, "o": rows}.items():
-        table = f"'db.taken_{catalog}'"
-        both.sql(
-            f"CREATE TABLE j.db.taken_{catalog} (id bigint, p int) USING iceberg PARTITIONED BY (p)"
-        )
+        name = f"{kind}_taken_{catalog}"
+        table = f"'db.{name}'"
+        both.sql(f"CREATE TABLE j.db.{name} (id bigint, p int) USING iceberg PARTITIONED BY (p)")
         named = f"source_table => {folder}, partition_filter => map('p', 1), table => {table}"
         start = f"CALL {catalog}.system.add_files("
         results = [
@@ -176,7 +177,7 @@ def test_files_are_added_as_java_adds_them(both: SparkSession, tmp_path: Path) -
         ]
         # of the two columns Java leaves the partitions NULL
         added = [result[0][0] for result in results]
-        found[catalog] = added, javas(both, f"SELECT * FROM j.db.taken_{catalog} ORDER BY id")
+        found[catalog] = added, javas(both, f"SELECT * FROM j.db.{name} ORDER BY id")
     assert found["o"] == found["j"]
 
 

@@ -66,6 +66,7 @@ def test_filters_on_files_without_ids_lose_no_row(any_spark: Any, mapped: Table)
     ):  # fmt: skip
         found = rows(native.where(condition).select("id"))
         assert found == rows(arrow.where(condition).select("id")), condition
+    arrow.unpersist()
     for predicate in ("f > 1", "text like 's1%'", "st.f > 3", "st.number is null"):
         scan = mapped.scan(row_filter=predicate, selected_fields=("id",))
         expected = sorted(scan.to_arrow()["id"].to_pylist())

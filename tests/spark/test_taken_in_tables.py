@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import CorruptFileError, InvalidInputError
+from iceberg_spark.errors import CorruptFileError, InvalidInputError, UnsupportedError
 
 
 @pytest.fixture
@@ -23,12 +23,13 @@ def rows(spark: Any, text: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in ice.sql(spark, text).collect()]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_columns_of_partitions_have_the_types_that_the_catalog_says(
-    spark: Any, source: str
+    spark: Any, source: str, kind: str
 ) -> None:
     """Folders look like numbers and dates; Java takes the source's schema."""
     kinds = "id int, zip string, day string, big bigint"
-    spark.sql(f"CREATE TABLE {source} ({kinds}) USING parquet PARTITIONED BY (zip, day, big)")
+    spark.sql(f"CREATE TABLE {source} ({kinds}) USING {kind} PARTITIONED BY (zip, day, big)")
     spark.sql(f"INSERT INTO {source} VALUES (1, '01234', '2024-01-01', 5), (2, '9', 'x', 6)")
     rows(spark, f"CALL st.system.snapshot('{source}', 'd.t')")
     expected = [(1, "01234", "2024-01-01", 5), (2, "9", "x", 6)]
@@ -118,20 +119,21 @@ def test_partitions_go_into_no_table_without(spark: Any, sql_home: Path, tmp_pat
         rows(spark, f"CALL st.system.add_files('d.t', 'parquet.`{folder}`')")
 
 
-def test_files_of_any_name_are_rows(spark: Any, sql_home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_files_of_any_name_are_rows(spark: Any, sql_home: Path, tmp_path: Path, kind: str) -> None:
     """Hive's are called 000000_0; Spark and Java read every file that is not hidden."""
     folder = tmp_path / "folder"
-    spark.range(4).repartition(2).write.parquet(str(folder))
-    first, *_ = sorted(folder.glob("part-*.parquet"))
+    spark.range(4).repartition(2).write.format(kind).save(str(folder))
+    first, *_ = sorted(folder.glob(f"part-*.{kind}"))
     first.rename(folder / "000000_0")
     rows(spark, "CREATE TABLE st.d.t (id bigint)")
-    rows(spark, f"CALL st.system.add_files('d.t', 'parquet.`{folder}`')")
+    rows(spark, f"CALL st.system.add_files('d.t', '{kind}.`{folder}`')")
     assert rows(spark, "SELECT * FROM st.d.t ORDER BY id") == [(0,), (1,), (2,), (3,)]
-    rows(spark, f"CALL st.system.snapshot('parquet.`{folder}`', 'd.s')")
+    rows(spark, f"CALL st.system.snapshot('{kind}.`{folder}`', 'd.s')")
     assert len(rows(spark, "SELECT * FROM st.d.s")) == 4
     folder.joinpath("notes.txt").write_text("no rows")
     with pytest.raises(CorruptFileError, match=r"notes\.txt"):
-        rows(spark, f"CALL st.system.snapshot('parquet.`{folder}`', 'd.u')")
+        rows(spark, f"CALL st.system.snapshot('{kind}.`{folder}`', 'd.u')")
 
 
 def test_what_as_select_makes_is_optional_inside_too(
@@ -246,3 +248,20 @@ def test_a_snapshot_may_go_to_a_location(spark: Any, source: str, tmp_path: Path
     pointer = ice.load_table(f"{tmp_path}/t").metadata_location
     with pytest.raises(InvalidInputError, match="no name in st"):
         rows(spark, f"CALL st.system.register_table('{tmp_path}/u', '{pointer}')")
+
+
+def test_a_snapshot_of_a_name_has_its_files_where_it_is_told(
+    spark: Any, source: str, tmp_path: Path
+) -> None:
+    spark.sql(f"CREATE TABLE {source} USING parquet AS SELECT 1 AS id")
+    call = f"CALL st.system.snapshot('{source}', 'd.s', location => '{tmp_path}/there')"
+    rows(spark, call)
+    rows(spark, "INSERT INTO st.d.s VALUES (2)")
+    assert rows(spark, "SELECT * FROM st.d.s ORDER BY id") == [(1,), (2,)]
+    assert len(list((tmp_path / "there" / "data").rglob("*.parquet"))) == 1
+    (place,) = spark.sql(f"DESCRIBE EXTENDED {source}").where("col_name = 'Location'").collect()
+    for wrong in (place.data_type, "elsewhere"):
+        with pytest.raises(InvalidInputError):
+            rows(spark, f"CALL st.system.snapshot('{source}', 'd.u', location => '{wrong}')")
+    with pytest.raises(UnsupportedError, match="by their folders"):
+        rows(spark, f"CALL fs.system.snapshot('{source}', 'd.u', location => '{tmp_path}/u')")

@@ -16,6 +16,7 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.query import plan_query
+from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.write.import_folder import ImportOptions, check_same_files
 
 _UPSERTED = ("added_records", "added_equality_deletes", "added_position_deletes")
@@ -52,10 +53,13 @@ def _add_files(called: Called) -> Rows:
 
 
 def _source(called: Called) -> str:
-    """Return the folder that `source_table` says, as `parquet`.`/a/folder`, or a table's name."""
+    """Return the folder that `source_table` says, as `orc`.`/a/folder`, or a table's name.
+
+    Each file in it says itself which format it has.
+    """
     source = str(called.values["source_table"])
     kind, _, path = source.partition(".")
-    if kind.strip("`").lower() == "parquet" and "/" in path:
+    if kind.strip("`").lower() in ROW_FORMAT_NAMES and "/" in path:
         return path.strip("`")
     return source
 
@@ -66,13 +70,15 @@ def _imported(table: Table) -> Rows:
 
 
 def _snapshot(called: Called) -> Rows:
-    if called.given("location"):
-        raise UnsupportedError(
-            "snapshot: the catalog says where the table goes; leave location out"
-        )
     called.check_threads()
-    target, properties = called.place().path, called.texts("properties")
-    return _imported(snapshot(_source(called), target, properties=properties, spark=called.spark))
+    made = snapshot(
+        _source(called),
+        called.place().path,
+        properties=called.texts("properties"),
+        spark=called.spark,
+        **called.given("location"),
+    )
+    return _imported(made)
 
 
 def _migrate(called: Called) -> Rows:

@@ -17,7 +17,7 @@ from iceberg_spark.io.inflate import BROKEN, RAW_DEFLATE, inflated, unsnapped, u
 from iceberg_spark.io.limits import DEFAULT_LIMITS, Limits
 
 MAGIC = b"Obj\x01"
-_SYNC_BYTES = 16
+SYNC_BYTES = 16
 _VARINT_BYTES = 10
 SCHEMA_KEY = "avro.schema"
 CODEC_KEY = "avro.codec"
@@ -30,6 +30,21 @@ class AvroBlock:
     rows: int
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class AvroHeader:
+    """What an Avro file begins with; its blocks start at byte `end`, each ends with `sync`."""
+
+    schema: Any  # an Avro schema in JSON: an object, a list or a name
+    metadata: Mapping[str, str]
+    sync: bytes
+    end: int
+
+    @property
+    def codec(self) -> str:
+        """The codec of its blocks, "null" for none."""
+        return self.metadata.get(CODEC_KEY, "null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,18 @@ def parse_container(data: bytes, location: str, limits: Limits = DEFAULT_LIMITS)
 
     Raises CorruptFileError, naming `location`, for a file that is truncated or not Avro.
     """
+    header = parse_header(data, location)
+    blocks = tuple(_blocks(data, header.end, header.sync, location))
+    return AvroContainer(
+        location, data, header.schema, header.metadata, header.codec, blocks, limits
+    )
+
+
+def parse_header(data: bytes, location: str) -> AvroHeader:
+    """Return the header that a file's first bytes are.
+
+    Raises CorruptFileError, naming `location`, for what is not Avro, or ends too early.
+    """
     if data[:4] != MAGIC:
         raise CorruptFileError(f"{location} is not an Avro file: its first bytes are {data[:4]!r}")
     try:
@@ -66,10 +93,8 @@ def parse_container(data: bytes, location: str, limits: Limits = DEFAULT_LIMITS)
         schema = _parsed_schema(metadata[SCHEMA_KEY])
     except (KeyError, ValueError, RecursionError) as broken:
         raise CorruptFileError(f"{location} has no readable Avro schema: {broken}") from broken
-    sync = data[position : position + _SYNC_BYTES]
-    blocks = tuple(_blocks(data, position + _SYNC_BYTES, sync, location))
-    codec = metadata.get(CODEC_KEY, "null")
-    return AvroContainer(location, data, schema, metadata, codec, blocks, limits)
+    end = position + SYNC_BYTES
+    return AvroHeader(schema, metadata, data[position:end], end)
 
 
 @lru_cache(maxsize=64)
@@ -84,13 +109,8 @@ def decompressed(container: AvroContainer) -> Iterator[tuple[int, bytes | memory
     Raises UnsupportedError for a codec that the library can't read, CorruptFileError for a
     block that doesn't decompress.
     """
-    decompress = _DECOMPRESS.get(container.codec)
-    if decompress is None:
-        known = ", ".join(_DECOMPRESS)
-        raise UnsupportedError(
-            f"{container.location} is compressed by the Avro codec '{container.codec}'; "
-            f"this version reads {known}"
-        )
+    check_codec(container.codec, container.location)
+    decompress = _DECOMPRESS[container.codec]
     view = memoryview(container.data)
     for block in container.blocks:
         try:
@@ -103,9 +123,18 @@ def decompressed(container: AvroContainer) -> Iterator[tuple[int, bytes | memory
             ) from broken
 
 
+def check_codec(codec: str, location: str) -> None:
+    """Raise UnsupportedError, naming the file, for a codec that the library can't read."""
+    if codec not in _DECOMPRESS:
+        raise UnsupportedError(
+            f"{location} is compressed by the Avro codec '{codec}'; "
+            f"this version reads {', '.join(_DECOMPRESS)}"
+        )
+
+
 def uncompressed_file(schema: Any, rows: int, records: bytes | bytearray) -> bytes:
     """Return an Avro file of one uncompressed block with that schema."""
-    sync = b"\0" * _SYNC_BYTES
+    sync = b"\0" * SYNC_BYTES
     header = header_bytes({SCHEMA_KEY: json.dumps(schema), CODEC_KEY: "null"}, sync)
     return b"".join((header, zigzag(rows), zigzag(len(records)), records, sync))
 
@@ -140,7 +169,7 @@ def _read_header(data: bytes) -> tuple[dict[str, bytes], int]:
             key, position = _read_bytes(data, position)
             pairs[key.decode()], position = _read_bytes(data, position)
         count, position = read_long(data, position)
-    if position + _SYNC_BYTES > len(data):
+    if position + SYNC_BYTES > len(data):
         raise ValueError("the file ends before the sync marker")
     return pairs, position
 
@@ -154,16 +183,16 @@ def _blocks(data: bytes, position: int, sync: bytes, location: str) -> Iterator[
         except (IndexError, ValueError) as broken:
             raise CorruptFileError(f"{location} is cut off at byte {begin}") from broken
         end = position + size
-        if rows < 0 or size < 0 or end + _SYNC_BYTES > len(data):
+        if rows < 0 or size < 0 or end + SYNC_BYTES > len(data):
             raise CorruptFileError(
                 f"{location} is cut off or damaged: the block at byte {begin} needs "
                 f"{size} bytes, the file has {len(data)}"
             )
-        if data[end : end + _SYNC_BYTES] != sync:
+        if data[end : end + SYNC_BYTES] != sync:
             raise CorruptFileError(f"{location} is damaged: no sync marker at byte {end}")
         if rows:
             yield AvroBlock(rows, position, end)
-        position = end + _SYNC_BYTES
+        position = end + SYNC_BYTES
 
 
 def read_long(data: bytes, position: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What a session knows of Parquet tables and folders that are to be taken in."""
+"""What a session knows of tables and folders that are to be taken in."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.session.active_session import needed_session
+from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.write.hive_paths import HIVE_NULL
 
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A Parquet table of the session's own catalog: columns, folder, and the files it reads."""
+    """A table of the session's own catalog: format, columns, folder, and the files it reads."""
 
     name: str
+    provider: str
     folder: str
     schema: StructType
     files: frozenset[str]
@@ -32,15 +34,17 @@ def source_table(
 
     The types of its partitions are those that its catalog says, not what folders look like, its
     files those of its catalog's partitions (Java: SparkTableUtil.importSparkTable).
-    Raises InvalidInputError without a session, UnsupportedError for what is no Parquet table.
+    Raises InvalidInputError without a session, UnsupportedError for tables of other files than
+    Parquet, ORC and Avro.
     """
     session = needed_session(spark)
     rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     found = {row["col_name"]: row["data_type"] for row in rows}
-    if str(found.get("Provider", "")).lower() != "parquet":
+    provider = str(found.get("Provider", "")).lower()
+    if provider not in ROW_FORMAT_NAMES:
         raise UnsupportedError(
-            f"{name} is no Parquet table but {found.get('Provider')}: only Parquet files can be "
-            "taken in as they lie"
+            f"{name} is no Parquet table but {found.get('Provider')}: only files of "
+            "Parquet, ORC and Avro can be taken in as they lie"
         )
     if "Location" not in found:
         raise InvalidInputError(f"{name} has no location of its own: it is a view")
@@ -50,7 +54,7 @@ def source_table(
         if column in frame.columns:
             rows_of_it = rows_of_it.where(_is(frame, column, value))
     files = frozenset(unquote(path) for path in rows_of_it.inputFiles())
-    return SourceTable(name, str(found["Location"]), frame.schema, files)
+    return SourceTable(name, provider, str(found["Location"]), frame.schema, files)
 
 
 def _is(frame: DataFrame, column: str, value: str) -> Column:
@@ -77,6 +81,6 @@ def taken_schema(table: SourceTable, folder: StructType, partitions: Sequence[st
     return StructType([*found, *there.values()])
 
 
-def folder_schema(folder: str, spark: SparkSession) -> StructType:
-    """Return the columns of a folder of Parquet files as Spark reads it."""
-    return spark.read.parquet(folder).schema
+def folder_schema(folder: str, provider: str, spark: SparkSession) -> StructType:
+    """Return the columns of a folder of files as Spark reads it."""
+    return spark.read.format(provider).load(folder).schema

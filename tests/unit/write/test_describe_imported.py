@@ -45,7 +45,7 @@ from iceberg_spark.spec.types import (
     TimestampType,
     TimestamptzType,
 )
-from iceberg_spark.write.describe_imported import data_file_from_parquet
+from iceberg_spark.write.describe_imported import imported_data_file
 from iceberg_spark.write.hive_paths import partition_value
 from iceberg_spark.write.import_folder import import_folder
 
@@ -85,7 +85,7 @@ def put(path: Path, columns: dict, **options) -> str:
 
 
 def entry(path: str, metadata: TableMetadata, partition: tuple | None = None) -> DataFile:
-    return data_file_from_parquet(IO, path, metadata, metadata.spec, partition)
+    return imported_data_file(IO, path, metadata, metadata.spec, partition)
 
 
 def test_counts_and_bounds_come_from_the_footer(tmp_path: Path) -> None:

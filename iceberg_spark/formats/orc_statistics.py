@@ -1,0 +1,103 @@
+"""What an ORC file says of its columns: how many values they have, the least and the greatest.
+
+Source: ORC specification v1, "Column Statistics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from iceberg_spark.formats.orc_tail import tail_fields, tail_number, tail_numbers, tail_parts
+
+_POSTSCRIPT, _FOOTER = 1, 2
+_WRITER_VERSION = 6
+_STATISTICS = 7
+_ORC_135 = 6
+"""The version of writers since 2017; earlier ones put together extremes of texts wrongly."""
+
+_VALUES, _BYTES = 1, 11
+
+
+@dataclass(frozen=True, slots=True)
+class OrcColumn:
+    """One column of a file: rows that have a value, bytes, least and greatest value.
+
+    Days count from the epoch. None: the file does not say it, or not so that it is surely true. Of
+    floats a NaN hides others, and fractions of times before 1970 have been written in several ways.
+    """
+
+    values: int
+    size: int | None
+    ints: tuple[int, int] | None = None
+    days: tuple[int, int] | None = None
+    text: tuple[str, str] | None = None
+    decimals: tuple[Decimal, Decimal] | None = None
+    flags: tuple[bool, bool] | None = None
+
+
+def orc_columns(tail: bytes) -> tuple[OrcColumn, ...]:
+    """Return what a tail says of all columns: a file's rows first, then each before its children.
+
+    Raises ValueError for bytes that are no tail (Arrow's `serialized_file_tail`).
+    """
+    parts = tail_parts(tail)
+    is_known = tail_numbers(parts.get(_POSTSCRIPT, b"")).get(_WRITER_VERSION, 0) >= _ORC_135
+    return tuple(
+        _column(told, is_known)
+        for number, told in tail_fields(parts.get(_FOOTER, b""))
+        if number == _STATISTICS and not isinstance(told, int)
+    )
+
+
+def _column(told: bytes, is_known: bool) -> OrcColumn:
+    numbers, parts = tail_numbers(told), tail_parts(told)
+    values = numbers.get(_VALUES, 0)
+    extremes: dict[str, Any] = {}
+    if is_known and values:
+        extremes = {name: read(parts[at]) for at, (name, read) in _EXTREMES.items() if at in parts}
+        if _FLAGS in parts:
+            extremes["flags"] = _flags(parts[_FLAGS], values)
+    return OrcColumn(values, numbers.get(_BYTES), **extremes)
+
+
+def _signed(part: bytes) -> tuple[int, int] | None:
+    found = tail_numbers(part)
+    if 1 not in found or 2 not in found:
+        return None
+    low, high = ((found[number] >> 1) ^ -(found[number] & 1) for number in (1, 2))
+    return low, high
+
+
+def _texts(part: bytes) -> tuple[str, str] | None:
+    """Return the extremes of texts; none of long ones, of which there are bounds, nor of bytes."""
+    found = tail_parts(part)
+    if 1 not in found or 2 not in found:
+        return None
+    try:
+        return found[1].decode(), found[2].decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _decimals(part: bytes) -> tuple[Decimal, Decimal] | None:
+    pair = _texts(part)
+    return None if pair is None else (Decimal(pair[0]), Decimal(pair[1]))
+
+
+def _flags(part: bytes, values: int) -> tuple[bool, bool] | None:
+    """Return the extremes of flags, of which a file counts those that are set."""
+    packed = tail_parts(part).get(1)
+    true = tail_numbers(part).get(1) if packed is None else tail_number(packed, 0)[0]
+    return None if true is None else (true >= values, true > 0)
+
+
+_EXTREMES: Mapping[int, tuple[str, Callable[[bytes], Any]]] = {
+    2: ("ints", _signed),
+    4: ("text", _texts),
+    6: ("decimals", _decimals),
+    7: ("days", _signed),
+}
+_FLAGS = 5
