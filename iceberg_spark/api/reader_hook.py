@@ -24,6 +24,7 @@ from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.classic_queries import called
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.query import plan_query
@@ -73,7 +74,8 @@ class ReaderHook(AskedHook):
         if not self._asked.is_ours(self._session) or table is None:
             frame: DataFrame = self._own.load(path)
             return frame
-        return native_frame(table, self._asked.options, self._session)
+        with asking_once(self._session):
+            return native_frame(table, self._asked.options, self._session)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Return the native frame of a table, or view, where the catalog is one of ours."""

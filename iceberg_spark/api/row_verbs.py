@@ -417,7 +417,7 @@ class RowVerbs:
         txn_app_id: str | None = None,
         txn_version: int | None = None,
     ) -> None:
-        """Add Parquet files, or a Hive-style folder of them, as they lie; nothing is rewritten.
+        """Add Parquet, ORC or Avro files, or a Hive-style folder, as they lie, nothing rewritten.
 
         `partition_filter` takes only files in these partition folders, as {"day": "2024-01-01"};
         `parallelism` threads read their footers. Timestamps in names of folders are wall clocks of

@@ -12,6 +12,7 @@ from iceberg_spark.api.statements.session_state import asked_text, into_variable
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.scan.report import explain as explain_plan
 from iceberg_spark.spark.session.active_session import checked_session, in_session
+from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.sql.frames import with_frames
@@ -58,7 +59,7 @@ def sql_with(spark: SparkSession, query: str, args: Args, frames: Mapping[str, A
     """Run a statement as `sql` does, with frames of any name: `query=...` may be one."""
     _check(spark, query)
     check_worker_python(spark)
-    with in_session(spark):
+    with in_session(spark), asking_once(spark):
         return _run(spark, query, args, frames)
 
 

@@ -14,7 +14,9 @@ from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.reading.keyed_frame import keyed_frame
+from iceberg_spark.spark.reading.like_conditions import quicker_likes
 from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
+from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.variables import with_variables
 
@@ -30,11 +32,13 @@ def hooked_sql(own: Method) -> Method:
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
         if _inside.get() or asked_by_us() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
-        with _ours():
+        with _ours(), asking_once(self):
             text = with_variables(self, sqlQuery)
             if about_ours(self, text, args):
                 return sql_with(self, text, args, kwargs)
-        return keyed_frame(narrowed_frame(own(self, sqlQuery, args, **kwargs)))
+        frame = own(self, sqlQuery, args, **kwargs)
+        with asking_once(self):
+            return quicker_likes(keyed_frame(narrowed_frame(frame)), sqlQuery)
 
     return run
 

@@ -195,7 +195,16 @@ def resolve(
     if name is None:
         place = text.rstrip("/") if location.is_absolute(text) else location.absolute(text)
         return FileSystemCatalog(DEFAULT_CATALOG, given), place
+    identifier = identifier_of(text)
+    return load_catalog(name, **given), identifier
+
+
+def identifier_of(text: str) -> str:
+    """Return what the catalog that an identifier names calls the table.
+
+    Raises InvalidInputError for a name with an empty part.
+    """
     identifier = text.partition(".")[2]
     if not all(identifier.split(".")):
         raise InvalidInputError(f"'{text}' is neither a location nor catalog.namespace.table")
-    return load_catalog(name, **given), identifier
+    return identifier

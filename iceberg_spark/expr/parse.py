@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import sqlglot
@@ -41,6 +42,8 @@ ALLOWED = (
 )
 
 
+_LONGEST_KEPT = 20_000
+"""Characters of a text of which it is kept what it calls."""
 _CALLED = re.compile(
     r"\b(isnan|startswith|isnull|isnotnull|like|variant_get|try_variant_get|to_date|date"
     r"|(?:to_)?timestamp(?:_ltz|_ntz)?|int|bigint|smallint|tinyint|float|double|string|boolean"
@@ -131,12 +134,29 @@ def check_functions(sql: str, dialect: Dialect) -> None:
     """Raise InvalidExpressionError for a text that may call what a session has replaced."""
     if dialect.is_replaced is None:
         return
-    for name in sorted({one[1].lower() for one in _CALLED.finditer(sql)}):
+    for name in _called(sql):
         if dialect.is_replaced(name):
             raise InvalidExpressionError(
                 f"'{sql}' can't be read: {name}() is a function of this session and not Spark's; "
                 f"register it under another name, or build the predicate as in col('a') > 5"
             )
+
+
+def calls_functions(sql: str) -> bool:
+    """Return whether a text may call what a session can replace."""
+    return bool(_called(sql))
+
+
+def _called(sql: str) -> tuple[str, ...]:
+    """Return the names of what a text may call; all conditions of a query have the same text."""
+    return _kept_calls(sql) if len(sql) <= _LONGEST_KEPT else _calls(sql)
+
+
+def _calls(sql: str) -> tuple[str, ...]:
+    return tuple(sorted({one[1].lower() for one in _CALLED.finditer(sql)}))
+
+
+_kept_calls = lru_cache(maxsize=16)(_calls)
 
 
 def _refuse(node: Node) -> InvalidExpressionError:

@@ -6,7 +6,7 @@ Which snapshot is in `snapshot_choice`, which columns in `projection`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iceberg_spark.errors import InvalidOptionError
 from iceberg_spark.expr.bind import bind
@@ -77,6 +77,23 @@ def scan_context(
         io=io or open_storage(),
         start_snapshot_id=chosen.start_snapshot_id,
         history=field_history(schema, metadata.schemas),
+    )
+
+
+def narrowed(
+    whole: ScanContext, metadata: TableMetadata, request: ScanRequest, io: FileIO
+) -> ScanContext:
+    """Return a scan of the same snapshot with the columns and the filter of a request.
+
+    Raises as `scan_context` does.
+    """
+    schema = whole.table_schema
+    wanted = project(schema, request.selected_fields, case_sensitive=request.case_sensitive)
+    return replace(
+        whole,
+        read_schema=_read_schema(wanted, request.metadata_columns, metadata),
+        row_filter=bound_filter(schema, request),
+        io=io,
     )
 
 

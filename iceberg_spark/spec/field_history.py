@@ -7,7 +7,7 @@ a reader without ids) have to know which names can mislead.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -53,6 +53,8 @@ def field_history(schema: Schema, schemas: Mapping[int, Schema]) -> FieldHistory
     as renamed, because Java writes it changed into files. Where schemas were removed from the
     metadata (their ids have a gap) every name may mislead.
     """
+    if list(schemas) == [0] and schemas[0] is schema:
+        return _of_first(schema)
     everything = frozenset(schema.field_ids)
     complete = set(schemas) >= set(range(max(schemas, default=-1) + 1))
     owners: defaultdict[str, set[int]] = defaultdict(set)
@@ -69,16 +71,31 @@ def field_history(schema: Schema, schemas: Mapping[int, Schema]) -> FieldHistory
     )
 
 
+def _of_first(schema: Schema) -> FieldHistory:
+    """Return the history of the only schema that a table ever had, which has nothing to compare."""
+    names = [name.lower() for name in schema.column_names]
+    times = Counter(names)
+    return FieldHistory(
+        renamed=frozenset(i for i in schema.field_ids if not _is_plain(schema, i)),
+        shared=frozenset(
+            i for i, name in zip(schema.field_ids, names, strict=True) if times[name] > 1
+        ),
+    )
+
+
 def _name(schema: Schema, field_id: int) -> str:
     return (schema.find_column_name(field_id) or "").lower()
 
 
 def _is_renamed(schema: Schema, field_id: int, others: Iterable[Schema]) -> bool:
-    field = schema.find_field(field_id)
-    if not _PLAIN.fullmatch(field.name):
+    if not _is_plain(schema, field_id):
         return True
     name = schema.find_column_name(field_id)
     return any(s.find_column_name(field_id) not in {None, name} for s in others)
+
+
+def _is_plain(schema: Schema, field_id: int) -> bool:
+    return _PLAIN.fullmatch(schema.find_field(field_id).name) is not None
 
 
 def _retyped(schema: Schema, others: Iterable[Schema]) -> frozenset[int]:

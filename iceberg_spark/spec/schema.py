@@ -87,7 +87,8 @@ class Schema:
         return _rebuild, (self.fields, self.schema_id, self.identifier_field_ids, self.extra)
 
     def __hash__(self) -> int:
-        return hash((self.schema_id, self.fields))
+        # Not of the fields themselves: the default of a struct has no hash.
+        return hash((self.schema_id, tuple(self._name_of.items())))
 
     def __iter__(self) -> Iterator[NestedField]:
         return iter(self.fields)

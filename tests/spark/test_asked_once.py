@@ -9,7 +9,6 @@ import pytest
 
 import iceberg_spark as ice
 
-pytestmark = pytest.mark.connect_too
 MODES = ["copy-on-write", "merge-on-read"]
 SAMPLES = [
     "id IN (SELECT id FROM st.d.s TABLESAMPLE (50 PERCENT))",

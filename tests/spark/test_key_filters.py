@@ -18,22 +18,12 @@ from tests.spark.keyed_tables import (
     ALL,
     BY_SPARK,
     broadcasting,
-    enabled_for,
     filters,
     in_order,
     limit,
     named,
     without,
 )
-
-
-@pytest.fixture
-def enabled(
-    spark: SparkSession, keyed_warehouse: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SparkSession]:
-    limit(monkeypatch, ALL)
-    with enabled_for(spark, keyed_warehouse):
-        yield spark
 
 
 @pytest.fixture

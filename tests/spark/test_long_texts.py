@@ -1,6 +1,5 @@
 """Long texts of Java's come in pieces: py4j takes 40 ms for an answer of more than 8 KiB."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +9,7 @@ from pyspark.sql import SparkSession
 import iceberg_spark as ice
 from iceberg_spark.spark.session import long_texts
 from iceberg_spark.spark.session.long_texts import java_json, java_text, settings_text
-from tests.spark.keyed_tables import ALL, enabled_for, limit, named
+from tests.spark.keyed_tables import named
 from tests.spark.round_trips import counted_round_trips
 from tests.spark.settings import settings
 
@@ -53,15 +52,6 @@ def test_a_spark_that_does_not_compile_it_says_the_same(
     known = java_text(spark, plan), java_json(spark, plan), settings_text(spark)
     monkeypatch.setattr(long_texts, "compiled_object", lambda *_: None)
     assert (java_text(spark, plan), java_json(spark, plan), settings_text(spark)) == known
-
-
-@pytest.fixture
-def enabled(
-    spark: SparkSession, keyed_warehouse: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SparkSession]:
-    limit(monkeypatch, ALL)
-    with enabled_for(spark, keyed_warehouse):
-        yield spark
 
 
 def test_a_query_that_joins_tables_gets_no_long_answer(enabled: SparkSession) -> None:

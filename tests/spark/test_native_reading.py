@@ -105,6 +105,7 @@ def test_later_filters_and_projections_keep_the_same_rows(any_spark: Any, evolve
     nested = ("st.a9", "l.v", "transform(l, x -> x.w)", "m['k'].yy", "plain.r", "plain.q", "st.f")
     shown = [f"{each} as c{at}" for at, each in enumerate(nested)]
     assert rows(native.selectExpr(*shown)) == rows(arrow.selectExpr(*shown))
+    arrow.unpersist()
 
 
 def test_an_evolved_table_reads_the_same_and_is_native_in_a_classic_session(

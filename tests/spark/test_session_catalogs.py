@@ -21,7 +21,6 @@ from iceberg_spark.spark.session import session_catalogs
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 
-pytestmark = pytest.mark.connect_too
 FORMAT = "pyiceberg-lite"
 PREFIX = "spark.sql.catalog."
 

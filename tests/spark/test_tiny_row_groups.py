@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.arrow.schema import to_arrow
-from iceberg_spark.write.describe_imported import data_file_from_parquet
+from iceberg_spark.write.describe_imported import imported_data_file
 from tests.spark.settings import settings
 
 ROWS = 7
@@ -56,7 +56,7 @@ def made_of(groups: int, folder: str) -> Made:
         rows = pa.table({"id": ids, "v": [i % 10 for i in ids]}, to_arrow(made.schema()))
         path = f"{folder}/{first}.parquet"
         pq.write_table(rows, path, row_group_size=ROWS)
-        file = data_file_from_parquet(made.io, path, made.metadata, made.spec())
+        file = imported_data_file(made.io, path, made.metadata, made.spec())
         with made.transaction() as tx:
             tx.overwrite_files(add=[file])
         kept |= {i: i % 10 for i in ids}

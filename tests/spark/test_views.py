@@ -28,7 +28,6 @@ from iceberg_spark.spec.view import (
 )
 from tests.unit.spark.sql.test_view_columns import KINDS
 
-pytestmark = pytest.mark.connect_too
 CATALOG = "viewtest"
 
 

@@ -56,6 +56,14 @@ def test_joined_texts_are_what_spark_joins(texts: Any, condition: str) -> None:
     assert ids(ice.sql(texts, "SELECT * FROM st.d.t")) == left
 
 
+ENDED: list[Any] = []
+"""Sessions over Connect that must not be collected while another is used.
+
+Then PySpark's `__del__` waits for the calls of all sessions, maybe in a thread that one of these
+waits for.
+"""
+
+
 @pytest.fixture
 def own_session(spark: Any, any_spark: Any) -> Iterator[Any]:
     """A session of the test's own: what it registers stays registered."""
@@ -64,6 +72,7 @@ def own_session(spark: Any, any_spark: Any) -> Iterator[Any]:
         return
     port = spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")
     session = type(any_spark).builder.remote(f"sc://localhost:{port}").create()
+    ENDED.append(session)
     yield session
     session.stop()
 

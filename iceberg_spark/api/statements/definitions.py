@@ -37,6 +37,7 @@ from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
+from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
@@ -48,7 +49,6 @@ from iceberg_spark.write.align_batches import AlignOptions
 _COMMENT = "comment"
 _NULLABLE = "use-nullable-query-schema"
 _FORMATS = (None, "iceberg", "pyiceberg-lite")
-_FILE_FORMATS = ("parquet", "orc", "avro")
 
 
 def create_table(
@@ -104,7 +104,7 @@ def _with_file_format(statement: CreateTable) -> CreateTable:
     Raises InvalidInputError.
     """
     using = statement.using
-    if using is None or using not in _FILE_FORMATS:
+    if using is None or using not in ROW_FORMAT_NAMES:
         check_format(using)
         return statement
     if DEFAULT_FILE_FORMAT in statement.properties:

@@ -29,6 +29,7 @@ from iceberg_spark.api.statements.shown_partitions import show_partitions
 from iceberg_spark.api.statements.shown_parts import of_whole_table, shown_part
 from iceberg_spark.api.statements.target import names_ours, table_above, target
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError, UnsupportedError
+from iceberg_spark.spark.session.asked_once import asking_anew
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import with_arguments, with_versions
 from iceberg_spark.spark.sql.current_namespace import current_namespace, use_namespace
@@ -89,7 +90,7 @@ def run_statement(
     if isinstance(statement, Query):
         query, left = with_versions(spark, statement.text, args)
         return plan_query(spark, query).frame(spark, left, given=frames)
-    with frames_as_views(spark, frames):
+    with asking_anew(), frames_as_views(spark, frames):
         return _at_once(spark, statement, text, args)
 
 

@@ -18,7 +18,7 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.delete_index import DeleteIndex
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.reading.limits import KEPT
-from iceberg_spark.spark.session.long_texts import settings_text
+from iceberg_spark.spark.session.long_texts import settings_text, still_says
 from iceberg_spark.spec.data_file import DataFileContent
 
 _frames = DeleteCache(KEPT.frame_bytes)
@@ -80,7 +80,8 @@ def kept_frames(
 
     def sized() -> tuple[Any, int]:
         frames = made()
-        return frames, KEPT.frame_bytes + 1 if frames is None else _bytes_of(plan)
+        is_kept = frames is not None and still_says(session, settings)
+        return frames, _bytes_of(plan) if is_kept else KEPT.frame_bytes + 1
 
     found: Sequence[DataFrame] | None = _frames.get_or_load(asked, sized)
     return found

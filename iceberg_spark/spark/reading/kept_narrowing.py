@@ -1,7 +1,7 @@
 """What frames need is kept a while: to ask Spark's optimizer takes dozens of round trips.
 
-Dashboards make the same frames again and again. Equal plans of one session with equal settings have
-equal filters, and the files of a mark never change. Plans that hold rows themselves are not kept.
+Dashboards make the same frames again and again. The same plans of one session with equal settings
+have the same filters, and the files of a mark never change. Plans that hold rows are not kept.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.spark.reading.limits import NARROWING
-from iceberg_spark.spark.session.classic_plans import comparable_plan, holds_rows
-from iceberg_spark.spark.session.long_texts import settings_text
+from iceberg_spark.spark.session.classic_plans import comparable_plan, holds_rows, is_same_plan
+from iceberg_spark.spark.session.long_texts import settings_text, still_says
 
 Found = TypeVar("Found")
 
@@ -37,7 +37,7 @@ class _Asked:
             and self.way == other.way
             and self.marks == other.marks
             and self.settings == other.settings
-            and bool(self.plan.equals(other.plan))
+            and is_same_plan(self.session, self.plan, other.plan)
         )
 
 
@@ -63,7 +63,7 @@ def kept_relations(
     known = next((one for one in before if one[0].is_same(asked)), None)
     if known is None:
         found = made()
-        if holds_rows(frame, NARROWING.leaves):
+        if holds_rows(frame, NARROWING.leaves) or not still_says(session, settings):
             return found
         answer = (asked, found)
     else:

@@ -39,7 +39,6 @@ from iceberg_spark.spark.session.key_filters import (
     bloom_filter_of,
     java_values,
     optimized_plan,
-    plan_order,
     plan_relations,
     with_key_filters,
 )
@@ -61,8 +60,8 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
         relations = plan_relations(frame, MARK)
         if not _is_worth_it(relations):
             return frame
-        marks, order = tuple(one.mark for one in relations), plan_order(frame)
-        found = kept_relations(frame, marks, f"keys {order}", lambda: _found(frame, relations))
+        marks = tuple(one.mark for one in relations)
+        found = kept_relations(frame, marks, "keys", lambda: _found(frame, relations))
         return _with_found(frame, relations, found)
     except (*PLAN_ERRORS, IcebergError, OSError, RecursionError, pa.ArrowException):
         _log.debug("A frame's joins leave out no rows", exc_info=True)

@@ -29,7 +29,7 @@ from iceberg_spark.spark.reading.reading_session import (
     unfit_setting,
 )
 from iceberg_spark.spark.reading.worker_frame import arrow_frame
-from iceberg_spark.spark.session.classic_queries import union_as
+from iceberg_spark.spark.session.classic_queries import Rows, TypedRows, frame_of
 from iceberg_spark.spark.session.classic_session import active_session_kept, is_connect
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spark.session.hadoop import hadoop_of
@@ -54,6 +54,21 @@ def plan_frame(
     conditions, Spark's reader gives all rows of the files. Works with classic and Connect
     sessions. Raises UnsupportedError naming what the forced engine can't do.
     """
+    rows = plan_rows(plan, spark, engine=engine, split=split, filters=filters)
+    frame = frame_of(rows, spark)
+    known = plan.record_count
+    return frame if known is None or engine == "arrow" else with_count(frame, known)
+
+
+def plan_rows(
+    plan: ScanPlan,
+    spark: SparkSession,
+    *,
+    engine: Engine | None = None,
+    split: SplitOptions | None = None,
+    filters: bool = True,
+) -> Rows:
+    """Return what `plan_frame` makes a frame of, for a query that it becomes part of."""
     check_geo_types(plan.context.read_schema, spark)
     groups: list[FileGroup] = []
 
@@ -64,11 +79,9 @@ def plan_frame(
 
     frames = None if engine == "arrow" else kept_frames(plan, spark, natively, filters=filters)
     if frames is None:
-        frame = _mixed(plan, groups, spark, engine, split, filters=filters)
-    else:  # so no field id of a relation is seen
-        frame = union_as(spark, nullable(to_spark(plan.context.read_schema)), frames)
-    known = plan.record_count
-    return frame if known is None or engine == "arrow" else with_count(frame, known)
+        return _mixed(plan, groups, spark, engine, split, filters=filters)
+    # The type is said once more, so that no field id of a relation is seen.
+    return TypedRows(nullable(to_spark(plan.context.read_schema)), frames)
 
 
 def _relations(

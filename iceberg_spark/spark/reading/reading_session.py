@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.spark.session.asked_once import asking_anew
 from iceberg_spark.spark.session.classic_session import all_settings, is_connect
 from iceberg_spark.spark.session.long_texts import settings_text
 
@@ -47,7 +48,8 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
         for key, value in {FIELD_IDS: "true", **wanted}.items():
             spark.conf.set(key, value)
         return spark
-    return _made(spark, settings_text(spark), local)
+    with asking_anew():  # the session that is made has the settings of now
+        return _made(spark, settings_text(spark), local)
 
 
 def unfit_setting(spark: SparkSession) -> str | None:

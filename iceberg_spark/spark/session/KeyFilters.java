@@ -2,16 +2,12 @@ package iceberg_spark;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Pattern;
 
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
@@ -22,7 +18,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.XxHash64;
@@ -58,7 +53,6 @@ import scala.runtime.AbstractPartialFunction;
  */
 public class KeyFilters {
     private static final long SEED = 42L;
-    private static final Pattern ID = Pattern.compile("#\\d+");
 
     /**
      * Returns a line for each relation of files of a plan and of its subqueries: the ids of its
@@ -87,22 +81,6 @@ public class KeyFilters {
         StringBuilder found = new StringBuilder();
         addSizes(plan, found);
         return found.toString();
-    }
-
-    /**
-     * Returns a digest of what a plan and its subqueries say of themselves, in their order.
-     *
-     * Plans that are equal as Java compares them may have the sides of AND, and so the relations of
-     * their subqueries, in another order. Ids are numbered as they come; what else looks like one in a
-     * text or a name, as `'#1'`, is told by those themselves.
-     */
-    public String order(LogicalPlan plan) throws NoSuchAlgorithmException {
-        StringBuilder said = new StringBuilder();
-        addOrder(plan, said, new HashMap());
-        MessageDigest digest = MessageDigest.getInstance("SHA-256");
-        ByteBuffer bytes = ByteBuffer.allocate(2 * said.length());
-        bytes.asCharBuffer().put(said.toString());
-        return new BigInteger(1, digest.digest(bytes.array())).toString(16);
     }
 
     /** Returns the conditions of the filters of a plan, a node's before those of its children. */
@@ -282,37 +260,6 @@ public class KeyFilters {
         Seq children = plan.children();
         for (int at = 0; at < children.length(); at++) {
             addSizes((LogicalPlan) children.apply(at), found);
-        }
-    }
-
-    private static void addOrder(LogicalPlan plan, StringBuilder said, Map numbers) {
-        said.append(ID.matcher(plan.simpleString(Integer.MAX_VALUE)).replaceAll("#")).append('\n');
-        addOrder(plan.output(), said, numbers);
-        addOrder(plan.expressions(), said, numbers);
-        Seq inside = plan.subqueries();
-        for (int at = 0; at < inside.length(); at++) {
-            addOrder((LogicalPlan) inside.apply(at), said, numbers);
-        }
-        Seq children = plan.children();
-        for (int at = 0; at < children.length(); at++) {
-            addOrder((LogicalPlan) children.apply(at), said, numbers);
-        }
-    }
-
-    private static void addOrder(Seq expressions, StringBuilder said, Map numbers) {
-        for (int at = 0; at < expressions.length(); at++) {
-            Expression one = (Expression) expressions.apply(at);
-            String own = one instanceof Literal ? one.toString() : one.prettyName();
-            if (one instanceof NamedExpression) {
-                Long id = Long.valueOf(((NamedExpression) one).exprId().id());
-                if (!numbers.containsKey(id)) {
-                    numbers.put(id, Integer.valueOf(numbers.size()));
-                }
-                own = numbers.get(id) + " " + ((NamedExpression) one).name();
-            }
-            said.append(own.length()).append(' ').append(own).append('(');
-            addOrder(one.children(), said, numbers);
-            said.append(')');
         }
     }
 

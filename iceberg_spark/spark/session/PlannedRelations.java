@@ -67,14 +67,15 @@ public class PlannedRelations {
      * Spark takes what a projection leaves of a relation for a part of it, by the widths of types; so
      * the whole is said to be that much larger.
      *
-     * @param first the id of the first column of each relation
-     * @param columns the ids of the columns that are needed of it, parted by commas
-     * @param bytes what these take
+     * @param given a line for each relation: the id of its first column, the bytes that the needed ones
+     *     take, and their ids, parted by commas
      */
-    public LogicalPlan resized(LogicalPlan plan, List first, List columns, List bytes) {
+    public LogicalPlan resized(LogicalPlan plan, String given) {
         java.util.Map sizes = new java.util.HashMap();
-        for (int at = 0; at < first.size(); at++) {
-            sizes.put(Long.valueOf(((Number) first.get(at)).longValue()), new Object[] {columns.get(at), bytes.get(at)});
+        String[] lines = given.split("\n");
+        for (int at = 0; at < lines.length; at++) {
+            String[] said = lines[at].split(" ");
+            sizes.put(Long.valueOf(said[0]), new Object[] {said[2], Long.valueOf(said[1])});
         }
         LogicalPlan made = (LogicalPlan) plan.transformUpWithSubqueries(new Resizing(sizes));
         made.setAnalyzed();

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.spark.session.asked_once import setting
 from iceberg_spark.spark.session.classic_session import is_stopped
 
 TIME_ZONE_SETTING = "spark.sql.session.timeZone"
@@ -76,10 +77,10 @@ def active_session() -> SparkSession | None:
 
 def is_case_sensitive(spark: SparkSession) -> bool:
     """Return whether the case of names counts in a session's SQL."""
-    return str(spark.conf.get(CASE_SETTING, "false")).lower() == "true"
+    return str(setting(spark, CASE_SETTING, "false")).lower() == "true"
 
 
 def session_time_zone(spark: SparkSession | None = None) -> str | None:
     """Return the session's time zone, None where there is no session."""
     session = spark if spark is not None else active_session()
-    return None if session is None else session.conf.get(TIME_ZONE_SETTING)
+    return None if session is None else setting(session, TIME_ZONE_SETTING)

@@ -29,6 +29,7 @@ PLAN_ERRORS = (Py4JError, PySparkException, LookupError, ValueError)
 
 
 _LEAVES = "PlanLeaves"
+_SAME = "SamePlans"
 _SCAN = "FileSourceScanExec"
 _CACHED = "InMemoryTableScanExec"
 _FILES = "HadoopFsRelation"
@@ -181,15 +182,19 @@ def holds_rows(frame: DataFrame, most: int) -> bool:
 
 
 def comparable_plan(frame: DataFrame) -> Any | None:
-    """Return the analysed plan of a classic frame as Java compares it: equal ones mean the same.
+    """Return the analysed plan of a classic frame, which is Java's, to be compared with others.
 
     None where Spark keeps rows of frames, of which plans say nothing. Raises one of PLAN_ERRORS.
     """
+    java = compiled_object(frame.sparkSession, _SAME)
     inside: Any = frame
-    asked = inside._jdf
-    if not asked.sparkSession().sharedState().cacheManager().isEmpty():
-        return None
-    return asked.queryExecution().normalized().canonicalized()
+    return None if java is None else java.comparable(inside._jdf)
+
+
+def is_same_plan(session: SparkSession, one: Any, other: Any) -> bool:
+    """Return whether two plans are the same, part by part, but for the ids of their columns."""
+    java: Any = compiled_object(session, _SAME)
+    return bool(java.same(one, other))
 
 
 def with_relations(frame: DataFrame, made: Iterable[tuple[int, DataFrame]]) -> DataFrame:

@@ -1,14 +1,14 @@
 """Queries over frames under names, and unions of a type, as plans that classic Spark makes at once.
 
 What PySpark does for each frame (a view is made and dropped, a union is analysed) takes Spark some
-milliseconds each; here frames become part of a plan, which is analysed once.
+milliseconds each; in `FrameQueries.java` frames become part of a plan, which is analysed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -22,37 +22,78 @@ from iceberg_spark.spark.session.classic_session import (
 )
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
-_SESSION = "org.apache.spark.sql.classic.SparkSession"
+_CLASS = "FrameQueries"
 _EXECUTION = "org.apache.spark.sql.execution."
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedRows:
+    """The rows of some frames as rows of exactly a type, which is the session's."""
+
+    kind: StructType
+    frames: Sequence[DataFrame]
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """Return the rows as a frame.
+
+        It is a union, which has the session and the field metadata of its first member, here one
+        without rows, which the optimizer drops.
+        """
+        java = compiled_object(session, _CLASS)
+        if java is None:
+            frame = session.range(1).where("false").select().to(self.kind)
+            for one in self.frames:
+                frame = frame.union(one)
+            return frame
+        inside: Any = session
+        frames = list(_of_java(self.frames))
+        given = frames[0] if len(frames) == 1 else java_list(session, frames)
+        return DataFrame(java.union(inside._jsparkSession, self.kind.json(), given), session)
+
+
+Rows: TypeAlias = DataFrame | TypedRows
+
+
+def frame_of(rows: Rows, session: SparkSession) -> DataFrame:
+    """Return rows as a frame."""
+    return rows.frame(session) if isinstance(rows, TypedRows) else rows
+
+
 def query_of_frames(
-    session: SparkSession, text: str, frames: Mapping[str, DataFrame]
+    session: SparkSession, text: str, tables: Mapping[str, Rows]
 ) -> DataFrame | None:
     """Return a query's frame, in whose text each name is named once and means a frame.
 
     None over Connect, and for what Spark takes for a script. Raises what `session.sql` does.
-    The names are those of common table expressions around the query, which take their places: else
-    Spark would not find what it has cached of the frame.
     """
-    if is_connect(session):
-        return None
-    parsed = _parsed(session, text)
-    if str(parsed.getClass().getSimpleName()) == "CompoundBody":
-        return None
-    nothing = java_static(session, "scala.Option", "empty")()
-    alias = _companion(session, "SubqueryAlias")
-    named = java_class(session, "scala.Tuple3")
-    tables = [
-        named(name, alias.apply(name, _plan(frame)), nothing) for name, frame in frames.items()
-    ]
-    whole = java_class(session, f"{_PLANS}UnresolvedWith")(parsed, _seq(session, tables), False)
-    frame = frame_of_plan(session, whole)
-    java = compiled_object(session, "InlinedTables")
+    java = compiled_object(session, _CLASS)
     if java is None:
-        return frame
-    return frame_of_plan(session, java.inlined(_plan(frame), " ".join(frames)))
+        return None
+    inside: Any = session
+    named: list[str] = []
+    frames: list[DataFrame] = []
+    for name, rows in tables.items():
+        match rows:
+            case TypedRows(kind, each):
+                named.append(f"{name} {len(each)} {kind.json()}")
+                frames += each
+            case frame:
+                named.append(name)
+                frames.append(frame)
+    given = java_list(session, _of_java(frames))
+    found = java.query(inside._jsparkSession, text, "\n".join(named), given)
+    return None if found is None else DataFrame(found, session)
+
+
+def with_quicker_likes(frame: DataFrame) -> DataFrame:
+    """Return a frame of the same rows and columns, with quicker conditions before those by LIKE.
+
+    Itself over Connect. Raises one of PLAN_ERRORS.
+    """
+    java = compiled_object(frame.sparkSession, "LikeConditions")
+    inside: Any = frame
+    return frame if java is None else DataFrame(java.quicker(inside._jdf), frame.sparkSession)
 
 
 def explained(frame: DataFrame, mode: str = "simple") -> DataFrame | None:
@@ -81,47 +122,9 @@ def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:
     return frame_of_plan(session, alias.apply(_seq(session, name), _plan(frame)))
 
 
-def union_as(session: SparkSession, kind: StructType, frames: Sequence[DataFrame]) -> DataFrame:
-    """Return the rows of some frames as a frame of exactly this type, which is the session's.
-
-    A union has the session and the field metadata of its first member, here one without rows,
-    which the optimizer drops.
-    """
-    if is_connect(session):
-        frame = session.range(1).where("false").select().to(kind)
-        for one in frames:
-            frame = frame.union(one)
-        return frame
-    inside: Any = session
-    typed = inside._jsparkSession.parseDataType(kind.json())
-    plan = _companion(session, "LocalRelation").apply(typed)
-    for one in frames:
-        plan = _companion(session, "Union").apply(plan, _plan(one))
-    if frames and plan.resolved():  # else types are to be widened: there is nothing else to analyse
-        plan.setAnalyzed()
-    return frame_of_plan(session, plan)
-
-
-def _parsed(session: SparkSession, text: str) -> Any:
-    inside: Any = session
-    with _active(session):
-        return inside._jsparkSession.sessionState().sqlParser().parsePlan(text)
-
-
-@contextmanager
-def _active(session: SparkSession) -> Iterator[None]:
-    """Have Spark's parser read the settings of a session: those of the thread's active one."""
-    inside: Any = session
-    make_active = java_static(session, _SESSION, "setActiveSession")
-    before = java_static(session, _SESSION, "getActiveSession")()
-    make_active(inside._jsparkSession)
-    try:
-        yield
-    finally:
-        if before.isDefined():
-            make_active(before.get())
-        else:
-            java_static(session, _SESSION, "clearActiveSession")()
+def _of_java(frames: Iterable[DataFrame]) -> Iterator[Any]:
+    inside: Iterable[Any] = frames
+    return (frame._jdf for frame in inside)
 
 
 def _companion(session: SparkSession, plan: str) -> Any:

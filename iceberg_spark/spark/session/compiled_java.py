@@ -29,7 +29,7 @@ def compiled_object(session: SparkSession, name: str) -> Any | None:
     return None if is_connect(session) else _object(java_packages(session), name)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _object(packages: Any, name: str) -> Any | None:
     try:
         return _compiled(packages, name)

@@ -109,13 +109,6 @@ def plan_relations(frame: DataFrame, option: str) -> tuple[PlanRelation, ...]:
     return _relations(frame.sparkSession, inside._jdf.logicalPlan(), option)
 
 
-def plan_order(frame: DataFrame) -> str:
-    """Return a digest of the analysed plan, ids apart: the order of its parts counts."""
-    java: Any = compiled_object(frame.sparkSession, _CLASS)
-    inside: Any = frame
-    return str(java.order(inside._jdf.logicalPlan()))
-
-
 def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
     """Return what Spark's optimizer made of a classic frame.
 

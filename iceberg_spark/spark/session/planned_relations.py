@@ -16,7 +16,6 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.session.classic_session import (
     frame_of_plan,
-    java_list,
     java_static,
     java_texts,
 )
@@ -95,12 +94,11 @@ def with_sizes(frame: DataFrame, sizes: Sequence[NeededSize]) -> DataFrame:
 def resized(session: SparkSession, plan: Any, sizes: Sequence[NeededSize]) -> Any:
     """Return a plan of Java's whose relations say the sizes of the columns that are needed."""
     maker: Any = compiled_object(session, _CLASS)
-    given = (
-        [one.first for one in sizes],
-        [",".join(map(str, one.columns)) for one in sizes],
-        [min(one.bytes, _MOST_BYTES) for one in sizes],
+    lines = (
+        f"{one.first} {min(one.bytes, _MOST_BYTES)} {','.join(map(str, one.columns))}"
+        for one in sizes
     )
-    return maker.resized(plan, *(java_list(session, values) for values in given))
+    return maker.resized(plan, "\n".join(lines))
 
 
 def _statuses(session: SparkSession, listed: DataFrame | None) -> Any:

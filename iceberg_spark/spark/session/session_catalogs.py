@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.catalog.config import configured_names
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours
+from iceberg_spark.spark.session.asked_once import once, setting
 from iceberg_spark.spark.session.classic_session import all_settings
 from iceberg_spark.spark.session.long_texts import settings_text
 
@@ -23,6 +24,10 @@ def session_catalog(session: SparkSession, name: str) -> dict[str, str]:
     As Spark does it, the name's case counts. A catalog of Hive's takes the session's metastore
     where it names none. A few round trips.
     """
+    return dict(once(session, ("catalog", name), lambda: _session_catalog(session, name)))
+
+
+def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
     found = _settings(session, f"{_PREFIX}{name}.")
     is_hives = found.get("type", "hive") == "hive" and "catalog-impl" not in found
     if is_hives and "uri" not in found and (found or has_spark_catalog(session, name)):
@@ -53,7 +58,7 @@ def catalog_names(session: SparkSession) -> list[str]:
 
 def has_spark_catalog(session: SparkSession, name: str) -> bool:
     """Return whether Spark itself has a catalog of that name: the setting that gives its class."""
-    return session.conf.get(f"{_PREFIX}{name}", None) is not None
+    return setting(session, f"{_PREFIX}{name}", None) is not None
 
 
 def is_ours(session: SparkSession, name: str) -> bool:
@@ -62,7 +67,11 @@ def is_ours(session: SparkSession, name: str) -> bool:
     Spark keeps catalogs that it has a class for; where that is Java's Iceberg catalog, which needs
     its JAR, the same tables are ours, unless it is of a kind that only the JAR has.
     """
-    kept_by = session.conf.get(f"{_PREFIX}{name}", None)
+    return once(session, ("is ours", name), lambda: _is_ours(session, name))
+
+
+def _is_ours(session: SparkSession, name: str) -> bool:
+    kept_by = setting(session, f"{_PREFIX}{name}", None)
     if kept_by not in (None, _JAVAS):
         return False
     if is_defined(name):

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from iceberg_spark.expr.dialect import Dialect
+from iceberg_spark.spark.session.asked_once import once
 from iceberg_spark.spark.session.classic_session import all_settings
 from iceberg_spark.spark.session.long_texts import settings_text
 
@@ -38,6 +39,10 @@ def session_dialect(session: SparkSession) -> Dialect:
 
     Of settings that are not known here any that is on counts as changing a meaning.
     """
+    return once(session, "dialect", lambda: _dialect(session))
+
+
+def _dialect(session: SparkSession) -> Dialect:
     ansi = str(session.conf.get(_ANSI)).lower() == "true"
     given = _settings(session)
     return Dialect(

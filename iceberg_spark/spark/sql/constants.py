@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -20,7 +20,7 @@ from sqlglot import exp
 from iceberg_spark.expr.parse_literal import KNOWN, is_literal
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.session.active_session import session_time_zone
-from iceberg_spark.spark.session.long_texts import settings_text
+from iceberg_spark.spark.session.long_texts import settings_text, still_says
 from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
 
@@ -76,6 +76,11 @@ def worked_out(conditions: Sequence[Node], spark: SparkSession, *, now: bool = F
     return copies
 
 
+def has_constants(conditions: Iterable[Node]) -> bool:
+    """Return whether `worked_out` would ask Spark about some part of conditions."""
+    return any(_constant_parts(one, _CONSTANT) for one in conditions)
+
+
 def _asked(spark: SparkSession, columns: str) -> Sequence[Node | None]:
     """Return the values of columns as literals, none where Spark can't work one of them out."""
     settings = settings_text(spark)
@@ -85,7 +90,8 @@ def _asked(spark: SparkSession, columns: str) -> Sequence[Node | None]:
 
     def counted() -> tuple[Sequence[Node | None], int]:
         found = _evaluated(spark, columns)
-        return found, 1 if found else PARSING.constants + 1  # what failed may not fail again
+        is_kept = found and still_says(spark, settings)  # what failed may not fail again
+        return found, 1 if is_kept else PARSING.constants + 1
 
     found: Sequence[Node | None] = _kept.get_or_load(asked, counted)
     return found

@@ -10,6 +10,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.classic_queries import frame_of
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.named_relation import folding, named_relation
@@ -85,7 +86,7 @@ def _replaced(
             continue
         one = part.reference
         view = f"iceberg_spark_{uuid.uuid4().hex}"
-        part.frame(spark).createOrReplaceTempView(view)
+        frame_of(part.rows(spark), spark).createOrReplaceTempView(view)
         views.callback(spark.catalog.dropTempView, view)
         pieces += [
             query.between(at, one.start),

@@ -13,8 +13,8 @@ class ParsingLimits:
     """Queries whose trees are kept."""
     longest_kept: int = 20_000
     """Characters, which make a tree of 4 MB; those of longer texts are not kept."""
-    kept_conditions: int = 64
-    """Tables and their columns whose conditions a tree keeps."""
+    kept_answers: int = 128
+    """What was asked of a tree about its tables and their columns, and is kept with it."""
     constants: int = 64
     """Lists of constant parts whose values are kept."""
 

@@ -8,9 +8,9 @@ nothing taken here decides about rows that it would have kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -18,6 +18,7 @@ from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spark.sql.references import TableReference
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
+Answer = TypeVar("Answer")
 
 _WORDS = re.compile(r"\w+")
 _SEMI_ANTI = ("SEMI", "ANTI")
@@ -47,7 +48,8 @@ class QueryTree:
     names where sqlglot knows a function, or a unit, of that name (`current_user`); `relations` the
     names of tables, parts of these, and aliases; `stars` all that stand for columns, `pivoted` the
     SELECTs that turn rows into columns; `names_at_run_time`: a column may be named by a text
-    (Spark's IDENTIFIER clause). `sorted_out` are the conditions of its tables that were asked for.
+    (Spark's IDENTIFIER clause). `kept` are answers of before: a dashboard asks the same again and
+    again.
     """
 
     root: Node
@@ -57,9 +59,7 @@ class QueryTree:
     stars: tuple[Node, ...]
     pivoted: tuple[Node, ...]
     names_at_run_time: bool
-    sorted_out: dict[tuple[TableReference, frozenset[str], bool], Conditions] = field(
-        default_factory=dict, repr=False
-    )
+    kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, root: Node, text: str) -> Self:
@@ -85,6 +85,17 @@ class QueryTree:
                     continue
         names = frozenset(identifiers), words, tuple(relations)
         return cls(root, *names, tuple(stars), tuple(pivoted), at_run_time)
+
+    def once(self, asked: Hashable, answer: Callable[[], Answer]) -> Answer:
+        """Return an answer, the one of before to what was asked before."""
+        known: Answer | None = self.kept.get(asked)
+        if known is not None:
+            return known
+        found = answer()
+        if len(self.kept) >= PARSING.kept_answers:
+            self.kept.clear()
+        self.kept[asked] = found
+        return found
 
     def names(self, column: str) -> bool:
         """Return whether a column's name stands in the query as a name."""
@@ -130,16 +141,9 @@ def conditions(
 
     A table on the side of an outer join that is filled with nulls takes only conjuncts of its
     own ON: rows that WHERE drops may be what keeps the other side's rows from being filled.
-    A tree keeps what was found: a dashboard's queries are the same again and again.
     """
     asked = reference, frozenset(columns), case_sensitive
-    known = tree.sorted_out.get(asked)
-    if known is None:
-        known = _conditions(tree, *asked)
-        if len(tree.sorted_out) >= PARSING.kept_conditions:
-            tree.sorted_out.clear()
-        tree.sorted_out[asked] = known
-    return known
+    return tree.once(asked, lambda: _conditions(tree, *asked))
 
 
 def _conditions(
@@ -158,7 +162,7 @@ def equal_columns(
     other: tuple[TableReference, Collection[str]],
     *,
     case_sensitive: bool = False,
-) -> list[tuple[str, str]]:
+) -> tuple[tuple[str, str], ...]:
     """Return columns of a table with the column of another that each is equal to.
 
     Both are given with their columns' names. Equal they are in all that comes of a row of the
@@ -166,11 +170,22 @@ def equal_columns(
     `conditions`, is in nothing.
     """
     (reference, columns), (beside, theirs) = table, other
+    asked = (reference, frozenset(columns)), (beside, frozenset(theirs)), case_sensitive
+    return tree.once(asked, lambda: _equal_columns(tree, *asked))
+
+
+def _equal_columns(
+    tree: QueryTree,
+    table: tuple[TableReference, Collection[str]],
+    other: tuple[TableReference, Collection[str]],
+    case_sensitive: bool,
+) -> tuple[tuple[str, str], ...]:
+    (reference, columns), (beside, theirs) = table, other
     select = select_of(reference)
     if select is None or select is not select_of(beside) or tree.is_pivoted(select):
-        return []
+        return ()
     if any(one.node.args.get("sample") for one in (reference, beside)):
-        return []
+        return ()
     own = _scope(tree, select, reference, columns, case_sensitive)
     foreign = _scope(tree, select, beside, theirs, case_sensitive)
     found = []
@@ -187,7 +202,7 @@ def equal_columns(
                     found.append((column, key))
                 case _:
                     continue
-    return found
+    return tuple(found)
 
 
 def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, view_if_there
 from iceberg_spark.catalog.pinned import split_name
-from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.catalog.table_name import check_part
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -20,8 +19,9 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.reading.keyed_frame import keyed_frame
+from iceberg_spark.spark.reading.like_conditions import quicker_likes
 from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS
-from iceberg_spark.spark.session.classic_queries import explained, query_of_frames
+from iceberg_spark.spark.session.classic_queries import explained, frame_of, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
@@ -60,7 +60,7 @@ class QueriedView:
     columns: Schema
     name: str
 
-    def frame(self, spark: SparkSession) -> DataFrame:
+    def rows(self, spark: SparkSession) -> DataFrame:
         """Return the view's rows."""
         return as_view(self.query.frame(spark), self.columns, self.name)
 
@@ -132,7 +132,7 @@ class Query:
         `before` stands before it, like EXPLAIN; `given` are frames that it names.
         """
         tables = {
-            f"{_TABLE}{number}": part.frame(spark)
+            f"{_TABLE}{number}": part.rows(spark)
             for number, part in enumerate(self.parts)
             if not isinstance(part, SparksTable)
         }
@@ -140,8 +140,11 @@ class Query:
         if tables and is_bare:
             found = query_of_frames(spark, self._with_names(str, str), tables)
             if found is not None:
-                return keyed_frame(found)
-        frames = {**(given or {}), **tables}
+                return quicker_likes(keyed_frame(found), self.text)
+        frames = {
+            **(given or {}),
+            **{name: frame_of(rows, spark) for name, rows in tables.items()},
+        }
         text = before + self._with_names(_escaped if frames else str, "{{{}}}".format)
         for name in given or ():  # names that nothing else has
             text = text.replace(name, f"{{{name}}}")
@@ -286,7 +289,7 @@ def _place(reference: TableReference, seen: Seen, names: ViewNames | None) -> _P
     if text is None:
         return None
     table, selector = split_name(text)
-    return _Place(*resolve(table, with_settings(table, {}, seen.settings)), selector)
+    return _Place(*seen.place(table), selector)
 
 
 def _ours(reference: TableReference, seen: Seen) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
+from iceberg_spark.catalog.registry import catalog_of, identifier_of, resolve, with_settings
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 
 
@@ -20,6 +21,7 @@ class Seen:
     spark: SparkSession
     _ours: dict[str, bool] = field(default_factory=dict)
     _settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    _catalogs: dict[str, Catalog] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], LoadedTable] = field(default_factory=dict)
 
     def is_ours(self, name: str) -> bool:
@@ -33,6 +35,17 @@ class Seen:
         if name not in self._settings:
             self._settings[name] = session_catalog(self.spark, name)
         return self._settings[name]
+
+    def place(self, table: str) -> tuple[Catalog, str]:
+        """Return the catalog that has a table, and what that calls it, as `registry.resolve`."""
+        name = catalog_of(table)
+        known = None if name is None else self._catalogs.get(name)
+        if known is not None:
+            return known, identifier_of(table)
+        catalog, identifier = resolve(table, with_settings(table, {}, self.settings))
+        if name is not None:
+            self._catalogs[name] = catalog
+        return catalog, identifier
 
     def load(self, catalog: Catalog, identifier: str) -> LoadedTable:
         """Load a table, the first time. Raises NoSuchTableError, NoSuchNamespaceError."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypedDict
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.errors import IcebergError, InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.nodes import And, Unbound
-from iceberg_spark.expr.parse import predicate
+from iceberg_spark.expr.parse import calls_functions, predicate
 from iceberg_spark.expr.parse_variant import variant_predicate
 from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.inspect.names import MetadataTable
@@ -20,16 +20,18 @@ from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspec
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import ReadOptions
-from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.types import has_spark_type
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
-from iceberg_spark.spark.reading.plan_frame import plan_frame
+from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
-from iceberg_spark.spark.sql.constants import worked_out
+from iceberg_spark.spark.session.asked_once import setting
+from iceberg_spark.spark.session.classic_queries import Rows
+from iceberg_spark.spark.sql.constants import has_constants, worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
-from iceberg_spark.spark.sql.pushdown import conditions, needed_columns
+from iceberg_spark.spark.sql.pushdown import Conditions, conditions, needed_columns
 from iceberg_spark.spark.sql.references import PARAMETERS, TableReference
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.schema import Schema
@@ -71,14 +73,14 @@ class QueriedTable:
             case plan:
                 return plan.context.table_schema
 
-    def frame(self, spark: SparkSession) -> DataFrame:
+    def rows(self, spark: SparkSession) -> Rows:
         """Return the table's rows, those among them that the query's own conditions leave out."""
         match self.scan:
             case MetadataRows(inspected, columns):
                 return metadata_frame(inspected, columns, spark)
             case plan:
                 report_scan(self.loaded, plan)
-                return plan_frame(plan, spark, filters=False)
+                return plan_rows(plan, spark, filters=False)
 
 
 class _Names(TypedDict):
@@ -116,8 +118,8 @@ class AskedQuery:
     @classmethod
     def of(cls, spark: SparkSession, parsed: ParsedQuery) -> Self:
         """Return a query with what its session says now."""
-        patterns = spark.conf.get("spark.sql.parser.quotedRegexColumnNames", "false")
-        precedence = spark.conf.get("spark.sql.ansi.relationPrecedence", "false")
+        patterns = setting(spark, "spark.sql.parser.quotedRegexColumnNames", "false")
+        precedence = setting(spark, "spark.sql.ansi.relationPrecedence", "false")
         return cls(
             spark,
             parsed,
@@ -178,7 +180,7 @@ class TablePlanner:
             selected_fields=self._columns(whole.read_schema),
             metadata_columns=hidden,
         )
-        context = scan_context(loaded.metadata, pruned, loaded.io)
+        context = narrowed(whole, loaded.metadata, pruned, loaded.io)
         planned = plan(loaded.metadata, loaded.io, context, pruned_by=asked.variants)
         return QueriedTable(self.reference, loaded, planned, asked.texts, asked.left_out, hidden)
 
@@ -210,13 +212,23 @@ class TablePlanner:
         sure = tuple(name for name in found if tree.names(name) or has_spark_type(kinds[name]))
         return sure or tuple(names[:1])
 
-    def _conditions(self, schema: Any, names: list[str], request: ScanRequest) -> _Understood:
+    def _conditions(self, schema: Schema, names: list[str], request: ScanRequest) -> _Understood:
         asked, parsed = self.asked, self.asked.parsed
         case = asked.case_sensitive
         found = conditions(parsed.tree, self.reference, names, case_sensitive=case)
-        taken, variants, texts, left_out = [], [], [], list(found.left_out)
         if asked.is_read_otherwise:
-            return _Understood(left_out=(*left_out, *(one.text for one in found.taken)))
+            texts = (one.text for one in found.taken)
+            return _Understood(left_out=(*found.left_out, *texts))
+        if calls_functions(parsed.text) or has_constants([one.node for one in found.taken]):
+            return self._understood(found, schema, request)  # Spark is asked each time
+        return parsed.tree.once(
+            (self.reference, schema, tuple(names), case, request.time_zone),
+            lambda: self._understood(found, schema, request),
+        )
+
+    def _understood(self, found: Conditions, schema: Schema, request: ScanRequest) -> _Understood:
+        asked, parsed = self.asked, self.asked.parsed
+        taken, variants, texts, left_out = [], [], [], list(found.left_out)
         nodes = [one.node for one in found.taken]
         options: _Names = {
             "case_sensitive": request.case_sensitive,

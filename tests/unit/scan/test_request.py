@@ -16,6 +16,8 @@ from iceberg_spark.errors import (
 from iceberg_spark.expr.build import col
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.to_text import to_text
+from iceberg_spark.io.storage import open_storage
+from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import SnapshotLogEntry
@@ -286,3 +288,21 @@ def test_a_context_of_a_hundred_columns_is_small() -> None:
     data = pickle.dumps(context)
     assert len(data) < 64 * 1024
     assert pickle.loads(data) == context
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"row_filter": "id > 3"},
+        {"selected_fields": ("added",)},
+        {"selected_fields": None, "metadata_columns": ("_file",)},
+        {"row_filter": "ID > 3", "selected_fields": ("ADDED",), "case_sensitive": False},
+    ],
+)
+def test_a_scan_that_is_narrowed_is_the_one_that_asks_at_once(asked: Any) -> None:
+    base, io = history(), open_storage()
+    request = ScanRequest(case_sensitive=asked.get("case_sensitive", True))
+    whole = scan_context(base, request)
+    found = narrowed(whole, base, replace(request, **asked), io)
+    assert found == scan_context(base, replace(request, **asked), io)
+    assert found.io is io

@@ -1,6 +1,9 @@
 """What the schemas of a table say about names in its files."""
 
+import pytest
+
 from iceberg_spark.spec.field_history import FieldHistory, field_history
+from iceberg_spark.spec.schema import Schema
 from tests.builders import field, schema, struct
 
 
@@ -41,3 +44,16 @@ def test_only_promotions_that_every_reader_knows_are_no_change_of_type() -> None
 def test_where_schemas_were_removed_every_name_may_mislead() -> None:
     found = field_history(schema(("a", "int")), {0: schema(("a", "int")), 2: schema(("a", "int"))})
     assert found.renamed == found.shared == found.younger == {1}
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        schema(("a", "long"), ("b", "int")),
+        schema(("a b", "int"), ("a", "int"), ("A", "int")),
+        schema(field(1, "s", struct(field(2, "x y", "int"))), field(3, "S.X Y", "int")),
+    ],
+)
+def test_the_only_schema_ever_has_the_history_of_one_among_equal_ones(only: Schema) -> None:
+    equal = Schema(*only.fields)
+    assert field_history(only, {0: only}) == field_history(only, {0: equal})

@@ -70,3 +70,12 @@ def test_a_schema_survives_pickling():
     again = pickle.loads(pickle.dumps(NESTED))
     assert again == NESTED
     assert again.find_id("points.x") == 4
+
+
+def test_equal_schemas_have_one_hash_whatever_their_defaults_are():
+    kind = struct(field(2, "x", "int"))
+    one, other, third = (
+        schema(field(1, "s", kind, write_default=value)) for value in ({}, {}, {"x": 1})
+    )
+    assert one == other != third
+    assert len({one, other, third}) == 2

@@ -25,6 +25,11 @@ def reference(text: str, name: str = "c.d.t") -> tuple[QueryTree, TableReference
     )
 
 
+def references(text: str) -> tuple[QueryTree, dict[str, TableReference]]:
+    tree = parse_query(text)
+    return QueryTree.of(tree, text), {one.name: one for one in table_references(tree, text)}
+
+
 def taken(text: str, name: str = "c.d.t") -> list[str]:
     tree, one = reference(text, name)
     return [condition.text for condition in conditions(tree, one, COLUMNS).taken]
@@ -227,10 +232,9 @@ def test_a_thousand_alternatives_are_a_shallow_predicate() -> None:
 
 def equal(text: str) -> list[tuple[str, str]]:
     """Columns of c.d.t that are equal to one of c.d.u."""
-    tree = parse_query(text)
-    by_name = {one.name: one for one in table_references(tree, text)}
+    tree, by_name = references(text)
     other = (by_name["c.d.u"], ("key", "month", "s"))
-    return equal_columns(QueryTree.of(tree, text), (by_name["c.d.t"], COLUMNS), other)
+    return list(equal_columns(tree, (by_name["c.d.t"], COLUMNS), other))
 
 
 @pytest.mark.parametrize(
@@ -301,8 +305,23 @@ def test_conditions_that_a_tree_keeps_are_those_of_columns_and_case() -> None:
     assert conditions(tree, one, COLUMNS) is conditions(tree, one, COLUMNS)
 
 
-def test_a_tree_keeps_a_bounded_number_of_conditions() -> None:
+def test_a_tree_keeps_a_bounded_number_of_answers() -> None:
     tree, one = reference("select * from c.d.t where id > 5")
-    for number in range(3 * PARSING.kept_conditions):
+    for number in range(3 * PARSING.kept_answers):
         assert conditions(tree, one, ("id", f"c{number}")).taken
-        assert len(tree.sorted_out) <= PARSING.kept_conditions
+        assert len(tree.kept) <= PARSING.kept_answers
+
+
+def test_equal_columns_that_a_tree_keeps_are_those_of_columns_and_case() -> None:
+    """Between two runs of one text columns come and go, and the session's settings change."""
+    text = "select * from c.d.t, c.d.u where t.id = u.K and t.day = u.v"
+    tree, by_name = references(text)
+
+    def found(own: tuple[str, ...], *, case: bool = False) -> tuple[tuple[str, str], ...]:
+        pair = (by_name["c.d.t"], own), (by_name["c.d.u"], ("k", "v"))
+        return equal_columns(tree, *pair, case_sensitive=case)
+
+    for _ in range(2):
+        assert found(("id", "day")) == (("id", "K"), ("day", "v"))
+        assert found(("id", "day"), case=True) == (("day", "v"),)
+        assert found(("id",)) == (("id", "K"),)

@@ -1,0 +1,191 @@
+"""A query that is made again: what is asked of Java, and what a session says by then."""
+
+import datetime as dt
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from iceberg_spark.spark.reading import keyed_frame, narrowed_frame
+from iceberg_spark.spark.reading.kept_narrowing import kept_relations
+from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.classic_plans import comparable_plan, is_same_plan
+from tests.spark.keyed_tables import in_order, named
+from tests.spark.round_trips import counted_round_trips
+from tests.spark.settings import settings
+
+JOINED = "lines l JOIN orders r ON l.o = r.o"
+AGAIN = {
+    "between": f"SELECT 1 FROM {JOINED} WHERE r.o BETWEEN 3 AND 9 AND amount BETWEEN 0 AND 9",
+    "nvl": f"SELECT nvl(l.code, r.code) FROM {JOINED} WHERE r.o < 9",
+    "in": f"SELECT 1 FROM {JOINED} WHERE r.o IN (1, 2, 3)",
+    "groups": f"SELECT r.o, sum(amount), count(DISTINCT l.code) FROM {JOINED} WHERE r.o < 9 "
+    "GROUP BY r.o HAVING count(*) > 1 ORDER BY 2",
+    "sets": f"SELECT r.o, sum(amount) FROM {JOINED} WHERE r.o < 9 GROUP BY CUBE (r.o, l.code)",
+    "window": f"SELECT rank() OVER (PARTITION BY r.o ORDER BY amount) FROM {JOINED} WHERE r.o < 9",
+    "scalar": f"SELECT 1 FROM {JOINED} WHERE r.o = (SELECT max(o) FROM orders)",
+    "exists": "SELECT 1 FROM lines l WHERE EXISTS "
+    "(SELECT 1 FROM orders r WHERE l.o = r.o AND r.o < 9)",
+    "lateral": f"SELECT m FROM {JOINED}, "
+    "LATERAL (SELECT max(c) m FROM customers s WHERE s.c = r.c) WHERE r.o < 9",
+    "named": f"WITH x AS (SELECT r.o, amount FROM {JOINED} WHERE r.o < 9) "
+    "SELECT * FROM x a JOIN x b ON a.o = b.o",
+    "union": f"SELECT l.o FROM {JOINED} WHERE r.o < 9 UNION SELECT c FROM customers s",
+    "self": "SELECT 1 FROM orders a JOIN orders b ON a.o = b.c JOIN lines l ON l.o = a.o "
+    "WHERE b.o < 9",
+    "exploded": f"SELECT e FROM {JOINED} LATERAL VIEW explode(array(l.o, 1)) x AS e WHERE r.o < 9",
+    "pivoted": f"SELECT * FROM (SELECT r.o, amount FROM {JOINED} WHERE r.o < 9) "
+    "PIVOT (sum(amount) FOR o IN (1, 2))",
+}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the optimizer was asked, by what for."""
+    found: Counter[str] = Counter()
+
+    def counted(frame: Any, marks: Any, way: str, make: Any) -> Any:
+        def noted() -> Any:
+            found[way] += 1
+            return make()
+
+        return kept_relations(frame, marks, way, noted)
+
+    for module in (keyed_frame, narrowed_frame):
+        monkeypatch.setattr(module, "kept_relations", counted)
+    return found
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_the_optimizer_is_asked_the_first_time_alone(
+    enabled: SparkSession, asked: Counter[str], name: str
+) -> None:
+    rows = [in_order(enabled.sql(named(AGAIN[name]))) for _ in range(3)]
+    assert rows[0] == rows[1] == rows[2]
+    assert asked == {"keys": 1}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_so_it_is_for_views_that_are_made_anew(
+    enabled: SparkSession, keyed_warehouse: Path, asked: Counter[str], name: str
+) -> None:
+    rows = []
+    for _ in range(3):
+        for table in ("nations", "customers", "orders", "lines"):
+            frame = enabled.read.format("pyiceberg-lite").load(f"{keyed_warehouse}/db/{table}")
+            frame.createOrReplaceTempView(table)
+        rows.append(in_order(enabled.sql(AGAIN[name])))
+    assert rows[0] == rows[1] == rows[2] == in_order(enabled.sql(named(AGAIN[name])))
+    assert asked["keys"] <= 2 and asked["filters"] <= 1
+
+
+OTHERS = (
+    f"SELECT l.o FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
+    f"SELECT l.o FROM {JOINED} WHERE r.o < 8 AND l.amount > 2",
+    f"SELECT r.o FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
+    f"SELECT l.o FROM {JOINED} WHERE l.o < 9 AND l.amount > 2",
+    f"SELECT l.o FROM {JOINED} WHERE l.amount > 2 AND r.o < 9",
+    f"SELECT l.o FROM {JOINED.replace('JOIN', 'LEFT JOIN')} WHERE r.o < 9 AND l.amount > 2",
+    f"SELECT l.o FROM {JOINED.replace('l.o = r.o', 'l.o = r.c')} WHERE r.o < 9 AND l.amount > 2",
+    f"SELECT l.o AS o2 FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
+    f"SELECT DISTINCT l.o FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
+)
+
+
+def test_a_plan_is_the_same_as_that_of_its_own_text_alone(enabled: SparkSession) -> None:
+    plans = [[comparable_plan(enabled.sql(named(text))) for text in OTHERS] for _ in range(2)]
+    for at, one in enumerate(plans[0]):
+        same = [is_same_plan(enabled, one, other) for other in plans[1]]
+        assert same == [at == place for place in range(len(OTHERS))], OTHERS[at]
+
+
+def test_columns_that_change_places_make_another_plan(spark: SparkSession) -> None:
+    one = spark.range(3).selectExpr("id AS a", "id + 1 AS b")
+    plans = [one.selectExpr(*columns) for columns in (("a", "b"), ("b", "a"), ("a", "a"))]
+    named_alike = [comparable_plan(frame.toDF("x", "y")) for frame in plans]
+    for at, first in enumerate(named_alike):
+        assert [is_same_plan(spark, first, other) for other in named_alike] == [
+            at == place for place in range(3)
+        ]
+
+
+def test_zeros_of_two_signs_are_two_plans(spark: SparkSession) -> None:
+    """They are equal, and 1 divided by them is not."""
+    plans = [comparable_plan(spark.sql(f"SELECT {zero} AS a")) for zero in ("0.0D", "-0.0D")]
+    assert not is_same_plan(spark, *plans)
+    assert is_same_plan(spark, plans[0], comparable_plan(spark.sql("SELECT 0.0D AS a")))
+
+
+def test_a_query_asks_java_a_few_times_however_many_tables_it_has(enabled: SparkSession) -> None:
+    joined = (
+        "SELECT 1 FROM lines l JOIN orders r ON l.o = r.o JOIN customers s ON r.c = s.c"
+        " JOIN nations t ON s.n = t.n WHERE name = 'n2'"
+    )
+    for text, most in (("SELECT 1 FROM nations t", 18), (joined, 34)):
+        for _ in range(2):
+            enabled.sql(named(text))
+        with counted_round_trips(enabled) as found:
+            enabled.sql(named(text))
+        assert found.count <= most, text
+
+
+def test_each_query_sees_the_settings_of_its_time(spark: SparkSession, tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        table = ice.create_table(str(tmp_path / place / "db" / "t"), "id bigint, v string")
+        table.append(pa.table({"id": [1, 2], "v": [place, "x"]}))
+    catalog = "spark.sql.catalog.turns"
+    text = "SELECT v FROM turns.db.t WHERE ID = 1"
+    with settings(spark, {f"{catalog}.type": "filesystem"}):
+        ice.enable(spark)
+        try:
+            for place in ("a", "b", "a"):
+                with settings(spark, {f"{catalog}.warehouse": str(tmp_path / place)}):
+                    assert [row.v for row in spark.sql(text).collect()] == [place]
+                    with (
+                        settings(spark, {"spark.sql.caseSensitive": "true"}),
+                        pytest.raises(Exception, match="UNRESOLVED_COLUMN"),
+                    ):
+                        spark.sql(text)
+        finally:
+            ice.disable(spark)
+
+
+def test_a_condition_of_a_moment_prunes_by_the_zone_of_its_time(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "moments")
+    table = ice.create_table(place, "id bigint, ts timestamptz", partition_by=["hours(ts)"])
+    moments = pa.array([0, 3_600_000_000, 7_200_000_000], pa.timestamp("us", "UTC"))
+    table.append(pa.table({"id": [0, 1, 2], "ts": moments}))
+    text = f"SELECT id FROM `{place}` WHERE ts = timestamp '1970-01-01 02:00:00'"
+    hours = {"UTC": 2, "Europe/Berlin": 1, "Africa/Cairo": 0}
+    for zone, hour in [*hours.items(), *hours.items()]:
+        with settings(spark, {"spark.sql.session.timeZone": zone}):
+            frame = ice.sql(spark, text)
+            assert [row.id for row in frame.collect()] == [hour]
+            assert len(frame.inputFiles()) == 1
+
+
+def test_a_session_without_a_zone_of_its_own_has_the_jvms(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = str(tmp_path / "moments")
+    table = ice.create_table(place, "id bigint, ts timestamptz", partition_by=["hours(ts)"])
+    moments = pa.array([0, 3_600_000_000], pa.timestamp("us", "UTC"))
+    table.append(pa.table({"id": [0, 1], "ts": moments}))
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.unset("spark.sql.session.timeZone")
+    try:
+        zone = spark.conf.get("spark.sql.session.timeZone")
+        assert zone is not None and session_time_zone(spark) == zone
+        here = dt.datetime.fromtimestamp(3600, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S")
+        frame = ice.sql(spark, f"SELECT id FROM `{place}` WHERE ts = timestamp '{here}'")
+        assert [row.id for row in frame.collect()] == [1]
+        assert len(frame.inputFiles()) == 1
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
