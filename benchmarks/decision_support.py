@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from math import ceil
 from pathlib import Path
@@ -142,7 +142,8 @@ def contender(
     if way == "frames":
         return _by_frames(spark, "pyiceberg-lite", f"{place}/", tables, instead)
 
-    def by_sql(text: str) -> list[object]:
+    @cache
+    def with_names(text: str) -> str:
         for table in tables:
             name = f"{OURS}.{suite.name}.{instead.get(table, table)}"
             text = re.sub(
@@ -151,9 +152,9 @@ def contender(
                 text,
                 flags=re.IGNORECASE,
             )
-        return list(spark.sql(text).collect())
+        return text
 
-    return by_sql
+    return lambda text: list(spark.sql(with_names(text)).collect())
 
 
 def _by_frames(
