@@ -41,16 +41,20 @@ def by_turns(
     rounds: int,
     warm_up: WarmUp = ONE_ROUND,
     before: Callable[[], object] = lambda: None,
+    seconds: float = 0,
 ) -> dict[str, Measured]:
     """Time the contenders one after the other, again and again; warm-up rounds don't count.
 
-    `before` is called before each of them, and takes no time.
+    `before` is called before each of them, and takes no time. Of short works there are more rounds
+    than `rounds`, all of them within `seconds`.
     """
     started, turns = time.perf_counter(), 0
     while turns < warm_up.rounds or time.perf_counter() - started < warm_up.seconds:
         _turn(contenders, before)
         turns += 1
-    taken = [_turn(contenders, before) for _ in range(rounds)]
+    started, taken = time.perf_counter(), []
+    while len(taken) < rounds or time.perf_counter() - started < seconds:
+        taken.append(_turn(contenders, before))
     return {name: Measured(tuple(turn[name] for turn in taken)) for name in contenders}
 
 
