@@ -116,6 +116,28 @@ def test_views_of_frames_are_read_so_too(
     assert filters(frame) == 1 and in_order(frame) == without(shuffled, text, monkeypatch)
 
 
+def test_no_keys_are_read_where_conditions_leave_few_rows_of_a_frame(
+    shuffled: SparkSession,
+    keyed_warehouse: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limit(monkeypatch, replace(ALL, least_rows=350))  # orders are 300
+    lines = ice.create_table(str(tmp_path / "sold"), "o bigint, year bigint")
+    for year in range(4):
+        lines.refresh().append(pa.table({"o": range(100), "year": [year] * 100}))
+    for place, name in (
+        (tmp_path / "sold", "sold"),
+        (keyed_warehouse / "db" / "orders", "ordered"),
+    ):
+        shuffled.read.format("pyiceberg-lite").load(str(place)).createOrReplaceTempView(name)
+    text = "select * from sold l join ordered r on l.o = r.o where day = date '1970-01-05'"
+    assert filters(shuffled.sql(text)) == 1
+    few = f"{text} and year = 2"
+    assert filters(shuffled.sql(few)) == 0
+    assert in_order(shuffled.sql(few)) == without(shuffled, few, monkeypatch)
+
+
 def test_keys_that_spark_reads_itself_leave_out_rows(
     shuffled: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

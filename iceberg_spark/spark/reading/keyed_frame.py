@@ -95,6 +95,8 @@ def _found(frame: DataFrame, relations: Sequence[PlanRelation]) -> _Found:
     if sizes:
         plan = plan.with_sizes(_needed_sizes(relations, sizes))
         tables = joined_tables(relations, plan)
+    if max((table.rows for table in tables), default=0) < KEYS.least_rows:
+        return _Found(sizes=sizes)  # conditions leave so few rows of files that were marked
     made = _Filters(frame, plan, chosen_keys(tables, plan))
     filters = [one for table in tables for one in made.of(table)]
     return _Found(filters, sizes)
