@@ -53,7 +53,7 @@ lint: setup
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 
-test: setup setup-4.3 ## Run all tests: PySpark 4.1, then what faces Spark on 4.3
+test: setup setup-4.3 ## Run all tests: PySpark 4.1, a case each on 4.3; slow machines take turns in cases with Spark
 	@$(MAKE) --no-print-directory servers
 	@$(WITH_SPARK) $(PY) scripts/run_tests.py
 
@@ -61,7 +61,7 @@ servers: setup
 	@scripts/postgres.sh >/dev/null
 	@$(WITH_SPARK) $(PY) -m tests.servers.prepare
 
-test-4.3: setup-4.3 ## Run the tests that face Spark on PySpark 4.3 only
+test-4.3: setup-4.3 ## Run a case of each test that faces Spark on PySpark 4.3
 	@$(WITH_SPARK) $(PY43) scripts/run_tests.py spark-4.3
 
 faults: setup ## Break the store at every call of every verb, interrupt at every line of a commit, kill Spark's driver

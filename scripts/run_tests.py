@@ -1,11 +1,11 @@
 """Runs the test suites one after the other and ends with one line for all of them.
 
-    python scripts/run_tests.py [unit] [spark] [oracle] [processes] [spark-4.3]
+    python scripts/run_tests.py [unit] [oracle] [spark] [processes] [spark-4.3]
 
 Suites without Spark run in three processes, of which one or the other waits for a server or a
 child; each suite with Spark runs in one, so that its tests share a JVM. Such tests wait as much as
 they work, so three of these suites run at any time, the long ones first; what they print comes when
-they end.
+they end. On a slow machine fewer cases run of parametrised tests with Spark (`tests/cases.py`).
 """
 
 import os
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Suite:
     options: tuple[str, ...] = ()
     environment: str = ".venv"
     shares: bool = False  # the machine, with other suites
+    cases: tuple[str, str, str] = ("all", "all", "all")  # on a quick, a slower, a slow machine
     covers: bool = False  # lines it ran count for the coverage of the whole; tracing takes CPU
 
 
@@ -56,17 +58,25 @@ COVERED = ("--cov", "--cov-report=", "--cov-fail-under=0")
 
 QUICK_JVM = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m -XX:-MethodFlushing "
-    "-XX:MetaspaceSize=512m"
+    "-XX:MetaspaceSize=512m -XX:CompileThresholdScaling=0.2 "
+    "-Dspark.sql.codegen.cache.maxEntries=2000"
 )
 """No test runs so long that optimised machine code pays: compiling it took 43% of a JVM's time.
 
 Without that compiler a JVM keeps 48 MB of code, and looking for code to drop from it, for what
 Spark generates for each query, was 17% to 30% of a JVM's time. Its classes fill the metaspace so
-slowly that collecting before 512 MB finds nothing.
+slowly that collecting before 512 MB finds nothing. A third of a JVM's time was interpreting, so
+code is compiled after a fifth of the usual calls. Spark would keep 100 pieces of code that it
+generates, which tests fill in a minute.
 """
 
 LANES = 3
 """How many suites with Spark run at a time: two cores are busy with three, a fourth JVM waits."""
+
+QUICK, SLOWER = 720, 1100
+"""Seconds up to which the tests without Spark take a quick machine, and a slower one: all of the
+rest is done there in 50 to 65 minutes, half of it on the slower one, and on machines that were
+three times as slow a quarter of Spark's cases."""
 
 WHEEL_TEST = "tests/architecture/test_wheel.py"
 SUITES = {
@@ -82,21 +92,27 @@ SUITES = {
         ("-n", "3", "--dist", "loadgroup", f"--ignore={WHEEL_TEST}"),  # a group shares a server
         covers=True,
     ),
-    "oracle": Suite(("tests/oracle",), shares=True),
-    "spark": Suite(("tests/spark",), ("-m", "not own_process"), shares=True, covers=True),
+    "oracle": Suite(("tests/oracle",), shares=True, cases=("all", "half", "half")),
+    "spark": Suite(
+        ("tests/spark",),
+        ("-m", "not own_process"),
+        shares=True,
+        cases=("all", "half", "quarter"),
+        covers=True,
+    ),
     "processes": Suite(
-        ("tests/spark", "tests/notebooks", WHEEL_TEST), ("-m", "own_process"), shares=True
+        ("tests/spark", "tests/notebooks", WHEEL_TEST),
+        ("-m", "own_process"),
+        shares=True,
+        cases=("all", "half", "half"),
     ),
     "spark-4.3": Suite(
-        ("tests/spark",),
-        ("-m", "not slow and not connect_too", "--one-case-each"),
-        ".venv-4.3",
-        shares=True,
+        ("tests/spark",), (), ".venv-4.3", shares=True, cases=("one", "third", "third")
     ),
 }
 
 
-def run(name: str, suite: Suite) -> Count:
+def run(name: str, suite: Suite, cases: str, turn: str) -> Count:
     """One pytest process; what it counted."""
     python = ROOT / suite.environment / "bin" / "python"
     folders = [folder for folder in suite.folders if (ROOT / folder).exists()]
@@ -108,16 +124,18 @@ def run(name: str, suite: Suite) -> Count:
         "PYTHONPATH": os.pathsep.join(
             filter(None, [str(ROOT / "tests" / "preloaded"), os.environ.get("PYTHONPATH")])
         ),
+        "TURN": turn,
         "COVERAGE_FILE": str(coverage_file(name)),
         "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip(),
     }
-    print(f"=== {name}: {' '.join(folders)} ({suite.environment})", flush=True)
+    print(f"=== {name}: {' '.join(folders)} ({suite.environment}), cases: {cases}", flush=True)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [str(python), "-m", "pytest", "-q", "--durations=5", f"--junitxml={report}"]
+        chosen = [f"--cases={cases}"]
         done = subprocess.run(
-            [*command, *suite.options, *(COVERED if suite.covers else ()), *folders],
+            [*command, *suite.options, *chosen, *(COVERED if suite.covers else ()), *folders],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -127,8 +145,8 @@ def run(name: str, suite: Suite) -> Count:
             errors="replace",
             check=False,
         )
-        count = count_of(report)
-    lines = [f"\n{done.stdout}"]
+        count, costly = count_of(report), costly_modules(report)
+    lines = [f"\n{done.stdout}", *costly]
     if done.returncode and not count.failed:
         lines.append(f"=== {name}: pytest ended with {done.returncode}: see above")
         count += Count(failed=1)  # nothing collected, a crash, or too little covered
@@ -171,18 +189,49 @@ def count_of(report: Path) -> Count:
     return count
 
 
+def number_of_commits() -> str:
+    """Whose turn it is where fewer cases run: a commit runs the same ones each time."""
+    counting = ["git", "rev-list", "--count", "HEAD"]
+    found = subprocess.run(counting, cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "0"
+
+
+def slowness_of(seconds: float) -> int:
+    """Return 0 for a quick machine, 1 or 2 for slower ones, by what tests without Spark took."""
+    if given := os.environ.get("SLOWNESS"):
+        return int(given)
+    return (seconds > QUICK) + (seconds > SLOWER)
+
+
+def costly_modules(report: Path, how_many: int = 15) -> list[str]:
+    """The test modules of a JUnit report that took most seconds, as lines."""
+    taken: defaultdict[str, float] = defaultdict(float)
+    if report.exists():
+        for case in ET.parse(report).getroot().iter("testcase"):
+            taken[case.get("classname", "")] += float(case.get("time", 0))
+    most = sorted(taken.items(), key=lambda each: -each[1])[:how_many]
+    return [f"{seconds:6.0f} s  {name}" for name, seconds in most]
+
+
 def main(names: Sequence[str]) -> int:
     """Run the named suites, all by default; 0 if every test passed."""
     unknown = [name for name in names if name not in SUITES]
     if unknown:
         print(f"No suite {', '.join(unknown)}; there are {', '.join(SUITES)}.", file=sys.stderr)
         return 2
+    turn = os.environ.get("TURN") or number_of_commits()
     chosen = list(names or SUITES)
-    alone = [name for name in chosen if not SUITES[name].shares]
-    total = sum((run(name, SUITES[name]) for name in alone), Count())
+    started = time.monotonic()
+    total = Count()
+    for name in chosen:
+        if not SUITES[name].shares:
+            total += run(name, SUITES[name], SUITES[name].cases[0], turn)
+    slowness = slowness_of(time.monotonic() - started)
     sharing = [name for name in chosen if SUITES[name].shares]
+    print(f"=== TURN={turn} SLOWNESS={slowness} runs the same cases again", flush=True)
     with ThreadPoolExecutor(LANES) as lanes:
-        total = sum(lanes.map(lambda name: run(name, SUITES[name]), sharing), total)
+        runs = lanes.map(lambda n: run(n, SUITES[n], SUITES[n].cases[slowness], turn), sharing)
+        total = sum(runs, total)
     total += judged_coverage(chosen)
     print(f"\n{total}", flush=True)
     return 1 if total.failed else 0

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.cases import CASES
+from tests.memory_store import memory_is_let_go  # noqa: F401 - a fixture
 from tests.servers.hive_metastore import HiveMetastore, hive_metastore
 from tests.servers.moto import Moto, moto_server
 from tests.servers.nessie import Nessie, nessie_server
@@ -35,7 +37,15 @@ They prove behaviour; which lines run at all is counted where a test of its own 
 """
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cases", choices=CASES, help="which cases of tests run: see tests/cases.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if asked := config.getoption("--cases"):
+        kept = CASES[asked](items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in UNTRACED):
             item.add_marker(pytest.mark.no_cover)

@@ -1,9 +1,12 @@
 """Every test is run by `make test`, and none is switched off."""
 
 import ast
+from typing import Any
 
-from scripts.run_tests import SUITES, Count, count_of, judged_coverage
+from scripts.run_tests import QUICK, SLOWER, SUITES, Count, count_of, judged_coverage, slowness_of
 from tests.architecture.source import SourceFile, against, files, names_used
+from tests.cases import CASES as WAYS
+from tests.cases import half_of_cases, one_case_each, quarter_of_cases, third_of_tests
 
 TESTS = [file for file in files("tests") if file.path.rpartition("/")[2].startswith("test_")]
 
@@ -25,6 +28,62 @@ def test_what_one_suite_leaves_out_by_a_mark_another_runs():
         if file.path.startswith(tuple(elsewhere)) and "own_process" not in names_used(file.tree)
     ]
     assert unmarked == []
+
+
+class Case:
+    """What is asked of one of pytest's items: its name and its mark."""
+
+    def __init__(self, nodeid: str) -> None:
+        self.nodeid = nodeid
+
+    def get_closest_marker(self, name: str) -> bool:
+        return name in self.nodeid
+
+
+MANY: list[Any] = [Case(f"m.py::test_many[{n}]") for n in range(21)]
+SINGLE: list[Any] = [Case(f"m.py::test_single{n}") for n in range(20)]
+SLOW: list[Any] = [Case("n.py::test_slow[0]"), Case("n.py::test_slow[1]")]
+LONE: list[Any] = [Case("o.py::test_lone")]
+CASES = [*MANY, *SINGLE, *SLOW, *LONE]
+
+
+def test_a_quick_machine_runs_every_case_and_only_slow_ones_fewer(monkeypatch):
+    assert {name: suite.cases[0] for name, suite in SUITES.items() if suite.cases[0] != "all"} == {
+        "spark-4.3": "one"
+    }
+    assert {cases for suite in SUITES.values() for cases in suite.cases} <= {*WAYS}
+    assert WAYS["all"](CASES) == {*CASES}
+    monkeypatch.delenv("SLOWNESS", raising=False)
+    assert [slowness_of(taken) for taken in (QUICK, QUICK + 1, SLOWER, SLOWER + 1)] == [0, 1, 1, 2]
+    monkeypatch.setenv("SLOWNESS", "0")
+    assert slowness_of(SLOWER + 1) == 0
+
+
+def test_half_of_the_cases_are_of_each_test_and_the_others_come_next():
+    turns = [half_of_cases(CASES, turn) for turn in (0, 1)]
+    assert {*SINGLE, *LONE} == turns[0] & turns[1]
+    assert turns[0] | turns[1] == {*CASES}
+    assert [len(turn & {*MANY}) for turn in turns] == [11, 10]
+
+
+def test_a_quarter_of_the_cases_is_of_each_module_and_all_come_in_four_turns():
+    turns = [quarter_of_cases(CASES, turn) for turn in range(4)]
+    assert all({*LONE} < turn and len(turn & {*SINGLE}) in (9, 10, 11) for turn in turns)
+    assert turns[0] | turns[1] | turns[2] | turns[3] == {*CASES}
+
+
+def test_tests_of_the_same_cases_run_the_same_ones():
+    others: list[Any] = [Case(f"m.py::test_others[{n}]") for n in range(21)]
+    run = half_of_cases([*MANY, *others], 0)
+    assert len({one.nodeid.partition("[")[2] for one in run}) == len(run) / 2
+
+
+def test_a_case_of_every_third_test_is_of_each_module_and_all_come_in_three_turns():
+    turns = [third_of_tests(CASES, turn) for turn in (0, 1, 2)]
+    assert [len(turn - {*LONE}) for turn in turns] == [7, 7, 7]
+    assert all({*LONE} < turn for turn in turns)
+    assert turns[0] | turns[1] | turns[2] == one_case_each(CASES, 0)
+    assert one_case_each(CASES, 0) & {*MANY} != one_case_each(CASES, 1) & {*MANY}
 
 
 LONG = {  # run by make stream-kills and make kills
@@ -66,5 +125,5 @@ def test_totals_count_an_error_as_a_failure(tmp_path):
 
 
 def test_coverage_is_judged_only_where_every_covering_suite_ran():
-    assert str(judged_coverage(["unit", "spark-4.3"])) == "0 passed, 0 failed"
+    assert str(judged_coverage(["unit", "oracle"])) == "0 passed, 0 failed"
     assert {name for name, suite in SUITES.items() if suite.covers} == {"unit", "spark"}

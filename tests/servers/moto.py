@@ -1,8 +1,9 @@
 """AWS Glue, DynamoDB and S3 by moto, on loopback.
 
-moto takes every update of a Glue table, whatever version it is for, and looks for an object before
-it writes it while others do the same. Glue refuses updates of a former version, S3 lets one of many
-creations win, and commits rest on that: so this server does, too.
+moto takes every update of a Glue table, whatever version it is for, and looks for an object, or at
+an item of DynamoDB, before it writes it while others do the same: in one of 400 rounds two of eight
+threads put an item for the same version. Glue refuses updates of a former version, S3 and DynamoDB
+let one of many win, and commits rest on that: so this server does, too.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +75,25 @@ def compare_versions() -> None:
     GlueResponse.update_table = compared
 
 
-def put_one_by_one() -> None:
-    """Let nobody write between another's look for an object and its write."""
+def write_one_by_one() -> None:
+    """Let nobody write between another's look, at an object or an item, and its write."""
+    from moto.dynamodb.responses import DynamoHandler  # noqa: PLC0415
     from moto.s3.responses import S3Response  # noqa: PLC0415
 
-    put, one = S3Response.put_object, threading.Lock()
+    items = ("put_item", "update_item", "delete_item", "transact_write_items")
+    for kind, names in ((S3Response, ("put_object",)), (DynamoHandler, items)):
+        one = threading.Lock()
+        for name in names:
+            setattr(kind, name, _alone(getattr(kind, name), one))
 
+
+def _alone(write: Callable[[Any], Any], one: threading.Lock) -> Callable[[Any], Any]:
+    @wraps(write)
     def alone(self: Any) -> Any:
         with one:
-            return put(self)
+            return write(self)
 
-    S3Response.put_object = alone
+    return alone
 
 
 def main(port: int) -> None:
@@ -92,7 +102,7 @@ def main(port: int) -> None:
     from werkzeug.serving import run_simple  # noqa: PLC0415
 
     compare_versions()
-    put_one_by_one()
+    write_one_by_one()
     app = DomainDispatcherApplication(create_backend_app)
     serve = threading.Thread(
         target=run_simple, args=(HOST, port, app), kwargs={"threaded": True}, daemon=True

@@ -10,8 +10,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 import iceberg_spark as ice
 from tests.java_names import remember_java_names
 from tests.servers.processes import free_port
-from tests.spark.cases import one_case_each
-from tests.spark.keyed_tables import make_tables
+from tests.spark.keyed_tables import enabled, keyed_warehouse  # noqa: F401 - fixtures
 
 
 @pytest.fixture(scope="session")
@@ -29,13 +28,20 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(autouse=True)
-def its_session_is_active(request: pytest.FixtureRequest) -> None:
-    """Tests come in any order, and `createDataFrame` of another session makes that one active."""
-    if "spark" in request.fixturenames:
-        session = request.getfixturevalue("spark")
-        SparkSession._activeSession = session
-        kind = SparkSession._get_j_spark_session_class(session._jvm)
-        kind.setActiveSession(session._jsparkSession)
+def its_session_is_active(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests come in any order: `createDataFrame` makes a session active, and rows may be kept."""
+    if "spark" not in request.fixturenames:
+        yield
+        return
+    session = request.getfixturevalue("spark")
+    SparkSession._activeSession = session
+    kind = SparkSession._get_j_spark_session_class(session._jvm)
+    kind.setActiveSession(session._jsparkSession)
+    yield
+    kept = session._jsparkSession.sharedState().cacheManager()
+    let_go = kept.isEmpty()
+    kept.clearCache()
+    assert let_go, "rows that a test or a verb of ours keeps are let go at its end"
 
 
 @pytest.fixture(scope="session")
@@ -55,36 +61,18 @@ def connect_spark(
     return connect_session
 
 
-@pytest.fixture(params=[pytest.param("classic", marks=pytest.mark.connect_too), "connect"])
+@pytest.fixture(params=["classic", "connect"])
 def any_spark(request: pytest.FixtureRequest) -> SparkSession | ConnectSession:
-    """The test runs once with a classic session and once over Connect."""
+    """The test runs with a classic session and over Connect."""
     name = "spark" if request.param == "classic" else "connect_spark"
     return request.getfixturevalue(name)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--one-case-each",
-        action="store_true",
-        help="run one case of each parametrised test, for a second version of PySpark",
-    )
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder starts Spark."""
-    mine = [item for item in items if item.path.is_relative_to(Path(__file__).parent)]
-    for item in mine:
-        item.add_marker(pytest.mark.spark)
-    if config.getoption("--one-case-each"):
-        left_out = set(mine) - one_case_each(mine)
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=list(left_out))
-
-
-@pytest.fixture(scope="session")
-def keyed_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables of `keyed_tables`, which nobody changes."""
-    return make_tables(tmp_path_factory.mktemp("keyed"))
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.spark)
 
 
 @pytest.fixture

@@ -111,3 +111,19 @@ def filters(frame: DataFrame) -> int:
     """Return how many filters by keys a frame's plan has; lists are filters too."""
     plan = frame._jdf.queryExecution().analyzed().toString()
     return len(re.findall(r"might_contain|Filter [^\n]* IN \([\d-]|Filter false", plan))
+
+
+@pytest.fixture(scope="session")
+def keyed_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables below, which nobody changes; for all tests of the folder, by its conftest."""
+    return make_tables(tmp_path_factory.mktemp("keyed"))
+
+
+@pytest.fixture
+def enabled(
+    spark: SparkSession, keyed_warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SparkSession]:
+    """A session in which these tables have names, and all keys that can be read are."""
+    limit(monkeypatch, ALL)
+    with enabled_for(spark, keyed_warehouse):
+        yield spark
