@@ -31,11 +31,12 @@ from iceberg_spark.spec.values import to_bytes
 
 
 def columns_by_id(
-    fields: Sequence[FileField], columns: Sequence[OrcColumn]
+    fields: Sequence[FileField], columns: Sequence[OrcColumn], rows: int
 ) -> dict[int, OrcColumn]:
     """Return what a file says of its columns by field id, but of what is in lists and maps.
 
-    Nothing where it has other columns than Arrow shows (unions).
+    Nothing where it has other columns than Arrow shows (unions), nor of columns that don't say how
+    many of the file's rows have a value.
     """
     if len(columns) != 1 + sum(map(_size, fields)):
         return {}
@@ -43,6 +44,8 @@ def columns_by_id(
         field_id: columns[number]
         for number, field in _numbered(fields, 1)
         if (field_id := known_id(field)) is not None
+        and (values := columns[number].values) is not None
+        and values <= rows
     }
 
 
@@ -54,7 +57,7 @@ def orc_metrics(
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
     for field_id, column in columns.items():
-        if schema.get(field_id) is None or not modes[field_id].has_counts:
+        if schema.get(field_id) is None or not modes[field_id].has_counts or column.values is None:
             continue
         values[field_id], nulls[field_id] = rows, rows - column.values
         if column.size is not None:

@@ -27,9 +27,10 @@ class OrcColumn:
 
     Days count from the epoch. None: the file does not say it, or not so that it is surely true. Of
     floats a NaN hides others, and fractions of times before 1970 have been written in several ways.
+    Writers in C++ compare texts up to a NUL.
     """
 
-    values: int
+    values: int | None
     size: int | None
     ints: tuple[int, int] | None = None
     days: tuple[int, int] | None = None
@@ -54,7 +55,7 @@ def orc_columns(tail: bytes) -> tuple[OrcColumn, ...]:
 
 def _column(told: bytes, is_known: bool) -> OrcColumn:
     numbers, parts = tail_numbers(told), tail_parts(told)
-    values = numbers.get(_VALUES, 0)
+    values = numbers.get(_VALUES)
     extremes: dict[str, Any] = {}
     if is_known and values:
         extremes = {name: read(parts[at]) for at, (name, read) in _EXTREMES.items() if at in parts}
@@ -72,9 +73,13 @@ def _signed(part: bytes) -> tuple[int, int] | None:
 
 
 def _texts(part: bytes) -> tuple[str, str] | None:
-    """Return the extremes of texts; none of long ones, of which there are bounds, nor of bytes."""
+    """Return the extremes of texts; none of long ones, of which there are bounds, nor of bytes.
+
+    None with a NUL. Without one they are right: a text that was compared up to its NUL lies on the
+    same side of both as all texts that begin so.
+    """
     found = tail_parts(part)
-    if 1 not in found or 2 not in found:
+    if 1 not in found or 2 not in found or b"\0" in found[1] + found[2]:
         return None
     try:
         return found[1].decode(), found[2].decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -96,8 +97,10 @@ def files_to_add(
     CorruptFileError, NoSuchFileError.
     """
     given = _locations(paths)
-    single = [path for path in given if _is_file(path)]
-    folders = [path for path in given if not _is_file(path)]
+    with ThreadPoolExecutor(options.parallelism, "iceberg-paths") as pool:
+        pairs = list(zip(given, pool.map(lambda path: _is_folder(io, path), given), strict=True))
+    folders = [path for path, is_folder in pairs if is_folder]
+    single = [path for path, is_folder in pairs if not is_folder]
     rooted = [(path, _hive_root(path)) for path in single]
     taken = [pair for pair in rooted if options.takes(*pair)]
     files = import_files(io, taken, metadata, options)
@@ -121,8 +124,9 @@ def _locations(paths: object) -> tuple[str, ...]:
     return tuple(table_name(path) for path in several)
 
 
-def _is_file(path: str) -> bool:
-    return named_format(path) is not None
+def _is_folder(io: FileIO, path: str) -> bool:
+    """Return whether a path is no file; people let Spark write folders called `rows.parquet`."""
+    return named_format(path) is None or (not io.exists(path) and any(io.list(path)))
 
 
 def _hive_root(path: str) -> str:

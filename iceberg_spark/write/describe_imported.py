@@ -106,6 +106,7 @@ def _check_struct(
     path: str, fields: tuple[FileField, ...], wanted: tuple[NestedField, ...], prefix: str
 ) -> None:
     known = {field.field_id: field for field in wanted}
+    names: dict[int, str] = {}
     for field in fields:
         found = known.get(known_id(field) or 0)
         if found is None and not prefix and field.name in LINEAGE_NAMES:
@@ -119,6 +120,13 @@ def _check_struct(
                 f"{path} has a column '{prefix}{field.name}' that the table does not have; add it "
                 "to the table or to its name mapping first"
             )
+        if found.field_id in names:
+            raise InvalidSchemaError(
+                f"{path} has two columns for '{prefix}{found.name}' of the table, "
+                f"'{names[found.field_id]}' and '{field.name}': leave one of them out of the file "
+                "or of the table's name mapping"
+            )
+        names[found.field_id] = field.name
         _check_type(path, field, found.field_type, f"{prefix}{field.name}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.formats.file_kind import named_format
 from iceberg_spark.io import location
-from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.spec.data_file import DataFile, FileFormat
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.write.describe_imported import imported_data_file, partition_values_from_path
@@ -18,6 +18,7 @@ from iceberg_spark.write.hive_paths import folder_parts
 
 _HIDDEN = ("_", ".")
 _NEVER_METADATA = (FileFormat.PARQUET, FileFormat.ORC)  # manifests are Avro files
+_METADATA = "metadata"
 _THREADS = 8  # footers are small reads, most of the time is waiting for them
 
 
@@ -74,7 +75,7 @@ def _check_flat(files: list[tuple[str, str]]) -> None:
 
 def row_files(io: FileIO, root: str) -> list[str]:
     """Return the files of rows below a folder, sorted. Raises InvalidInputError for none."""
-    paths = sorted(info.path for info in io.list(root) if info.size and _is_data(info.path, root))
+    paths = _row_files(io.list(root), root)
     if not paths:
         raise InvalidInputError(f"No Parquet file is below {root}, nor one of ORC or Avro")
     return paths
@@ -98,8 +99,7 @@ def check_same_files(
             f"{name} has rows outside of its folder {root}, as in {elsewhere[0]}: partitions with "
             "a location of their own can't be taken in with it. Add their folders by add_files"
         )
-    rows = (info.path for info in listed if info.size and _is_data(info.path, root))
-    taken = (path for path in rows if options.takes(path, root))
+    taken = (path for path in _row_files(listed, root) if options.takes(path, root))
     left = next((path for path in taken if location.normalise(path) not in read), None)
     if left is not None:
         raise InvalidInputError(
@@ -129,9 +129,15 @@ def import_files(
         return tuple(pool.map(entry, files))
 
 
-def _is_data(path: str, root: str) -> bool:
-    below = path.removeprefix(root.rstrip("/")).strip("/").split("/")
-    hidden = any(part.startswith(_HIDDEN) and "=" not in part for part in below)
+def _row_files(listed: Iterable[FileInfo], root: str) -> list[str]:
+    paths = sorted(info.path for info in listed if info.size)
+    below = {path: path.removeprefix(root.rstrip("/")).strip("/").split("/") for path in paths}
     # A folder that was migrated has the metadata of its table there.
-    is_metadata = below[0] == "metadata" and named_format(path) not in _NEVER_METADATA
-    return not hidden and not is_metadata
+    is_table = any(at[0] == _METADATA and ".metadata.json" in at[-1] for at in below.values())
+    return [path for path in paths if _is_data(below[path], is_table=is_table)]
+
+
+def _is_data(below: list[str], *, is_table: bool) -> bool:
+    hidden = any(part.startswith(_HIDDEN) and "=" not in part for part in below)
+    is_metadata = is_table and below[0] == _METADATA
+    return not hidden and not (is_metadata and named_format(below[-1]) not in _NEVER_METADATA)

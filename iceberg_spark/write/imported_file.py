@@ -76,7 +76,7 @@ class ImportedFile:
     def _between(
         self, column: OrcColumn, part: PartitionField, source: IcebergType, kind: IcebergType
     ) -> list[Any] | None:
-        if not column.values:
+        if column.values == 0:
             return [None]
         bounds = orc_extremes(column, source)
         if bounds is None:
@@ -125,7 +125,7 @@ def _orc(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFile:
             reader.file_size,
             reader.rows,
             tuple(stripe.offset for stripe in reader.stripes),
-            columns=columns_by_id(fields, told),
+            columns=columns_by_id(fields, told, reader.rows),
         )
     finally:
         reader.close()

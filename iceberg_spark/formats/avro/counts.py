@@ -22,12 +22,7 @@ def check_counts(
 ) -> None:
     """Raise CorruptFileError, naming the file, where `records` can't hold that many rows."""
     types = [one.type for one in fields]
-    least = sum(map(least_bytes, types))
-    if rows * least > len(records):
-        raise CorruptFileError(
-            f"{container.location} is damaged: it claims {rows:,} records of at least {least} "
-            f"bytes in {len(records):,} bytes"
-        )
+    least = check_bytes(types, rows, len(records), container.location)
     if not least and rows > container.limits.empty_records:
         raise _too_many(container)
     fixed = sum(map(_fixed_bytes, types))
@@ -36,6 +31,20 @@ def check_counts(
         raise too_many_bytes(container.location, allowed)
     if any(map(_has_empty_items, types)):
         _Walk(records, container).rows(types, rows)
+
+
+def check_bytes(types: Iterable[AvroType], rows: int, size: int, location: str) -> int:
+    """Return what a record takes at least, in bytes.
+
+    Raises CorruptFileError, naming the file, where so many rows take more than they have.
+    """
+    least = sum(map(least_bytes, types))
+    if rows * least > size:
+        raise CorruptFileError(
+            f"{location} is damaged: it claims {rows:,} records of at least {least} bytes in "
+            f"{size:,} bytes"
+        )
+    return least
 
 
 def _too_many(container: AvroContainer) -> CorruptFileError:

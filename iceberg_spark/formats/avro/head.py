@@ -21,6 +21,7 @@ from iceberg_spark.formats.avro.container import (
     parse_header,
     read_long,
 )
+from iceberg_spark.formats.avro.counts import check_bytes
 from iceberg_spark.formats.avro.types import AvroField, parse_record
 from iceberg_spark.formats.data_file import reading
 from iceberg_spark.io.decoding import decoding
@@ -30,6 +31,7 @@ from iceberg_spark.io.limits import limits_of
 _FIRST = 1 << 16
 _MOST = 1 << 24
 _TWO_NUMBERS = 20
+_MOST_ROWS = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def avro_head(io: FileIO, path: str) -> AvroHead:
         fields = parse_record(header.schema, path, limits_of(io.properties))
         with decoding(path):
             schema = pa.schema([arrow_field(field) for field in fields])
-        return AvroHead(fields, schema, _rows(file, header, size, path), size)
+        return AvroHead(fields, schema, _rows(file, header, fields, size, path), size)
 
 
 def _header(file: BinaryIO, size: int, path: str) -> AvroHeader:
@@ -72,7 +74,10 @@ def _header(file: BinaryIO, size: int, path: str) -> AvroHeader:
         taken *= 4
 
 
-def _rows(file: BinaryIO, header: AvroHeader, size: int, path: str) -> int:
+def _rows(
+    file: BinaryIO, header: AvroHeader, fields: tuple[AvroField, ...], size: int, path: str
+) -> int:
+    types = [one.type for one in fields]
     rows, position = 0, header.end
     file.seek(position)
     start = file.read(_TWO_NUMBERS)
@@ -92,6 +97,10 @@ def _rows(file: BinaryIO, header: AvroHeader, size: int, path: str) -> int:
         after = file.read(SYNC_BYTES + _TWO_NUMBERS)
         if after[:SYNC_BYTES] != header.sync:
             raise CorruptFileError(f"{path} is damaged: no sync marker at byte {end}")
+        if header.codec == "null":  # of others the bytes are known once they are read
+            check_bytes(types, count, length, path)
         rows += count
+        if rows > _MOST_ROWS:
+            raise CorruptFileError(f"{path} is damaged: it claims {rows:,} records")
         position, start = end + SYNC_BYTES, after[SYNC_BYTES:]
     return rows

@@ -8,14 +8,15 @@ fields of the inner record.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.io.limits import DEFAULT_LIMITS, MAX_AVRO_TYPES, Limits
 from iceberg_spark.spec.json_node import MAX_NESTING
 
+Parsed = TypeVar("Parsed")
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
 _LEAST = {"null": 0, "float": 4, "double": 8}
 _LARGEST_SIZE = (1 << 31) - 1
@@ -63,15 +64,17 @@ class AvroField:
 
 @dataclass(slots=True)
 class _Names:
-    """Named types that were seen, and those that are being read (for recursion).
+    """Named types that were seen, and those that are being read (for recursion), by full names.
 
-    `left` is how many more types there may be, `depth` how deep we are in the present one.
+    `left` is how many more types there may be, `depth` how deep we are in the present one, `space`
+    the namespace that names have which say none. Source: Avro specification, "Names".
     """
 
     location: str
     left: int
     depth: int = 0
-    known: dict[str, Any] = field(default_factory=dict)
+    space: str = ""
+    known: dict[str, tuple[Any, str]] = field(default_factory=dict)
     open: set[str] = field(default_factory=set)
 
 
@@ -172,9 +175,24 @@ def _parse_kind(schema: Any, names: _Names) -> AvroType:
 
 
 def _parse_name(name: str, names: _Names) -> AvroType:
-    if name in names.open:
+    full = _full_name(name, names.space)
+    if full not in names.known:
+        full = name
+    if full in names.open:
         raise UnsupportedError(f"{names.location} has a recursive Avro type '{name}'")
-    return _parse(names.known[name], names)
+    schema, space = names.known[full]
+    return _within(space, names, lambda: _parse(schema, names))
+
+
+def _within(space: str, names: _Names, parse: Callable[[], Parsed]) -> Parsed:
+    outer, names.space = names.space, space
+    parsed = parse()
+    names.space = outer
+    return parsed
+
+
+def _full_name(name: str, space: str) -> str:
+    return name if "." in name or not space else f"{space}.{name}"
 
 
 def _parse_union(branches: list[Any], names: _Names) -> AvroType:
@@ -192,22 +210,26 @@ def _parse_union(branches: list[Any], names: _Names) -> AvroType:
 
 
 def _parse_record(schema: Mapping[str, Any], names: _Names) -> AvroType:
-    known = _remember(schema, names)
-    names.open.update(known)
-    fields = tuple(
+    full = _remember(schema, names)
+    names.open.add(full)
+    fields = _within(full.rpartition(".")[0], names, lambda: _fields(schema["fields"], names))
+    twice = [name for name, times in Counter(one.name for one in fields).items() if times > 1]
+    if twice:
+        raise ValueError(f"two fields have the name '{twice[0]}'")
+    names.open.discard(full)
+    return AvroType("record", logical=schema.get("logicalType"), fields=fields)
+
+
+def _fields(given: Any, names: _Names) -> tuple[AvroField, ...]:
+    return tuple(
         AvroField(
             _text(one["name"]),
             _parse(one["type"], names),
             _id(one, "field-id"),
             iceberg_name=None if (label := one.get("iceberg-field-name")) is None else _text(label),
         )
-        for one in schema["fields"]
+        for one in given
     )
-    twice = [name for name, times in Counter(one.name for one in fields).items() if times > 1]
-    if twice:
-        raise ValueError(f"two fields have the name '{twice[0]}'")
-    names.open.difference_update(known)
-    return AvroType("record", logical=schema.get("logicalType"), fields=fields)
 
 
 def _parse_array(schema: Mapping[str, Any], names: _Names) -> AvroType:
@@ -246,8 +268,9 @@ def _text(value: Any) -> str:
     return text
 
 
-def _remember(schema: Mapping[str, Any], names: _Names) -> set[str]:
-    name, space = str(schema.get("name", "")), schema.get("namespace")
-    known = {name, f"{space}.{name}"} if space else {name}
-    names.known.update(dict.fromkeys(known, schema))
-    return known
+def _remember(schema: Mapping[str, Any], names: _Names) -> str:
+    """Keep a type by its full name, which is returned, with the namespace around it."""
+    space = schema.get("namespace")
+    full = _full_name(str(schema.get("name", "")), names.space if space is None else str(space))
+    names.known[full] = (schema, names.space)
+    return full

@@ -223,3 +223,96 @@ def test_bounds_of_orc_are_those_of_the_values(tmp_path: Path) -> None:
     assert file.upper_bounds == {1: struct.pack("<q", 5), 2: b"\x00"}
     assert file.null_value_counts == {1: 1, 2: 1}
     assert len(file.split_offsets) == 1
+
+
+def test_texts_of_orc_that_hold_a_nul_have_no_bounds(tmp_path: Path) -> None:
+    """Writers in C++ compare them up to the NUL: least and greatest are the first of these two."""
+    path = orc(tmp_path / "f.orc", {"s": ["a\0b", "a\0c"]})
+    table = ice.create_table(str(tmp_path / "t"), "s string")
+    table.add_files(path)
+    assert table.scan("s > 'a\0b'").count() == 1
+    with pytest.raises(InvalidInputError, match="statistics don't tell"):
+        added(tmp_path / "u", "s string", path, "s")
+
+
+def test_texts_of_orc_between_others_may_hold_a_nul(tmp_path: Path) -> None:
+    texts = ["a\0c", "a\0b", "a", "ab", "a\0z", "b"]
+    file = added(tmp_path / "t", "s string", orc(tmp_path / "f.orc", {"s": texts}))
+    assert file.lower_bounds == {1: b"a"} and file.upper_bounds == {1: b"b"}
+
+
+@pytest.mark.parametrize("told", [b"\x78\x03", b"\x08\x05"])  # another field, more than all
+def test_an_orc_column_that_does_not_say_its_values_has_no_metrics(
+    tmp_path: Path, told: bytes
+) -> None:
+    path = Path(orc(tmp_path / "f.orc", {"i": [7, 8, 9]}))
+    before, found, after = path.read_bytes().rpartition(b"\x08\x03\x12")
+    assert found
+    path.write_bytes(before + told + b"\x12" + after)
+    table = ice.create_table(str(tmp_path / "t"), "i bigint")
+    table.add_files(str(path))
+    (row,) = table.inspect.files().to_pylist()
+    assert row["record_count"] == 3 and not row["null_value_counts"] and not row["lower_bounds"]
+    assert table.scan("i = 8").count() == table.scan("i is null").count() + 1 == 1
+    with pytest.raises(InvalidInputError, match="statistics don't tell"):
+        added(tmp_path / "u", "i bigint", str(path), "i")
+
+
+def test_a_file_with_two_columns_of_one_name_of_the_table_is_refused(tmp_path: Path) -> None:
+    """The name mapping keeps a column's former name."""
+    table = ice.create_table(str(tmp_path / "t"), "x bigint")
+    table.add_files(orc(tmp_path / "f.orc", {"x": [1]}))
+    with table.update_schema() as change:
+        change.rename_column("x", "y")
+    both = orc(tmp_path / "g.orc", {"y": [5, 6], "x": [100, 200]})
+    with pytest.raises(InvalidSchemaError, match="two columns for 'y' of the table, 'y' and 'x'"):
+        table.refresh().add_files(both)
+
+
+def test_an_avro_file_that_claims_more_records_than_it_has_bytes_is_refused(tmp_path: Path) -> None:
+    path = Path(avro(tmp_path / "f.avro", range(1), codec="null"))
+    whole = path.read_bytes()
+    block = b"\x02\x02\x00"  # one record, a byte
+    assert whole.count(block) == 1
+    for count in (b"\xd0\x0f", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"):
+        path.write_bytes(whole.replace(block, count + block[1:]))
+        with pytest.raises(CorruptFileError, match="damaged: it claims"):
+            avro_head(IO, str(path))
+
+
+@pytest.mark.parametrize("ending", ["orc", "parquet"])
+def test_folders_that_are_called_as_files_are_folders(tmp_path: Path, ending: str) -> None:
+    folder = tmp_path / f"x.{ending}"
+    orc(folder / "part-0.orc", {"id": [1]})
+    alone = orc(tmp_path / "f.orc", {"id": [2]})
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    table.add_files([str(folder), alone])
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
+def test_avro_files_below_metadata_are_rows_where_no_table_is(tmp_path: Path) -> None:
+    avro(tmp_path / "in" / "a.avro", range(2))
+    avro(tmp_path / "in" / "metadata" / "b.avro", range(3))
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    table.add_files(str(tmp_path / "in"))
+    assert table.scan().count() == 5
+    (tmp_path / "in" / "metadata" / "v1.metadata.json").write_text("{}")
+    again = ice.create_table(str(tmp_path / "u"), "id bigint")
+    again.add_files(str(tmp_path / "in"))
+    assert again.scan().count() == 2
+
+
+def test_avro_types_of_one_name_in_two_namespaces_are_kept_apart(tmp_path: Path) -> None:
+    def pair(first: str, second: str, **more: str) -> dict:
+        fields = [{"name": first, "type": "int"}, {"name": second, "type": "int"}]
+        return {"type": "record", "name": "P", "fields": fields, **more}
+
+    kinds = {"a": pair("u", "v"), "b": pair("v", "u", namespace="y"), "c": "P"}
+    fields = [{"name": name, "type": kind} for name, kind in kinds.items()]
+    schema = {"type": "record", "name": "R", "namespace": "x", "fields": fields}
+    row = {"a": {"u": 1, "v": 2}, "b": {"v": 3, "u": 4}, "c": {"u": 5, "v": 6}}
+    (tmp_path / "a").mkdir()
+    with (tmp_path / "a" / "f.avro").open("wb") as file:
+        fastavro.writer(file, schema, [row])
+    table = ice.snapshot(str(tmp_path / "a"), str(tmp_path / "t"))
+    assert table.scan().to_arrow().to_pylist() == [row]

@@ -145,3 +145,31 @@ def test_a_recursive_type_is_refused() -> None:
     fields = [{"name": "next", "type": ["null", "node"]}]
     with pytest.raises(UnsupportedError, match="recursive"):
         parse_record({"type": "record", "name": "node", "fields": fields}, "f.avro")
+
+
+def _record(name: str, *fields: object, **more: str) -> dict:
+    listed = [{"name": f"f{at}", "type": kind} for at, kind in enumerate(fields)]
+    return {"type": "record", "name": name, "fields": listed, **more}
+
+
+def test_a_name_without_a_namespace_is_of_the_type_around_it() -> None:
+    ints, texts = _record("P", "int", "int"), _record("P", "string", namespace="y")
+    fields = parse_record(_record("R", ints, texts, "P", "y.P", "x.P", namespace="x"), "f.avro")
+    kinds = [[child.type.kind for child in one.type.fields] for one in fields]
+    assert kinds == [["int", "int"], ["string"], ["int", "int"], ["string"], ["int", "int"]]
+
+
+def test_a_name_may_be_of_no_namespace_or_say_its_own() -> None:
+    inner = _record("z.Q", _record("P", "int"), "P")
+    fields = parse_record(_record("x.R", {"type": "fixed", "name": "N", "namespace": "", "size": 3},
+                                  inner, "N", "z.P"), "f.avro")  # fmt: skip
+    assert [one.type.kind for one in fields] == ["fixed", "record", "fixed", "record"]
+    assert fields[2].type.size == 3
+
+
+def test_a_type_of_another_namespace_is_not_recursive() -> None:
+    inner = _record("R", "int", namespace="y")
+    (field,) = parse_record(_record("R", inner, namespace="x"), "f.avro")
+    assert field.type.kind == "record"
+    with pytest.raises(UnsupportedError, match="recursive"):
+        parse_record(_record("R", _record("Q", "x.R"), namespace="x"), "f.avro")
