@@ -114,6 +114,7 @@ def test_words_are_looked_for_in_tables_and_views_of_ours_alone(
     [
         "s LIKE '%special%'",
         "s LIKE 'special%'",
+        "s LIKE 'special%requests'",
         r"s LIKE '%special\\%%requests%'",
         "s LIKE '%special/%%requests%' ESCAPE '/'",
         "upper(s) LIKE '%SPECIAL%REQUESTS%'",
@@ -152,6 +153,47 @@ def test_rows_that_spark_keeps_are_used(spark: SparkSession, places: dict[str, s
     finally:
         spark.sql("UNCACHE TABLE kept_likes")
         spark.catalog.dropTempView("kept_likes")
+
+
+def test_rows_of_a_query_that_spark_keeps_are_found_and_let_go_by_the_same_query(
+    spark: SparkSession, places: dict[str, str]
+) -> None:
+    text = f"SELECT * FROM {places['ours']} WHERE s LIKE '%special%requests%'"
+    first = spark.sql(text).cache()
+    try:
+        assert "Contains(s" in plan(first) and first.count() > 0
+        again = spark.sql(text)
+        assert "InMemoryTableScan" in again._jdf.queryExecution().executedPlan().toString()
+        spark.sql(text).unpersist(blocking=True)
+        assert first.storageLevel == spark.range(1).storageLevel
+    finally:
+        first.unpersist()
+
+
+def test_words_are_looked_for_once_in_views_of_views(
+    spark: SparkSession, places: dict[str, str]
+) -> None:
+    spark.sql(
+        f"SELECT * FROM {places['ours']} WHERE s NOT LIKE '%special%requests%'"
+    ).createOrReplaceTempView("first_likes")
+    try:
+        frame = spark.sql("SELECT * FROM first_likes WHERE s NOT LIKE '%a%b%'")
+        assert plan(frame).count("Contains(s") == 4
+    finally:
+        spark.catalog.dropTempView("first_likes")
+
+
+def test_other_sources_are_not_asked_for_words(spark: SparkSession, places: dict[str, str]) -> None:
+    """A database would be asked whether its column has them, of whatever type that is there."""
+    driver = {"driver": "org.apache.derby.jdbc.EmbeddedDriver"}
+    given = ("jdbc:derby:memory:likes;create=true", "t")
+    rows = spark.range(9).selectExpr("id AS k", "cast(id AS string) AS js")
+    rows.write.jdbc(*given, properties=driver)
+    spark.read.jdbc(*given, properties=driver).createOrReplaceTempView("elsewhere")
+    text = f"SELECT * FROM {places['ours']} JOIN elsewhere ON id = k WHERE {{}} LIKE '%a%b%'"
+    for column in ("js", "s"):
+        assert "Contains(" not in plan(spark.sql(text.format(column)))
+    spark.catalog.dropTempView("elsewhere")
 
 
 def test_where_java_is_not_compiled_nothing_changes(

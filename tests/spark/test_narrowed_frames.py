@@ -200,3 +200,37 @@ def _condition(draw: random.Random, depth: int) -> str:
             f"st.a {operator} {number}",
         ]
     )
+
+
+IN_SUBQUERIES = {
+    # made joins of: files by the conditions of each
+    "SELECT k FROM keys WHERE 0 < (SELECT count(*) FROM {v} v WHERE v.id = k AND d < '2024-02-01')":
+        1,
+    "SELECT k FROM keys WHERE EXISTS (SELECT 1 FROM {v} v WHERE v.id = k AND id > 345)": 1,
+    "SELECT k FROM keys WHERE k NOT IN (SELECT id FROM {v} WHERE id > 345)": 1,
+    "SELECT id FROM {v} a WHERE id < 9 AND EXISTS"
+    " (SELECT 1 FROM {v} b WHERE b.id = a.id * 40 AND b.id > 300)": 4,
+    "SELECT k FROM keys WHERE EXISTS (SELECT 1 FROM {v} a WHERE a.id = k AND a.id > 320 AND a.id IN"
+    " (SELECT id + 1 FROM {v} WHERE id > 345))": 2,
+    "SELECT k FROM keys WHERE EXISTS (SELECT 1 FROM {v} a WHERE a.id > k AND a.id < 20)": 1,
+    # that stay: their scans are their own
+    "SELECT id FROM {v} WHERE id < 9 AND id > (SELECT max(id) - 358 FROM {v})": 1,
+    "SELECT a.id FROM {v} a JOIN {v} b ON a.id = b.id AND b.id < 5 WHERE a.id > 1 AND a.id <"
+    " (SELECT max(id) - 350 FROM {v} WHERE id > 340)": None,
+    "WITH w AS (SELECT * FROM {v} WHERE id > 345) SELECT k FROM keys WHERE k IN (SELECT id FROM w)"
+    " OR k < (SELECT count(*) FROM w)": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", IN_SUBQUERIES)
+def test_relations_in_subqueries_are_narrowed_and_keep_their_rows(
+    frame: Any, spark: SparkSession, text: str
+) -> None:
+    spark.range(360).selectExpr("id AS k").createOrReplaceTempView("keys")
+    frame.createOrReplaceTempView("narrowed")
+    spark.createDataFrame(frame.collect(), frame.schema).createOrReplaceTempView("whole")
+    found = spark.sql(text.format(v="narrowed"))
+    if IN_SUBQUERIES[text] is not None:
+        assert files(found) == IN_SUBQUERIES[text]
+    expected = spark.sql(text.format(v="whole")).collect()
+    assert sorted(found.collect()) == sorted(expected) and expected

@@ -1,5 +1,6 @@
 package iceberg_spark;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,12 +15,30 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /** The leaves of a plan: which are relations of files with a mark, and others in their place. */
 public class PlanLeaves {
-    /** Returns a line for each leaf of a plan: the option that marks it, or nothing. */
-    public String marks(LogicalPlan plan, String option) {
-        StringBuilder said = new StringBuilder();
+    /** Returns the leaves of a plan, and after them those of its subqueries. */
+    public List leaves(LogicalPlan plan) {
+        List found = new ArrayList();
+        addLeaves(plan, found);
+        Seq subqueries = plan.subqueriesAll();
+        for (int at = 0; at < subqueries.length(); at++) {
+            addLeaves((LogicalPlan) subqueries.apply(at), found);
+        }
+        return found;
+    }
+
+    private static void addLeaves(LogicalPlan plan, List found) {
         Seq leaves = plan.collectLeaves();
         for (int at = 0; at < leaves.length(); at++) {
-            HadoopFsRelation files = files(leaves.apply(at));
+            found.add(leaves.apply(at));
+        }
+    }
+
+    /** Returns a line for each of these leaves: the option that marks it, or nothing. */
+    public String marks(LogicalPlan plan, String option) {
+        StringBuilder said = new StringBuilder();
+        List leaves = leaves(plan);
+        for (int at = 0; at < leaves.size(); at++) {
+            HadoopFsRelation files = files(leaves.get(at));
             Option mark = files == null ? Option.empty() : files.options().get(option);
             said.append(mark.isDefined() ? mark.get() : "").append('\n');
         }
@@ -29,18 +48,18 @@ public class PlanLeaves {
     /**
      * Returns a plan with other files below some of its relations; attributes stay as they are.
      *
-     * @param places the numbers of leaves
+     * @param places the numbers of leaves, as above
      * @param others for each a plan that is a relation of the same columns
      */
     public LogicalPlan replaced(LogicalPlan plan, List places, List others) {
-        Seq leaves = plan.collectLeaves();
+        List leaves = leaves(plan);
         Map found = new HashMap();
         for (int at = 0; at < places.size(); at++) {
-            LogicalRelation old = (LogicalRelation) leaves.apply(((Integer) places.get(at)).intValue());
+            LogicalRelation old = (LogicalRelation) leaves.get(((Integer) places.get(at)).intValue());
             found.put(old, moved(old, files(others.get(at))));
         }
         // A map of Scala's is a partial function too: what it has is replaced, all else stays.
-        LogicalPlan made = (LogicalPlan) plan.transformDown(CollectionConverters.asScala(found));
+        LogicalPlan made = (LogicalPlan) plan.transformDownWithSubqueries(CollectionConverters.asScala(found));
         made.setAnalyzed();
         return made;
     }

@@ -77,8 +77,8 @@ class Expression:
 class Relation:
     """A relation that a frame's plan has, maybe several times, by the option that marks it.
 
-    `places` are its numbers among the analysed plan's leaves; it has none where it is in subqueries
-    that the optimizer makes joins of.
+    `places` are its numbers among the leaves of the analysed plan and its subqueries; it has none
+    in subqueries where the optimizer doesn't make joins of all of them.
     `filters` are those of each of its scans, as the optimizer pushed them down: a row that some
     filter of a scan is not true for is in nothing that comes of that scan.
     """
@@ -120,20 +120,27 @@ def filtered_relations(
         return []
     session, asked = frame.sparkSession, inside.queryExecution()
     analyzed = asked.analyzed()
-    leaves = analyzed.collectLeaves()
-    places = enumerate(_marks(session, analyzed, option, most))
-    every = [_Leaf(place, mark, leaves.apply(place)) for place, mark in places if mark]
-    if not every or analyzed.isStreaming():
+    marks = _marks(session, analyzed, option, most)
+    if not any(marks) or analyzed.isStreaming():
         return []
-    subquery = java_static(session, _PATTERNS, "PLAN_EXPRESSION")()
-    marks = [one.mark for one in every]
-    if analyzed.containsPattern(subquery):  # which the optimizer makes joins of, maybe
-        marks += filter(None, _marks(session, asked.optimizedPlan(), option, most))
-    chosen = wanted(marks)
+    java: Any = compiled_object(session, _LEAVES)
+    leaves = java.leaves(analyzed)
+    every = [_Leaf(place, mark, leaves.get(place)) for place, mark in enumerate(marks) if mark]
+    chosen = wanted([one.mark for one in every])
+    outside = analyzed.collectLeaves().size()
+    if len(marks) > outside and _are_left_in_subqueries(session, asked, option, most):
+        every = [one for one in every if one.place < outside]
     marked = [one for one in every if one.mark in chosen]
     if not marked or analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
         return []
     return _relations(marked, _scans(session, asked.sparkPlan(), option, most, chosen))
+
+
+def _are_left_in_subqueries(session: SparkSession, asked: Any, option: str, most: int) -> bool:
+    """Return whether marked relations may be in subqueries still, and not among the scans."""
+    optimized = asked.optimizedPlan()
+    marks = _marks(session, optimized, option, most)
+    return not marks or any(marks[optimized.collectLeaves().size() :])
 
 
 def _relations(marked: Sequence[_Leaf], scans: Sequence[_Scan]) -> list[Relation]:
@@ -157,7 +164,9 @@ def _relations(marked: Sequence[_Leaf], scans: Sequence[_Scan]) -> list[Relation
 
 
 def plan_marks(frame: DataFrame, option: str, *, most: int) -> tuple[str | None, ...]:
-    """Return the marks of the analysed plan's leaves; nothing over Connect, and of long plans.
+    """Return the marks of the leaves of the analysed plan and its subqueries.
+
+    Nothing over Connect, and of long plans.
 
     Raises one of PLAN_ERRORS.
     """
@@ -275,7 +284,7 @@ def _filters(
 
 
 def _marks(session: SparkSession, plan: Any, option: str, most: int) -> tuple[str | None, ...]:
-    """Return the marks of a logical plan's leaves; nothing where there are many."""
+    """Return the marks of the leaves of a logical plan and its subqueries; of many nothing."""
     java = compiled_object(session, _LEAVES)
     said = [] if java is None else str(java.marks(plan, option)).split("\n")[:-1]
     return tuple(mark or None for mark in said) if len(said) <= most else ()
