@@ -135,7 +135,13 @@ def run(name: str, suite: Suite, cases: str, turn: str) -> Count:
         command = [str(python), "-m", "pytest", "-q", "--durations=5", f"--junitxml={report}"]
         chosen = [f"--cases={cases}"]
         done = subprocess.run(
-            [*command, *suite.options, *chosen, *(COVERED if suite.covers and cases == "all" else ()), *folders],
+            [
+                *command,
+                *suite.options,
+                *chosen,
+                *(COVERED if suite.covers and cases == "all" else ()),
+                *folders,
+            ],
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,

@@ -189,3 +189,10 @@ def test_a_session_without_a_zone_of_its_own_has_the_jvms(
         assert len(frame.inputFiles()) == 1
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_a_subquery_that_spark_takes_twice_hides_no_other_table(enabled: SparkSession) -> None:
+    """Spark parses the operand of a CASE once, and has it in each of its branches."""
+    case = "CASE (SELECT max(n) FROM nations) WHEN 11 THEN 'a' WHEN 12 THEN 'b' END"
+    (row,) = enabled.sql(named(f"SELECT DISTINCT {case} AS k FROM customers")).collect()
+    assert row.k == "a"

@@ -3,9 +3,11 @@ package iceberg_spark;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.CompoundBody;
@@ -78,7 +80,7 @@ public class FrameQueries {
         Placing placing = new Placing(tables);
         LogicalPlan placed = (LogicalPlan) parsed.transformUpWithSubqueries(placing);
         // A name may stand where only Spark finds it.
-        boolean isWhole = placing.times == lines.length;
+        boolean isWhole = placing.names.size() == lines.length;
         return isWhole ? placed : new UnresolvedWith(parsed, CollectionConverters.asScala(named).toSeq(), false);
     }
 
@@ -101,7 +103,7 @@ public class FrameQueries {
 /** Tables in place of the names that a parsed query has for them, in its common table expressions too. */
 final class Placing extends AbstractPartialFunction {
     private final Map tables;
-    int times = 0;
+    final Set names = new HashSet();
 
     Placing(Map tables) {
         this.tables = tables;
@@ -114,7 +116,7 @@ final class Placing extends AbstractPartialFunction {
     public Object applyOrElse(Object plan, Function1 otherwise) {
         Object table = table(plan);
         if (table != null) {
-            times++;
+            names.add(((UnresolvedRelation) plan).multipartIdentifier().head());
             return table;
         }
         return plan instanceof UnresolvedWith ? placed((UnresolvedWith) plan) : otherwise.apply(plan);
