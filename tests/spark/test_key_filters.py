@@ -236,6 +236,20 @@ def test_sides_of_frames_are_as_large_as_what_is_asked_of_them(
         assert in_order(frame) == without(enabled, text, monkeypatch)
 
 
+def test_a_table_that_a_query_joins_twice_is_broadcast_once(
+    enabled: SparkSession, keyed_warehouse: Path
+) -> None:
+    for name in ("orders", "customers"):
+        frame = enabled.read.format("pyiceberg-lite").load(str(keyed_warehouse / "db" / name))
+        frame.createOrReplaceTempView(f"sized_{name}")
+    frame = enabled.sql(
+        "select r.o, a.c from sized_orders r join sized_customers a on r.c = a.c"
+        " join sized_customers b on r.o = b.c where r.code > ''"
+    )
+    assert len(frame.collect()) > 9
+    assert "ReusedExchange" in frame._jdf.queryExecution().executedPlan().toString()
+
+
 def test_a_table_that_has_changed_is_asked_anew(
     shuffled: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 package iceberg_spark;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 import org.apache.hadoop.fs.FileStatus;
@@ -86,6 +87,7 @@ public class PlannedRelations {
 /** Relations of planned files that say another size, by the id of their first column. */
 final class Resizing extends AbstractPartialFunction {
     private final java.util.Map sizes;
+    private final java.util.Map made = new java.util.HashMap();
 
     Resizing(java.util.Map sizes) {
         this.sizes = sizes;
@@ -116,9 +118,18 @@ final class Resizing extends AbstractPartialFunction {
             parts[at] = old.productElement(at);
         }
         parts[0] = new HadoopFsRelation(
-                new PlannedFiles((PlannedFiles) files.location(), bytes), files.partitionSchema(), files.dataSchema(),
+                resized((PlannedFiles) files.location(), bytes), files.partitionSchema(), files.dataSchema(),
                 files.bucketSpec(), files.fileFormat(), files.options(), files.sparkSession());
         return old.makeCopy(parts);
+    }
+
+    /** Returns one object for the same files of one size: Spark reads them once in a query. */
+    private PlannedFiles resized(PlannedFiles files, long bytes) {
+        List key = Arrays.asList(new Object[] {files, Long.valueOf(bytes)});
+        if (!made.containsKey(key)) {
+            made.put(key, new PlannedFiles(files, bytes));
+        }
+        return (PlannedFiles) made.get(key);
     }
 
     private Object[] size(Object plan) {
