@@ -58,16 +58,14 @@ COVERED = ("--cov", "--cov-report=", "--cov-fail-under=0")
 
 QUICK_JVM = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m -XX:-MethodFlushing "
-    "-XX:MetaspaceSize=512m -XX:CompileThresholdScaling=0.2 "
-    "-Dspark.sql.codegen.cache.maxEntries=2000"
+    "-XX:MetaspaceSize=512m -XX:CompileThresholdScaling=0.2"
 )
 """No test runs so long that optimised machine code pays: compiling it took 43% of a JVM's time.
 
 Without that compiler a JVM keeps 48 MB of code, and looking for code to drop from it, for what
 Spark generates for each query, was 17% to 30% of a JVM's time. Its classes fill the metaspace so
 slowly that collecting before 512 MB finds nothing. A third of a JVM's time was interpreting, so
-code is compiled after a fifth of the usual calls. Spark would keep 100 pieces of code that it
-generates, which tests fill in a minute.
+code is compiled after a fifth of the usual calls.
 """
 
 LANES = 3

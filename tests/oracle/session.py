@@ -46,6 +46,7 @@ def java_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.warehouse.dir": str(folder / "spark-warehouse"),
+        "spark.sql.codegen.cache.maxEntries": "2000",  # tests fill 100 in a minute
         **more,
     }
     builder = SparkSession.builder.master("local[2]").appName("oracle")

@@ -20,6 +20,7 @@ def spark() -> Iterator[SparkSession]:
         SparkSession.builder.appName("tests")
         .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
         .config("spark.connect.grpc.binding.port", str(free_port()))
+        .config("spark.sql.codegen.cache.maxEntries", "2000")  # tests fill 100 in a minute
         .getOrCreate()
     )
     remember_java_names(session)
