@@ -111,6 +111,13 @@ QUERIES = {
     "where month = 2": 15,
     "select sold, count(*) from (select * from sales join days on sold = day where month = 2) "
     "group by rollup(sold)": 2,
+    # a scan of a subquery that stays is of the same table
+    "with s as (select * from sales) select s.*, (select max(amount) from s) from s join days "
+    "on sold = day where month = 2": 15,
+    "select s.*, (select max(amount) from sales) from sales s join days on sold = day "
+    "where month = 2": 14,
+    "with d as (select * from days) select * from sales join d on sold = day where month = 2 "
+    "and month < (select max(month) from d)": 2,
 }
 """Queries, and how many of the 15 files of sales they need: 14 have a day."""
 

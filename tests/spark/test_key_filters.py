@@ -67,6 +67,8 @@ QUERIES = {
     "with x as (select * from lines) select count(*) from x a join orders r on a.o = r.o"
     " where day = date '1970-01-05' and exists"
     " (select 1 from x b where b.amount = a.amount + 1)": 0,
+    "with x as (select * from lines) select x.o, (select max(amount) from x) from x"
+    " join orders r on x.o = r.o where day = date '1970-01-05'": 0,
     # texts, and what is no equality of columns
     "select * from lines l join orders r on l.code = r.code where r.day = date '1970-01-05'": 1,
     "select * from lines l join orders r on l.o = r.o where r.code like '%3'": 1,

@@ -118,6 +118,23 @@ def test_a_cached_frame_is_filtered_in_the_cache(frame: Any) -> None:
         part.unpersist()
 
 
+@pytest.mark.parametrize("condition", ["id < 5", "id % 2 = 0", "`text one` LIKE '%1%2%'"])
+def test_a_frame_of_a_text_that_is_cached_before_it_is_read_is_read_once(
+    frame: Any, spark: SparkSession, condition: str
+) -> None:
+    """A frame looks for kept rows when it is planned first; so nobody may plan it before."""
+    other = spark.range(3).cache()
+    frame.createOrReplaceTempView("narrowed")
+    part = spark.sql(f"SELECT * FROM narrowed a JOIN narrowed b USING (id) WHERE a.{condition}")
+    part.cache()
+    try:
+        assert other.count() == 3 and part.collect()
+        assert "InMemoryTableScan" in part._jdf.queryExecution().executedPlan().toString()
+    finally:
+        part.unpersist()
+        other.unpersist()
+
+
 def test_a_view_and_a_frame_in_a_text_are_narrowed(frame: Any, spark: SparkSession) -> None:
     frame.createOrReplaceTempView("narrowed_view")
     try:
@@ -217,6 +234,11 @@ IN_SUBQUERIES = {
     "SELECT id FROM {v} WHERE id < 9 AND id > (SELECT max(id) - 358 FROM {v})": 1,
     "SELECT a.id FROM {v} a JOIN {v} b ON a.id = b.id AND b.id < 5 WHERE a.id > 1 AND a.id <"
     " (SELECT max(id) - 350 FROM {v} WHERE id > 340)": None,
+    "WITH w AS (SELECT * FROM {v}) SELECT id, (SELECT max(id) FROM w) FROM w WHERE id < 3": 12,
+    "WITH q AS (SELECT * FROM {v}), x AS (SELECT * FROM q) SELECT id FROM q WHERE id < 3 AND id <"
+    " (SELECT count(*) FROM x) - 340 AND EXISTS (SELECT 1 FROM {v} b WHERE b.id = q.id + 1)": 12,
+    "WITH q AS (SELECT * FROM {v}) SELECT id FROM {v} WHERE id < 3 AND id IN (SELECT id FROM q)":
+        12,
     "WITH w AS (SELECT * FROM {v} WHERE id > 345) SELECT k FROM keys WHERE k IN (SELECT id FROM w)"
     " OR k < (SELECT count(*) FROM w)": None,
 }  # fmt: skip

@@ -29,7 +29,7 @@ from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import marked_files, most_marked_rows
 from iceberg_spark.spark.reading.parquet_files import MARK
 from iceberg_spark.spark.reading.relation_size import row_bytes
-from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS
+from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS, asked_apart
 from iceberg_spark.spark.session.key_filters import (
     BloomSize,
     KeyFilter,
@@ -61,7 +61,7 @@ def keyed_frame(frame: DataFrame) -> DataFrame:
         if not _is_worth_it(relations):
             return frame
         marks = tuple(one.mark for one in relations)
-        found = kept_relations(frame, marks, "keys", lambda: _found(frame, relations))
+        found = kept_relations(frame, marks, "keys", lambda: _found(asked_apart(frame), relations))
         return _with_found(frame, relations, found)
     except (*PLAN_ERRORS, IcebergError, OSError, RecursionError, pa.ArrowException):
         _log.debug("A frame's joins leave out no rows", exc_info=True)

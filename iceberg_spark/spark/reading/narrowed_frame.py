@@ -32,6 +32,7 @@ from iceberg_spark.spark.reading.parquet_files import MARK, files_relation, mark
 from iceberg_spark.spark.session.classic_plans import (
     PLAN_ERRORS,
     Relation,
+    asked_apart,
     filtered_relations,
     plan_marks,
     with_relations,
@@ -67,7 +68,9 @@ def _narrowed(frame: DataFrame, *, by_joins_alone: bool) -> DataFrame:
         if not wanted([mark for mark in marks if mark]):
             return frame
         way = "joins" if by_joins_alone else "filters"
-        found = kept_relations(frame, marks, way, lambda: _fewer_by_place(frame, wanted))
+        found = kept_relations(
+            frame, marks, way, lambda: _fewer_by_place(asked_apart(frame), wanted)
+        )
         return with_relations(frame, found) if found else frame
     except (*PLAN_ERRORS, IcebergError, OSError):
         _log.debug("A frame is read with all of its files", exc_info=True)

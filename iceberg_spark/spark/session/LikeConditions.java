@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Range;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -46,9 +47,9 @@ public class LikeConditions {
             return frame;
         }
         made.setAnalyzed();
-        Dataset quicker = Dataset.ofRows(frame.sparkSession(), made);
-        boolean keepsNone = frame.sparkSession().sharedState().cacheManager().isEmpty();
-        return keepsNone || keptParts(quicker) > keptParts(frame) ? quicker : frame;
+        SparkSession session = frame.sparkSession();
+        boolean keepsNone = session.sharedState().cacheManager().isEmpty();
+        return keepsNone || keptParts(session, made) > keptParts(session, plan) ? Dataset.ofRows(session, made) : frame;
     }
 
     /** Returns whether a plan reads files and rows of its own alone: a search is handed to other sources. */
@@ -72,8 +73,9 @@ public class LikeConditions {
         return true;
     }
 
-    private static int keptParts(Dataset frame) {
-        Seq leaves = frame.queryExecution().withCachedData().collectLeaves();
+    /** Returns how many parts of a plan are kept now; a frame looks for them once, and not before it is read. */
+    private static int keptParts(SparkSession session, LogicalPlan plan) {
+        Seq leaves = Dataset.ofRows(session, plan).queryExecution().withCachedData().collectLeaves();
         int found = 0;
         for (int at = 0; at < leaves.length(); at++) {
             found += leaves.apply(at) instanceof InMemoryRelation ? 1 : 0;

@@ -58,6 +58,11 @@ public class PlanLeaves {
             LogicalRelation old = (LogicalRelation) leaves.get(((Integer) places.get(at)).intValue());
             found.put(old, moved(old, files(others.get(at))));
         }
+        for (int at = 0; at < leaves.size(); at++) {
+            if (!places.contains(Integer.valueOf(at))) {
+                found.remove(leaves.get(at)); // an equal one, of which nothing is known, would go with it
+            }
+        }
         // A map of Scala's is a partial function too: what it has is replaced, all else stays.
         LogicalPlan made = (LogicalPlan) plan.transformDownWithSubqueries(CollectionConverters.asScala(found));
         made.setAnalyzed();

@@ -128,19 +128,29 @@ def filtered_relations(
     every = [_Leaf(place, mark, leaves.get(place)) for place, mark in enumerate(marks) if mark]
     chosen = wanted([one.mark for one in every])
     outside = analyzed.collectLeaves().size()
-    if len(marks) > outside and _are_left_in_subqueries(session, asked, option, most):
+    if len(marks) > outside and (left := _left_in_subqueries(session, asked, option, most)):
         every = [one for one in every if one.place < outside]
+        if analyzed.containsPattern(java_static(session, _PATTERNS, "CTE")()):
+            every = [one for one in every if one.mark not in left]
     marked = [one for one in every if one.mark in chosen]
     if not marked or analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")()):
         return []
     return _relations(marked, _scans(session, asked.sparkPlan(), option, most, chosen))
 
 
-def _are_left_in_subqueries(session: SparkSession, asked: Any, option: str, most: int) -> bool:
-    """Return whether marked relations may be in subqueries still, and not among the scans."""
+def _left_in_subqueries(
+    session: SparkSession, asked: Any, option: str, most: int
+) -> frozenset[str | None]:
+    """Return the marks of relations that the optimizer left in subqueries, not among the scans.
+
+    A common table expression that is named outside and there is a relation of both. Raises
+    ValueError where there are too many leaves.
+    """
     optimized = asked.optimizedPlan()
     marks = _marks(session, optimized, option, most)
-    return not marks or any(marks[optimized.collectLeaves().size() :])
+    if not marks:
+        raise ValueError("a plan of too many leaves")
+    return frozenset(marks[optimized.collectLeaves().size() :]) - {None}
 
 
 def _relations(marked: Sequence[_Leaf], scans: Sequence[_Scan]) -> list[Relation]:
@@ -174,6 +184,15 @@ def plan_marks(frame: DataFrame, option: str, *, most: int) -> tuple[str | None,
     if inside is None:
         return ()
     return _marks(frame.sparkSession, inside.logicalPlan(), option, most)
+
+
+def asked_apart(frame: DataFrame) -> DataFrame:
+    """Return a frame of a classic frame's plan, to be asked what the optimizer makes of that.
+
+    A frame looks for rows that Spark keeps when it is planned first: `cache()` may come before.
+    """
+    inside: Any = frame
+    return frame_of_plan(frame.sparkSession, inside._jdf.logicalPlan())
 
 
 def holds_rows(frame: DataFrame, most: int) -> bool:
