@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from iceberg_spark.api.cascade import drop_with_all
@@ -13,6 +13,7 @@ from iceberg_spark.api.schema_input import SchemaInput
 from iceberg_spark.api.table import Table
 from iceberg_spark.api.view import View, create_or_replace, new_view, views_of
 from iceberg_spark.catalog.catalog import Catalog, Name, Namespaces
+from iceberg_spark.catalog.chosen_location import chosen_location
 from iceberg_spark.catalog.config import default_catalog
 from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.catalog.registry import load_catalog as load
@@ -211,6 +212,7 @@ class TableCatalog:
         columns: Sequence[str] | Mapping[str, str] = (),
         namespace: TableName | None = None,
         properties: Mapping[str, str] | None = None,
+        location: str | None = None,
         or_replace: bool = False,
         spark: on_spark.SparkSession | None = None,
     ) -> View:
@@ -218,13 +220,17 @@ class TableCatalog:
 
         Names in it that begin with no catalog are of this one, and names of tables alone of
         `namespace`, by default the view's own. `columns` are its columns' names, or names with
-        comments. With `or_replace` a view that is there takes the new definition. Raises
-        ViewAlreadyExistsError, NoSuchNamespaceError, InvalidInputError, and Spark's errors.
+        comments. `location` is where its files go instead of where the catalog would put them.
+        With `or_replace` a view that is there takes the new definition, and stays where it is
+        unless `location` says else. Raises ViewAlreadyExistsError, NoSuchNamespaceError,
+        InvalidInputError (also for a table's folder), and Spark's errors.
         """
         name, views = table_name(identifier), views_of(self._catalog)
         default = _parts(name)[:-1] if namespace is None else _parts(namespace)
         texts = property_texts(properties or {})
-        view = new_view(spark, self._catalog, name, sql, default, columns, texts)
+        place = None if location is None else chosen_location(self._catalog, name, location)
+        made = new_view(spark, self._catalog, name, sql, default, columns, texts)
+        view = replace(made, location=place)
         make = partial(create_or_replace, views) if or_replace else views.create
         return View(name, make(name, view))
 

@@ -12,6 +12,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import limits_of
 
 _ANY_NUMBER = -1
+_VIEW = "view-uuid"
 
 
 def owner_of(io: FileIO, path: str) -> str | None:
@@ -20,13 +21,22 @@ def owner_of(io: FileIO, path: str) -> str | None:
     That of a table of version 1 may be "". None: there is no such file, or no metadata in it.
     Raises StorageError, UnsupportedError (too large to be read here).
     """
+    node = _metadata_in(io, path)
+    return None if node is None else str(node.get("table-uuid", node.get(_VIEW, "")))
+
+
+def is_of_view(io: FileIO, path: str) -> bool:
+    """Return whether a metadata file describes a view; raises as `owner_of`."""
+    return _VIEW in (_metadata_in(io, path) or {})
+
+
+def _metadata_in(io: FileIO, path: str) -> dict[str, object] | None:
     try:
         node = json.loads(inflated_text(path, io.read_bytes(path), limits_of(io.properties)))
     except (NoSuchFileError, CorruptFileError, ValueError, RecursionError):
         return None
-    if not isinstance(node, dict) or not {"format-version", "location"} & node.keys():
-        return None
-    return str(node.get("table-uuid", node.get("view-uuid", "")))
+    is_metadata = isinstance(node, dict) and {"format-version", "location"} & node.keys()
+    return node if is_metadata else None
 
 
 def at_the_ends(paths: Sequence[str], most: int) -> list[str]:

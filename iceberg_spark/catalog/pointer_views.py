@@ -23,6 +23,7 @@ from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
 from iceberg_spark.catalog.metadata_file import is_metadata_file, number_of
 from iceberg_spark.catalog.new_version import unknown
 from iceberg_spark.catalog.view_file import StoredView, read_view, write_view
+from iceberg_spark.catalog.view_place import check_view_place
 from iceberg_spark.errors import (
     CommitFailedException,
     CorruptFileError,
@@ -110,11 +111,16 @@ class PointerViews:
         return self._stored(identifier).metadata
 
     def create(self, identifier: str, view: NewView) -> ViewMetadata:
-        """Create a view. Raises ViewAlreadyExistsError, NoSuchNamespaceError."""
+        """Create a view.
+
+        Raises ViewAlreadyExistsError, NoSuchNamespaceError, InvalidInputError (a table's folder).
+        """
         if self.exists(identifier):
             raise self._taken(identifier)
-        place = self._pointers.default_location(identifier)
+        place = view.location or self._pointers.default_location(identifier)
         check_place(place)
+        if view.location is not None:
+            check_view_place(self._io, place)
         made = write_view(self._io, identifier, created(view, place), 0)
         if not self._landed(made, lambda: self._pointers.insert(made)):
             raise self._taken(identifier)
@@ -124,8 +130,12 @@ class PointerViews:
         """Give a view another definition; versions of before stay in its history.
 
         Raises NoSuchViewError, CommitFailedException (another view has the name now),
-        ValidationException (a text in another dialect would be lost).
+        ValidationException (a text in another dialect would be lost), InvalidInputError (a
+        table's folder).
         """
+        if view.location is not None and not location.same_file(view.location, base.location):
+            check_place(view.location)
+            check_view_place(self._io, view.location)
         return self._changed(
             identifier, base, lambda now: replaced(now, view, int(time.time() * 1000))
         )

@@ -22,17 +22,20 @@ _DEFAULT_KEPT = 10
 
 
 def created(view: NewView, location: str) -> ViewMetadata:
-    """Return the metadata of a view that was not there."""
+    """Return the metadata of a view that was not there; `location` is where it goes unasked."""
     version = replace(view.version, version_id=1, schema_id=0)
     schema = _numbered(view.schema, 0)
     log = (ViewHistoryEntry(version.timestamp_ms, 1),)
     properties = dict(view.properties)
-    made = ViewMetadata(str(uuid.uuid4()), location, 1, (version,), log, (schema,), properties)
+    place = view.location or location
+    made = ViewMetadata(str(uuid.uuid4()), place, 1, (version,), log, (schema,), properties)
     return _shortened(made)
 
 
 def replaced(base: ViewMetadata, view: NewView, now_ms: int) -> ViewMetadata:
     """Return a view with another definition; one that it had before becomes current again.
+
+    It stays where it is unless another location is asked for.
 
     `now_ms` is since 1970 in UTC. Raises ValidationException where a dialect would be lost.
     """
@@ -46,10 +49,14 @@ def replaced(base: ViewMetadata, view: NewView, now_ms: int) -> ViewMetadata:
     if version.version_id != base.current_version_id:
         log = (*log, ViewHistoryEntry(since, version.version_id))
     properties = {**base.properties, **view.properties}
-    current = version.version_id
-    return _shortened(
-        replace(made, current_version_id=current, version_log=log, properties=properties)
+    changed = replace(
+        made,
+        location=view.location or base.location,
+        current_version_id=version.version_id,
+        version_log=log,
+        properties=properties,
     )
+    return _shortened(changed)
 
 
 def with_properties(

@@ -97,11 +97,13 @@ class NewView:
     """What a view is to be: its columns and text, and properties that are set.
 
     The version's ids are provisional: they are given when it is created, or replaces another.
+    `location` is where its files go from now on; None leaves that to the catalog, or as it is.
     """
 
     schema: Schema
     version: ViewVersion
     properties: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
 
     def is_in(self, view: ViewMetadata) -> bool:
         """Return whether this very definition is one of the view's, now or before."""

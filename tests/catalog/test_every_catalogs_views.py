@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,19 @@ def test_a_replaced_view_keeps_its_history(views: Views) -> None:
     assert views.load("db.v") == changed and text_of(views) == "SELECT 2"
     assert [one.version_id for one in changed.version_log] == [1, 2]
     assert changed.view_uuid == base.view_uuid and changed.properties == {"a": "1", "b": "2"}
+
+
+def test_a_view_goes_where_it_is_asked_to(views: Views, tmp_path: Path) -> None:
+    asked = replace(new("SELECT 1", a="1"), location=f"{tmp_path}/else/v")
+    base = views.create("db.v", asked)
+    assert views.load("db.v") == base and base.location == f"{tmp_path}/else/v"
+    assert views.replace("db.v", base, new("SELECT 2", 7)).location == base.location
+    moved = views.replace("db.v", base, replace(new("SELECT 2", 8), location=f"{tmp_path}/moved"))
+    assert views.load("db.v") == moved and moved.location == f"{tmp_path}/moved"
+    views.rename("db.v", "db.w")
+    assert views.load("db.w") == moved and text_of(views, "db.w") == "SELECT 2"
+    assert len(list(tmp_path.glob("else/v/metadata/*"))) == 2
+    assert len(list(tmp_path.glob("moved/metadata/*"))) == 1
 
 
 def test_properties_are_set_and_taken_away(views: Views) -> None:

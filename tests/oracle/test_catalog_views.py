@@ -18,6 +18,7 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
     ViewAlreadyExistsError,
 )
+from tests.oracle.test_statements import refused
 from tests.servers.hive_metastore import LOCK_TIMES
 
 JAVAS = "org.apache.iceberg.spark.SparkCatalog"
@@ -121,7 +122,14 @@ def test_each_replaces_and_drops_views_of_the_other(shared: Shared) -> None:
     shared.read("ALTER VIEW CAT.DB.v SET TBLPROPERTIES ('ours' = '1', 'gone' = '2')")
     shared.sql("ALTER VIEW CAT.DB.v SET TBLPROPERTIES ('javas' = '3')")
     shared.sql("ALTER VIEW CAT.DB.v UNSET TBLPROPERTIES ('gone')")
-    assert set(shared.read("SHOW TBLPROPERTIES CAT.DB.v")) == {("ours", "1"), ("javas", "3")}
+    shown = dict(shared.read("SHOW TBLPROPERTIES CAT.DB.v"))
+    assert shown == dict(shared.sql("SHOW TBLPROPERTIES CAT.DB.v"))
+    assert shown.items() >= {"ours": "1", "javas": "3", "provider": "iceberg"}.items()
+    details = [
+        {row[:2] for row in show("DESCRIBE EXTENDED CAT.DB.v") if row[0] == "View Properties"}
+        for show in (shared.read, shared.sql)
+    ]
+    assert details[0] == details[1] and details[0]
     shared.sql(f"ALTER VIEW CAT.DB.v RENAME TO CAT.{shared.db}.w")
     assert not shared.ours.view_exists(f"{shared.db}.v")
     shared.ours.rename_view(f"{shared.db}.w", f"{shared.db}.v")
@@ -134,6 +142,51 @@ def test_each_replaces_and_drops_views_of_the_other(shared: Shared) -> None:
         shared.ours.drop_view(f"{shared.db}.w")
     with pytest.raises(NoSuchTableError):
         shared.read("SELECT * FROM CAT.DB.w")
+
+
+def test_a_view_lies_where_its_statement_says_by_both(shared: Shared, tmp_path: Path) -> None:
+    steps = [
+        "CREATE VIEW {v} TBLPROPERTIES ('location' = '{at}/one/') AS SELECT 1 AS a",
+        "CREATE OR REPLACE VIEW {v} AS SELECT 2 AS a",
+        "CREATE OR REPLACE VIEW {v} TBLPROPERTIES ('location' = '{at}/two') AS SELECT 2 AS a",
+        "ALTER VIEW {v} SET TBLPROPERTIES ('write.metadata.path' = '{at}/elsewhere', 'k' = 'v')",
+        "CREATE OR REPLACE VIEW {v} TBLPROPERTIES ('location' = '{at}/one') AS SELECT 3 AS a",
+    ]
+    for step in steps:
+        found = []
+        for name, runs in (("ours", shared.read), ("javas", shared.sql)):
+            runs(step.format(v=f"CAT.DB.{name}", at=tmp_path / name))
+            sides = (shared.read, shared.sql)
+            shown = [dict(show(f"SHOW TBLPROPERTIES CAT.DB.{name}")) for show in sides]
+            assert shown[0] == shown[1], step
+            rows = [show(f"SELECT * FROM CAT.DB.{name}") for show in sides]
+            assert rows[0] == rows[1], step
+            found.append((neutral(shown[0], name), lies(tmp_path / name), rows[0]))
+        assert found[0] == found[1], step
+    for text in (
+        "ALTER VIEW CAT.DB.ours SET TBLPROPERTIES ('location' = '/x')",
+        "ALTER VIEW CAT.DB.ours UNSET TBLPROPERTIES ('location')",
+        "ALTER VIEW CAT.DB.ours SET TBLPROPERTIES ('format-version' = '1')",
+        "CREATE VIEW CAT.DB.no TBLPROPERTIES ('provider' = 'x') AS SELECT 1 AS a",
+    ):
+        assert refused(shared.sql, text) and refused(shared.read, text), text
+    for turn, name in enumerate(("ours", "javas")):  # each drops the other's
+        (shared.sql, shared.read)[turn](f"DROP VIEW CAT.DB.{name}")
+        kept = len(lies(tmp_path / name))
+        assert kept == (4, 3)[turn], name  # Java deletes the newest file, ours the folder's
+
+
+def neutral(shown: dict[object, object], name: str) -> dict[object, str]:
+    """What is shown without the side's name; Java keeps a slash at a location's end."""
+    return {key: str(value).replace(f"/{name}/", "/N/").rstrip("/") for key, value in shown.items()}
+
+
+def lies(folder: Path) -> list[str]:
+    """Where files of a view are, without what is drawn."""
+    return sorted(
+        f"{path.parent.relative_to(folder)}/{path.name.partition('-')[0]}"
+        for path in folder.glob("**/*.metadata.json")
+    )
 
 
 def test_a_name_is_a_tables_or_a_views_to_both(shared: Shared) -> None:

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -158,6 +159,26 @@ def test_frames_are_written_and_read_by_a_tables_name(shared: Shared, java: Spar
     assert shared.sql("SELECT count(*) FROM DB.t") == [(2,)]
     assert ice.sql(java, f"SELECT count(*) FROM {name}").collect()[0][0] == 2
     assert ids(ice.load_table(name).scan().to_arrow()) == [1, 2]
+
+
+def test_a_server_puts_a_view_where_each_asks(
+    shared: Shared, java: SparkSession, tmp_path: Path
+) -> None:
+    for name, runs in (
+        ("ours", lambda text: ice.sql(java, text.replace("DB", f"shared_rest.{shared.db}"))),
+        ("javas", shared.sql),
+    ):
+        for place in ("one", "two"):
+            runs(
+                f"CREATE OR REPLACE VIEW DB.{name} TBLPROPERTIES "
+                f"('location' = '{tmp_path}/{name}/{place}') AS SELECT 1 AS a"
+            )
+            view = shared.ours.load_view(shared.name(name))
+            assert view.location() == f"{tmp_path}/{name}/{place}"
+            assert len(list(tmp_path.glob(f"{name}/{place}/metadata/*.metadata.json"))) == 1
+        runs(f"CREATE OR REPLACE VIEW DB.{name} AS SELECT 2 AS a")
+        assert len(list(tmp_path.glob(f"{name}/two/metadata/*.metadata.json"))) == 2
+        assert shared.sql(f"SELECT a FROM DB.{name}") == [(2,)]
 
 
 def test_views_of_each_are_read_by_the_other(shared: Shared, java: SparkSession) -> None:

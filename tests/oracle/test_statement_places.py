@@ -63,6 +63,26 @@ TABLES = [
     "INSERT INTO {c}.d.u VALUES (3)",
     "REPLACE TABLE {c}.d.u LOCATION '{f}/else/w' AS SELECT 4 AS id",
     "CREATE OR REPLACE TABLE {c}.d.u (id int, n int) USING iceberg LOCATION '{f}/else/x/'",
+    """CREATE TABLE {c}.d.o (id bigint, c string) USING iceberg
+       OPTIONS ('write.object-storage.enabled'=true, 'write.data.path'='{f}/else/data', k 1, k 2,
+         a.b = -3, e=1e3, f=1.50, l 10L, `p q` 'a' 'b', s '', g=1+2, d=DATE '2024-05-06',
+         K FALSE, 'option.g'='i', path='{f}/else/o/')
+       PARTITIONED BY (c)
+       TBLPROPERTIES ('k'='t', 'option.k'='u', 'z'='y', 'option.y'='h') COMMENT 'said'""",
+    "DESCRIBE EXTENDED {c}.d.o",
+    "INSERT INTO {c}.d.o VALUES (1, 'x')",
+    """REPLACE TABLE {c}.d.o USING iceberg OPTIONS (k2 'v', 'PATH'='{f}/else/p')
+       AS SELECT 1L AS id, 'y' AS c""",
+    "DESCRIBE EXTENDED {c}.d.o",
+    """CREATE OR REPLACE TABLE {c}.d.o (id bigint, c string)
+       OPTIONS ('comment'='by an option', k 'again')""",
+    "DESCRIBE EXTENDED {c}.d.o",
+    """CREATE TABLE {c}.d.p PARTITIONED BY (id) OPTIONS ('comment'='a', 'format-version'=3)
+       COMMENT 'b' AS SELECT 1 AS id""",
+    "DESCRIBE EXTENDED {c}.d.p",
+    """CREATE TABLE {c}.d.r (id int) USING orc TBLPROPERTIES ('comment'='t')
+       OPTIONS ('compression' 'snappy', 'comment' 'o')""",
+    "DESCRIBE EXTENDED {c}.d.r",
 ]
 REFUSED = [
     "CREATE NAMESPACE {c}.d",
@@ -82,8 +102,26 @@ REFUSED = [
             "CREATE TABLE {c}.d.k (id int) USING iceberg TBLPROPERTIES ('KEY' = 'x')",
             "ALTER TABLE {c}.d.u SET TBLPROPERTIES ('KEY' = 'x')",
             "ALTER TABLE {c}.d.u UNSET TBLPROPERTIES ('KEY')",
+            "CREATE TABLE {c}.d.k (id int) USING iceberg OPTIONS ('KEY' = 'x')",
         )
     ),
+    *(
+        "CREATE TABLE {c}.d.k (id int) USING iceberg " + text
+        for text in (
+            "OPTIONS ('table_type' = 'x')",
+            "OPTIONS ('path' = '{f}/k') LOCATION '{f}/k'",
+            "OPTIONS ('path' = '{f}/k', 'PATH' = '{f}/l')",
+            "OPTIONS ('path' = '')",
+            "OPTIONS (a)",
+            "OPTIONS ()",
+            "OPTIONS (a 1) OPTIONS (b 1)",
+            "OPTIONS (a = null)",
+            "OPTIONS (a = array(1))",
+            "OPTIONS (a = id)",
+            "OPTIONS (a-b = 1)",
+        )
+    ),
+    "CREATE TABLE {c}.d.k (id int) USING orc OPTIONS ('write.format.default' = 'parquet')",
 ]
 UNLIKE = ("Owner", "Table_type", "Statistics")
 """What Java sets unasked, newer Sparks add, and Spark asks of a scan."""
@@ -162,8 +200,8 @@ def test_a_statement_about_a_place_does_what_javas_does(
         theirs = shown(java.sql(text(statement, "q")), folders["q"])
         run = partial(_shown_by_us, text(statement, "o"), folders["o"])
         assert by_turns.run(turn, run) == theirs, statement
-        if ".d.u" in statement:
-            mine, javas = (lies(catalogs[c].load_table("d.u"), folders[c]) for c in "oq")
+        for table in [one for one in ("d.u", "d.o") if f".{one}" in statement]:
+            mine, javas = (lies(catalogs[c].load_table(table), folders[c]) for c in "oq")
             assert mine == javas, statement
     for turn, statement in enumerate(REFUSED):
         before = {path for path in folders["o"].rglob("*") if path.is_file()}

@@ -134,6 +134,47 @@ def test_show_create_table_makes_the_same_table_again(spark: Any, sql_home: Path
     assert run("SHOW CREATE TABLE st.d.`odd-name`")[0][0] == shown
 
 
+def test_options_are_properties_by_two_names(spark: Any, sql_home: Path) -> None:
+    run = _runner(spark)
+    run(
+        f"""CREATE TABLE st.d.o (id int) USING iceberg
+            OPTIONS ('k' 'v', 'n' = 1 + 1, f TRUE, path '{sql_home}/o/')
+            TBLPROPERTIES ('k' = 'p')"""
+    )
+    table = ice.load_table("st.d.o")
+    options = {"k": "v", "n": "2", "f": "true"}
+    marked = {f"option.{key}": value for key, value in options.items()}
+    assert table.properties == options | marked and table.location() == f"{sql_home}/o"
+    run("ALTER TABLE st.d.o SET TBLPROPERTIES ('k' = 'changed')")
+    shown = run("SHOW CREATE TABLE st.d.o")[0][0]
+    assert "OPTIONS (\n  'f' = 'true',\n  'n' = '2')\n" in shown
+    properties = ice.load_table("st.d.o").properties
+    run("DROP TABLE st.d.o PURGE")
+    run(shown)
+    assert ice.load_table("st.d.o").properties == properties
+    assert run("SHOW CREATE TABLE st.d.o")[0][0] == shown
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("k = null", InvalidInputError),
+        ("k = CAST(NULL AS string)", InvalidInputError),
+        ("k = array(1)", InvalidInputError),
+        ("k = X'1F'", InvalidInputError),
+        ("k = nowhere", Exception),
+        ("'sort-order' = 'id'", InvalidInputError),
+        ("path = 'here'", InvalidInputError),
+    ],
+)
+def test_odd_options_are_refused(
+    spark: Any, sql_home: Path, options: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        ice.sql(spark, f"CREATE TABLE st.d.o (id int) OPTIONS ({options})")
+    assert not ice.load_catalog("st").table_exists("d.o")
+
+
 def _runner(spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
     return lambda text: rows(ice.sql(spark, text))
 

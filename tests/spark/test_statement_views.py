@@ -54,7 +54,10 @@ def test_a_views_life_in_statements(spark: Any, views: Views) -> None:
     run("ALTER VIEW st.d.v SET TBLPROPERTIES ('k' = 'v2')")
     run("ALTER VIEW st.d.v UNSET TBLPROPERTIES ('gone')")
     run("ALTER VIEW st.d.v UNSET TBLPROPERTIES IF EXISTS ('gone')")
-    assert run("SHOW TBLPROPERTIES st.d.v") == [("k", "v2")]
+    lies = views.load("d.v").location
+    assert run("SHOW TBLPROPERTIES st.d.v") == [
+        ("format-version", "1"), ("k", "v2"), ("location", lies), ("provider", "iceberg")
+    ]  # fmt: skip
     shown = run("SHOW CREATE TABLE st.d.v")[0][0]
     run("ALTER VIEW st.d.v RENAME TO d.w")
     assert run("SHOW VIEWS IN st.d") == run("SHOW VIEWS IN st") == [("d", "w", False)]
@@ -80,6 +83,31 @@ def test_a_views_life_in_statements(spark: Any, views: Views) -> None:
         run("SHOW TABLES IN st.d")
 
 
+def test_a_view_lies_where_its_statement_says(spark: Any, views: Views, tmp_path: Path) -> None:
+    def run(text: str) -> list[tuple[Any, ...]]:
+        return rows(ice.sql(spark, text))
+
+    run(f"CREATE VIEW st.d.v TBLPROPERTIES ('location' = '{tmp_path}/v/') AS SELECT 1 AS id")
+    assert views.load("d.v").location == f"{tmp_path}/v"
+    assert "location" not in views.load("d.v").properties
+    assert run("SHOW TBLPROPERTIES st.d.v ('location')") == [("location", f"{tmp_path}/v")]
+    run("CREATE OR REPLACE VIEW st.d.v AS SELECT 2 AS id")
+    assert views.load("d.v").location == f"{tmp_path}/v" and run("TABLE st.d.v") == [(2,)]
+    run(
+        f"""CREATE OR REPLACE VIEW st.d.v TBLPROPERTIES
+            ('location' = '{tmp_path}/w', 'write.metadata.path' = '{tmp_path}/else') AS
+            SELECT 2 AS id"""
+    )
+    assert views.load("d.v").location == f"{tmp_path}/w" and run("TABLE st.d.v") == [(2,)]
+    assert len(list(tmp_path.glob("v/metadata/*"))) == 2
+    assert len(list(tmp_path.glob("else/00002-*"))) == 1
+    (shown,) = run("SHOW CREATE TABLE st.d.v")[0]
+    run("DROP VIEW st.d.v")
+    assert not list(tmp_path.glob("else/*"))
+    run(shown)
+    assert run("SHOW CREATE TABLE st.d.v") == [(shown,)] and run("TABLE st.d.v") == [(2,)]
+
+
 def test_a_view_of_a_format_to_come_is_no_missing_table(
     spark: Any, views: Views, sql_home: Path
 ) -> None:
@@ -102,7 +130,12 @@ def test_a_refused_statement_about_a_view_changes_nothing(spark: Any, views: Vie
         "CREATE VIEW st.d.w AS SELECT * FROM st.d.w": Exception,
         "CREATE VIEW st.d.w (a, a) AS SELECT 1, 2": InvalidInputError,
         "CREATE VIEW st.d.w (a) AS SELECT 1, 2": InvalidInputError,
-        "CREATE VIEW st.d.w TBLPROPERTIES ('location' = '/x') AS SELECT 1": UnsupportedError,
+        "CREATE VIEW st.d.w TBLPROPERTIES ('location' = 'x') AS SELECT 1": InvalidInputError,
+        "CREATE VIEW st.d.w TBLPROPERTIES ('location' = '') AS SELECT 1": InvalidInputError,
+        "CREATE VIEW st.d.w TBLPROPERTIES ('provider' = 'x') AS SELECT 1": InvalidInputError,
+        "CREATE VIEW st.d.w TBLPROPERTIES ('format-version' = '2') AS SELECT 1": InvalidInputError,
+        "ALTER VIEW st.d.v SET TBLPROPERTIES ('location' = '/x')": InvalidInputError,
+        "ALTER VIEW st.d.v UNSET TBLPROPERTIES IF EXISTS ('location')": InvalidInputError,
         "CREATE OR REPLACE VIEW st.d.v AS SELECT nowhere": Exception,
         "DROP VIEW st.d.w": NoSuchViewError,
         "ALTER VIEW st.d.w SET TBLPROPERTIES ('a' = 'b')": NoSuchViewError,

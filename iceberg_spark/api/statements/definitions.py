@@ -10,6 +10,7 @@ from iceberg_spark.api.new_table import create
 from iceberg_spark.api.statements.acting_properties import check_new_properties
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.column_types import defaults_of, has_wall_clocks
+from iceberg_spark.api.statements.table_options import with_options
 from iceberg_spark.api.statements.target import Target, new_target, properties_at
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.chosen_location import moved_location
@@ -62,7 +63,7 @@ def create_table(
     Raises TableAlreadyExistsError, NoSuchTableError (REPLACE), InvalidSchemaError,
     InvalidInputError for what is no property of a new table.
     """
-    statement = _with_file_format(statement)
+    statement = _with_file_format(with_options(spark, statement))
     check_new_properties(statement.properties)
     place = new_target(spark, statement.table)
     exists = place.catalog.table_exists(place.identifier)

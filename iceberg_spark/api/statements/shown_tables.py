@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
@@ -15,6 +15,7 @@ from iceberg_spark.api.statements.shown_details import (
     shown_name,
     shown_properties,
 )
+from iceberg_spark.api.statements.table_options import OPTION
 from iceberg_spark.api.statements.target import catalog_named, target
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spark.adapt.default_text import write_default_text
@@ -68,18 +69,25 @@ def show_create_table(spark: SparkSession, statement: ShowCreateTable) -> DataFr
     lines = [f"CREATE TABLE {shown_name(statement.table)} ("]
     lines.append(",\n".join(f"  {one}" for one in definition_lines(table.schema())) + ")")
     lines.append("USING iceberg")
+    known = shown_properties(spark, table)
+    options = {key: value for key, value in known.items() if known.get(f"{OPTION}{key}") == value}
+    if options:
+        lines.append(f"OPTIONS ({_listed(options)})")
     parts = [_term(table.schema(), part) for part in table.spec().live_fields]
     if parts:
         lines.append(f"PARTITIONED BY ({', '.join(parts)})")
-    known = shown_properties(spark, table).items()
-    properties = {key: value for key, value in known if key not in SAID_OTHERWISE}
     comment = table.properties.get(COMMENT)
     if comment is not None:
         lines.append(f"COMMENT {text(comment)}")
     lines.append(f"LOCATION {text(table.location())}")
-    shown = [f"  {text(key)} = {text(value)}" for key, value in properties.items()]
-    lines.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
+    otherwise = {*SAID_OTHERWISE, *options, *(f"{OPTION}{key}" for key in options)}
+    properties = {key: value for key, value in known.items() if key not in otherwise}
+    lines.append(f"TBLPROPERTIES ({_listed(properties)})")
     return rows_of(spark, "createtab_stmt string", [("\n".join(lines) + "\n",)])
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return "\n" + ",\n".join(f"  {text(key)} = {text(properties[key])}" for key in properties)
 
 
 def show_properties(spark: SparkSession, statement: ShowProperties) -> DataFrame:

@@ -33,23 +33,23 @@ from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, Drop
 from iceberg_spark.spec.view import QUERY_COLUMN_NAMES
 
 _COMMENT, _LOCATION = "comment", "location"
+_PROVIDER, _FORMAT_VERSION = "provider", "format-version"
 _MADE_BY = "create_engine_version"
-_RESERVED = (_COMMENT, _MADE_BY, "engine_version", "owner", QUERY_COLUMN_NAMES)
+_SHOWN_ALONE = (_PROVIDER, _LOCATION, _FORMAT_VERSION)
+"""What is shown as properties, and is none that a view keeps (Java: SparkView)."""
+_RESERVED = (_COMMENT, _MADE_BY, "engine_version", "owner", QUERY_COLUMN_NAMES, *_SHOWN_ALONE)
 ShownView = DescribeTable | ShowProperties | ShowCreateTable | ShowColumns
 
 
 def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
     """Make a view, or give one that is there another definition.
 
-    A table's name alone is of the namespace that USE chose, else of the view's own. Raises
-    ViewAlreadyExistsError, UnsupportedError (no views; a location; another catalog in use).
+    A table's name alone is of the namespace that USE chose, else of the view's own. The property
+    `location` says where its files go (Java: SparkCatalog.createView). Raises
+    ViewAlreadyExistsError, UnsupportedError (no views; another catalog in use), InvalidInputError.
     """
     place = _place(spark, statement.table)
-    if _LOCATION in statement.properties:
-        raise UnsupportedError("The catalog says where a view lies: leave 'location' out")
-    properties = dict(statement.properties)
-    if statement.comment is not None:
-        properties[_COMMENT] = statement.comment
+    properties = _kept(statement)
     try:
         catalog_named(spark, statement.table[0]).create_view(
             place.identifier,
@@ -57,6 +57,7 @@ def create_view(spark: SparkSession, statement: CreateView) -> DataFrame:
             namespace=_defaults(spark, statement.table),
             columns=dict(statement.columns),
             properties=properties,
+            location=statement.properties.get(_LOCATION),
             or_replace=statement.replaces,
             spark=spark,
         )
@@ -88,6 +89,11 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
         return nothing(spark)
     base = views.load(place.identifier)
     for key in (*statement.updates, *statement.removals):
+        if key == _LOCATION:
+            raise InvalidInputError(
+                "ALTER VIEW leaves a view where it is: say CREATE OR REPLACE VIEW ... "
+                "TBLPROPERTIES ('location' = '...')"
+            )
         if key in _RESERVED and key != _COMMENT:
             raise InvalidInputError(f"Property '{key}' of a view is kept by the catalog")
     missing = [key for key in statement.removals if key not in base.properties]
@@ -100,12 +106,18 @@ def alter_view(spark: SparkSession, statement: AlterView) -> DataFrame:
 
 
 def show_views(spark: SparkSession, statement: ShowViews) -> DataFrame:
-    """List the views of a namespace, or of all in a catalog: namespace, viewName, isTemporary."""
+    """List the views of a namespace, or of all in a catalog: namespace, viewName, isTemporary.
+
+    None of a catalog that has no views (Java: SparkCatalog.listViews).
+    """
     catalog, namespace = catalog_named(spark, statement.namespace[0]), statement.namespace[1:]
     rows = []
-    for place in [namespace] if namespace else _namespaces(catalog, ()):
-        names = [view[-1] for view in catalog.list_views(place)]
-        rows += [(shown_name(place), name, False) for name in matching(names, statement.pattern)]
+    try:
+        for place in [namespace] if namespace else _namespaces(catalog, ()):
+            names = matching([view[-1] for view in catalog.list_views(place)], statement.pattern)
+            rows += [(shown_name(place), name, False) for name in names]
+    except UnsupportedError:
+        rows = []
     return rows_of(spark, "namespace string, viewName string, isTemporary boolean", rows)
 
 
@@ -163,9 +175,26 @@ def _defaults(spark: SparkSession, name: Name) -> Name | None:
     return current[1:] or None
 
 
+def _kept(statement: CreateView) -> dict[str, str]:
+    """Return the properties that a new view keeps.
+
+    What is shown beside them may be there as it is shown, so that SHOW CREATE TABLE can be run.
+    Raises InvalidInputError.
+    """
+    given = statement.properties
+    for key, value in ((_PROVIDER, "iceberg"), (_FORMAT_VERSION, "1")):
+        if given.get(key, value).lower() != value:
+            raise InvalidInputError(f"'{key}' of a view is '{value}': leave it out")
+    kept = {key: value for key, value in given.items() if key not in _SHOWN_ALONE}
+    return kept if statement.comment is None else {**kept, _COMMENT: statement.comment}
+
+
 def _properties(spark: SparkSession, view: View) -> dict[str, str]:
-    own = {key: view.properties[key] for key in sorted(view.properties) if key not in _RESERVED}
-    return without_secrets(spark, own)
+    """Return a view's properties as they are shown, sorted by name (Java: SparkView)."""
+    own = {key: value for key, value in view.properties.items() if key not in _RESERVED}
+    own[_PROVIDER], own[_LOCATION] = "iceberg", view.location()
+    own[_FORMAT_VERSION] = str(view.metadata.format_version)
+    return without_secrets(spark, dict(sorted(own.items())))
 
 
 def _details(spark: SparkSession, catalog: str, view: View) -> list[tuple[str, str, str]]:

@@ -20,7 +20,10 @@ def replacing(base: ViewMetadata, view: NewView) -> dict[str, Any]:
     updates: list[dict[str, Any]] = []
     if view.properties:
         updates.append({"action": "set-properties", "updates": dict(view.properties)})
-    return {"requirements": _same(base), "updates": updates + _version_updates(base, view)}
+    updates += _version_updates(base, view)
+    if view.location not in (None, base.location):
+        updates.append({"action": "set-location", "location": view.location})
+    return {"requirements": _same(base), "updates": updates}
 
 
 def changing_properties(

@@ -22,6 +22,7 @@ from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.catalog.rest.view_updates import changing_properties, replacing
 from iceberg_spark.errors import NoSuchViewError
+from iceberg_spark.io import location
 from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.spec.view import NewView, ViewMetadata
 from iceberg_spark.spec.view_json import version_to_dict, view_from_dict
@@ -74,6 +75,7 @@ class RestViews:
         namespace, name = p.split(identifier)
         body = {
             "name": name,
+            **({} if view.location is None else {"location": view.location}),
             "schema": schema_to_dict(view.schema),
             "view-version": version_to_dict(view.version),
             "properties": dict(view.properties),
@@ -86,7 +88,7 @@ class RestViews:
                 now = self.load(identifier)
             except NoSuchViewError:
                 return False
-            return view.same_version_in(now) == now.current_version
+            return _lies_there(view, now) and view.same_version_in(now) == now.current_version
 
         change = Change(request, NEW_VIEW, self._what("create", identifier), is_made)
         return self._made(identifier, change)
@@ -104,7 +106,9 @@ class RestViews:
 
         def is_made() -> bool:
             now = self.load(identifier)
-            return view.is_in(now) or view.same_version_in(now) == now.current_version
+            if view.is_in(now):
+                return True
+            return _lies_there(view, now) and view.same_version_in(now) == now.current_version
 
         change = Change(request, VIEW, self._what("replace", identifier), is_made)
         return self._made(identifier, change)
@@ -164,6 +168,11 @@ class RestViews:
 
     def _what(self, doing: str, identifier: str) -> str:
         return f"{doing} view {identifier} of catalog '{self._name}'"
+
+
+def _lies_there(view: NewView, now: ViewMetadata) -> bool:
+    """Return whether a view is where it was asked to go: its move may be all that was asked."""
+    return view.location is None or location.same_file(view.location, now.location)
 
 
 def _view_of(identifier: str, answer: Answer) -> ViewMetadata:

@@ -3,18 +3,22 @@
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tenacity import nap
 
+import iceberg_spark as ice
 from iceberg_spark.catalog.pointer_views import PointerViews
 from iceberg_spark.catalog.view_file import StoredView
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
     CorruptFileError,
+    InvalidInputError,
     NoSuchViewError,
     StorageError,
     UnsupportedError,
@@ -123,6 +127,57 @@ def test_properties_say_how_and_where_a_file_is_written(views: PointerViews, kep
     )
     (path,) = files(kept)
     assert path.parent.name == "elsewhere" and json.loads(path.read_bytes())["format-version"] == 1
+
+
+def test_a_view_lies_where_it_is_asked_to_and_moves(views: PointerViews, kept: Kept) -> None:
+    first, second = (str(kept.home / name / "v") for name in ("first", "second"))
+    made = views.create("v", replace(new("SELECT 1"), location=first))
+    assert made.location == views.load("v").location == first
+    views.replace("v", made, new("SELECT 2"))
+    assert len(list(Path(first).glob("metadata/*"))) == 2
+    views.replace("v", made, replace(new("SELECT 2"), location=second))
+    assert views.load("v").location == second and text_of(views) == "SELECT 2"
+    (path,) = Path(second).glob("metadata/*")
+    assert kept.at["v"] == str(path) and path.name.startswith("00002-")
+    views.replace("v", views.load("v"), replace(new("SELECT 3"), location=first))
+    views.drop("v")
+    assert files(kept) == [path]
+
+
+def test_views_in_one_folder_have_each_their_own_files(views: PointerViews, kept: Kept) -> None:
+    for name in "vw":
+        views.create(name, replace(new(f"SELECT '{name}'"), location=str(kept.home / "both")))
+    (kept.home / "both" / "metadata" / "00000-mine.metadata.json").write_text("not a view's")
+    views.drop("v")
+    assert len(files(kept)) == 2
+    assert views.load("w").current_version.sql_for("spark") == "SELECT 'w'"
+
+
+@pytest.mark.parametrize("folder", ["t", "t/", "t/data/v", "t/metadata", "delta"])
+def test_a_view_is_in_no_folder_of_a_table(views: PointerViews, kept: Kept, folder: str) -> None:
+    table = ice.create_table(str(kept.home / "t"), "id long")
+    table.append(pa.table({"id": [1]}))
+    (kept.home / "delta" / "_delta_log").mkdir(parents=True)
+    asked = replace(new("SELECT 1"), location=f"{kept.home}/{folder}")
+    made = views.create("w", new("SELECT 1"))
+    before = files(kept)
+    for use in (lambda: views.create("v", asked), lambda: views.replace("w", made, asked)):
+        with pytest.raises(InvalidInputError, match=r"A view can't be at .*: say a folder"):
+            use()
+    assert files(kept) == before and not views.exists("v") and views.load("w") == made
+
+
+def test_a_table_of_a_catalog_is_told_by_its_numbered_files(
+    views: PointerViews, kept: Kept
+) -> None:
+    views.create("v", new("SELECT 1"))
+    catalog = ice.load_catalog("in_memory", type="memory", warehouse=f"{kept.home}/wh")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", "id long")
+    with pytest.raises(InvalidInputError, match="it is a table's"):
+        views.create("w", replace(new("SELECT 1"), location=table.location()))
+    views.create("w", replace(new("SELECT 1"), location=f"{table.location()}/views/w"))
+    assert table.refresh().metadata_location and views.exists("w")
 
 
 def test_a_name_is_taken_once(views: PointerViews, kept: Kept) -> None:

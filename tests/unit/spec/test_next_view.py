@@ -36,6 +36,15 @@ def test_the_first_version_is_1_and_its_schema_0():
     assert view.view_uuid != created(new("SELECT 1"), "/w/v").view_uuid
 
 
+def test_a_view_is_where_it_was_asked_to_go_and_stays_there():
+    asked = replace(new("SELECT 1"), location="/x")
+    view = created(asked, "/w/v")
+    assert view.location == "/x"
+    assert replaced(view, new("SELECT 2", 7), NOW).location == "/x"
+    moved = replaced(view, replace(asked, location="/y"), NOW)
+    assert moved == replace(view, location="/y")
+
+
 def test_another_text_is_the_next_version_since_its_own_time():
     view = replaced(created(new("SELECT 1"), "/v"), new("SELECT 2", 7, k="v"), NOW)
     assert view.current_version_id == 2 and view.current_version.sql_for("spark") == "SELECT 2"

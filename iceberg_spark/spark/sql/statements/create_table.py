@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 
 from iceberg_spark.spark.sql.statements.columns import Column, read_column, read_columns
 from iceberg_spark.spark.sql.statements.cursor import Cursor
-from iceberg_spark.spark.sql.statements.properties import read_table_properties
+from iceberg_spark.spark.sql.statements.properties import (
+    Option,
+    read_table_options,
+    read_table_properties,
+)
 from iceberg_spark.spec.quoted_name import quoted
 
 
@@ -15,7 +19,8 @@ class CreateTable:
     """A table to be made. `query` is the text behind AS, None without one.
 
     `creates` is false for REPLACE TABLE, which needs one that is there; `replaces` is true for it
-    and for CREATE OR REPLACE.
+    and for CREATE OR REPLACE. The option `path` is another word
+    for `location`.
     """
 
     table: tuple[str, ...]
@@ -29,6 +34,7 @@ class CreateTable:
     creates: bool = True
     replaces: bool = False
     if_not_exists: bool = False
+    options: dict[str, Option] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,7 @@ def read_create_table(cursor: Cursor) -> CreateTable:
     clauses = _Clauses()
     while not cursor.at_end and not _query_begins(cursor):
         clauses.read(cursor)
+    _check_places(cursor, clauses)
     cursor.takes("AS")
     if not cursor.at_end and (columns or clauses.columns):
         raise cursor.fault(
@@ -71,6 +78,7 @@ def read_create_table(cursor: Cursor) -> CreateTable:
         creates=creates,
         replaces=replaces,
         if_not_exists=if_not_exists,
+        options=clauses.options,
     )
 
 
@@ -95,6 +103,7 @@ class _Clauses:
     columns: list[Column] = field(default_factory=list)
     partition_by: list[str] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Option] = field(default_factory=dict)
     location: str | None = None
     comment: str | None = None
     using: str | None = None
@@ -108,14 +117,16 @@ class _Clauses:
                 self._partition(item)
         elif self._next(cursor, "TBLPROPERTIES"):
             self.properties.update(read_table_properties(cursor))
+        elif self._next(cursor, "OPTIONS"):
+            self.options.update(read_table_options(cursor))
         elif self._next(cursor, "LOCATION"):
             self.location = cursor.string()
         elif self._next(cursor, "COMMENT"):
             self.comment = cursor.string()
         else:
             raise cursor.error(
-                "a clause of CREATE TABLE (USING, PARTITIONED BY, TBLPROPERTIES, LOCATION, "
-                "COMMENT, AS) is needed"
+                "a clause of CREATE TABLE (USING, PARTITIONED BY, TBLPROPERTIES, OPTIONS, "
+                "LOCATION, COMMENT, AS) is needed"
             )
 
     def _next(self, cursor: Cursor, *words: str) -> bool:
@@ -136,6 +147,17 @@ class _Clauses:
         else:
             self.partition_by.append(".".join(quoted(part) for part in name))
             self.columns.append(read_column(item))
+
+
+def is_path(option: str) -> bool:
+    """Return whether an option is a table's location (Spark: AstBuilder.cleanTableOptions)."""
+    return option.lower() == "path"
+
+
+def _check_places(cursor: Cursor, clauses: _Clauses) -> None:
+    places = [option for option in clauses.options if is_path(option)]
+    if len(places) + (clauses.location is not None) > 1:
+        raise cursor.fault("LOCATION and the option 'path' say where a table goes: say one of them")
 
 
 def _format(cursor: Cursor) -> str:

@@ -1,8 +1,10 @@
-"""Lists of properties in brackets: `('a.b' = 'c', d = 5)`."""
+"""Lists of properties and options in brackets: `('a.b' = 'c', d = 5)`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from iceberg_spark.spark.sql.statements.cursor import Cursor
 
@@ -16,6 +18,15 @@ _SPARKS = {
     "collation": "Iceberg's tables have none",
 }
 """What Spark refuses in TBLPROPERTIES (AstBuilder.cleanTableProperties)."""
+_WHOLE = re.compile("-?(?:0|[1-9][0-9]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The value of an option: its text, or an expression that the session is to work out."""
+
+    text: str
+    is_expression: bool = False
 
 
 def read_properties(cursor: Cursor) -> dict[str, str]:
@@ -40,6 +51,36 @@ def read_table_properties(cursor: Cursor) -> dict[str, str]:
     found = read_properties(cursor)
     _refuse_sparks(cursor, found)
     return found
+
+
+def read_table_options(cursor: Cursor) -> dict[str, Option]:
+    """Read a table's options in brackets; of a key that is there twice the last, as in Spark.
+
+    Raises InvalidInputError, also for a key without a value and for Spark's own.
+    """
+    inner = cursor.brackets()
+    if inner.at_end:
+        raise cursor.fault("OPTIONS () names none: leave it out")
+    found: dict[str, Option] = {}
+    for item in inner.items():
+        key = item.string() if item.sees_string() else ".".join(item.name())
+        item.takes("=")
+        if item.at_end:
+            raise item.fault(f"Option '{key}' needs a value")
+        found[key] = _option(item)
+    _refuse_sparks(cursor, found)
+    return found
+
+
+def _option(item: Cursor) -> Option:
+    probe = item.fresh()
+    if probe.sees_string():
+        text = probe.string()
+        if probe.at_end:
+            return Option(text)
+    text = _bare(item.term())
+    is_plain = text in ("true", "false") or _WHOLE.fullmatch(text) is not None
+    return Option(text, is_expression=not is_plain)
 
 
 def read_table_keys(cursor: Cursor) -> tuple[str, ...]:

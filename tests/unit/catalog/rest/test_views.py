@@ -134,6 +134,30 @@ def test_a_former_definition_becomes_current_again_by_its_id():
     ]
 
 
+def test_a_location_is_asked_for():
+    made_there = replace(made(version("SELECT 1")), location="/x")
+    server = served(NEW=given(made_there), POST=given(made_there))
+    views, asked = server.catalog().views, replace(new("SELECT 1"), location="/x")
+    assert views.create("db.v", asked).location == "/x"
+    assert body(server.requests[-1])["location"] == "/x"
+    current = {"action": "set-current-view-version", "view-version-id": 1}
+    views.replace("db.v", made(version("SELECT 1")), asked)
+    moved = {"action": "set-location", "location": "/x"}
+    assert body(server.requests[-1])["updates"] == [current, moved]
+    views.replace("db.v", made_there, asked)
+    assert body(server.requests[-1])["updates"] == [current]
+
+
+def test_a_move_whose_answer_is_lost_has_landed_where_the_view_is_there():
+    base = made(version("SELECT 1"))
+    moved, asked = replace(base, location="/x"), replace(new("SELECT 1", 7), location="/x/")
+    server = served(POST=[LOST, given(moved)], GET=given(base))
+    assert server.catalog().views.replace("db.v", base, asked) == moved
+    assert len([one for one in server.asked() if one.startswith("POST")]) == 2
+    server = served(POST=LOST, GET=given(moved))
+    assert server.catalog().views.replace("db.v", base, asked) == moved
+
+
 def test_a_text_of_another_dialect_is_not_lost_unasked():
     trino = ViewRepresentation("SELECT 1", "trino")
     base = made(version("SELECT 1", representations=(trino,)))
