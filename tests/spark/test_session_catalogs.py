@@ -236,3 +236,24 @@ def test_a_catalog_named_local_is_the_sessions_where_it_is_described(
         ice.disable(any_spark)
         for key in settings:
             any_spark.conf.unset(PREFIX + key)
+
+
+def test_a_catalog_without_views_has_none_to_show(lake: Any, table: ice.Table) -> None:
+    """Java: SparkCatalog.listViews."""
+    for text in ("SHOW VIEWS IN lake.db", "SHOW VIEWS IN lake LIKE 'v*'"):
+        assert lake.sql(text).collect() == []
+
+
+def test_a_catalog_that_is_spelt_as_javas_is_chosen_by_its_name(lake: Any, table: Any) -> None:
+    """Spark, asked whether that is a database of its own, would look for Java's class."""
+    lake.sql("USE lake")
+    try:
+        assert [tuple(row) for row in lake.sql("SHOW CURRENT NAMESPACE").collect()] == [
+            ("lake", "")
+        ]
+        assert [row[0] for row in lake.sql("SHOW NAMESPACES").collect()] == ["db"]
+        assert ids(lake.sql("SELECT * FROM db.t")) == [1, 2]
+    finally:
+        lake.sql("USE spark_catalog.default")
+    with pytest.raises(InvalidInputError, match=r"SHOW TABLES IN lake\.NAME"):
+        lake.sql("SHOW TABLES IN lake")

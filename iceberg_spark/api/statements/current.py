@@ -10,7 +10,7 @@ from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.shown_details import shown_name
 from iceberg_spark.api.statements.target import catalog_named, default_namespace
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
-from iceberg_spark.spark.session.session_catalogs import is_ours
+from iceberg_spark.spark.session.session_catalogs import has_spark_catalog, is_ours
 from iceberg_spark.spark.sql.current_namespace import (
     Name,
     current_namespace,
@@ -80,11 +80,28 @@ def _procedure(current: Name, name: Name) -> Name:
 
 
 def chooses_ours(spark: SparkSession, statement: Use) -> bool:
-    """Return whether USE is about a catalog of ours; a database of Spark's name comes first."""
+    """Return whether USE is about a catalog of ours; a database of Spark's name comes first.
+
+    Not where Spark has a class for a catalog of that name: then that comes first, and Spark can't
+    be asked, for the class is Java's and not there.
+    """
     name = statement.name
     if not is_ours(spark, name[0]):
         return False
-    return len(name) > 1 or not spark.catalog.databaseExists(name[0])
+    is_sure = len(name) > 1 or has_spark_catalog(spark, name[0])
+    return is_sure or not spark.catalog.databaseExists(name[0])
+
+
+def check_namespace(spark: SparkSession, name: Name) -> None:
+    """Raise InvalidInputError where a namespace is a catalog alone, for which Spark has a class.
+
+    Spark would look for the class, which is Java's and not there.
+    """
+    if len(name) == 1 and has_spark_catalog(spark, name[0]) and is_ours(spark, name[0]):
+        raise InvalidInputError(
+            f"{name[0]} is a catalog: say SHOW TABLES IN {name[0]}.NAME; SHOW NAMESPACES IN "
+            f"{name[0]} lists the names"
+        )
 
 
 def use(spark: SparkSession, statement: Use) -> DataFrame:

@@ -19,6 +19,7 @@ from iceberg_spark.api.statements import (
 )
 from iceberg_spark.api.statements.answers import nothing
 from iceberg_spark.api.statements.current import (
+    check_namespace,
     chooses_ours,
     show_current,
     use,
@@ -152,6 +153,8 @@ def _is_about_ours(spark: SparkSession, command: Command) -> bool:
     name = named_by(command)
     if isinstance(command, ShowViews) and len(name) == 1:
         return chooses_ours(spark, Use(name))  # a database of Spark's may be called so too
+    if isinstance(command, ShowTables):
+        check_namespace(spark, name)
     return names_ours(spark, name, parts_needed(command))
 
 
