@@ -16,11 +16,19 @@ from iceberg_spark.catalog.pinned import load, split_name
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import NoSuchNamespaceError, NoSuchTableError
 from iceberg_spark.inspect.pinned_inspection import pin_inspection
+from iceberg_spark.read.changes_table import changes_table
+from iceberg_spark.scan.change_bounds import (
+    CHANGE_TIMES,
+    bounds_of,
+    is_changes,
+    refuse_change_times,
+)
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.spark.adapt.asked import Asked
+from iceberg_spark.spark.reading.changelog_frame import change_frame
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.session.active_session import session_time_zone
@@ -124,10 +132,14 @@ def native_frame(
     these do. Raises what the data source raises for the same options.
     """
     zone = {} if "time-zone" in {key.lower() for key in options} else _zone(session)
-    parsed = read_options({**zone, **options, "path": table}, plain=False)
+    parsed = read_options({**zone, **options, "path": table}, plain=False, others=CHANGE_TIMES)
     settings = partial(session_catalog, session)
     pinned, loaded = load(parsed.path, with_settings(parsed.path, parsed.storage, settings))
     name = split_name(parsed.path)[1]
+    if is_changes(name):
+        changes = changes_table(loaded.metadata, pinned.io, parsed, bounds_of(options))
+        return change_frame(changes.request, changes.steps(loaded.metadata, pinned.io), session)
+    refuse_change_times(options)
     if name is not None:
         return metadata_frame(*pin_inspection(parsed, loaded, name), session)
     if is_named and not parsed.given:

@@ -43,6 +43,10 @@ _NUMBERS = (
     "limit", "snapshot_id", "as_of_timestamp_ms", "start_snapshot_id", "end_snapshot_id",
 )  # fmt: skip
 
+_AS_FILES_HAVE_THEM = (
+    "carried_over shows rows as files have them: leave out by, net_changes and what tells updates"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableScan(ScanRequest):
@@ -149,6 +153,7 @@ class TableScan(ScanRequest):
         compute_updates: bool | None = None,
         identifier_columns: Sequence[str] = (),
         by: Literal["row-id"] | None = None,
+        carried_over: bool = False,
     ) -> ChangeScan:
         """Return the rows that came and went after `start` up to and with `end`, row by row.
 
@@ -159,7 +164,8 @@ class TableScan(ScanRequest):
         leaves out what cancels out over all snapshots. In format version 3 `by="row-id"` tells
         updates by the lineage of rows: no values are compared, keys may change, and `_row_id` and
         `_last_updated_sequence_number` are shown. As Java's `create_changelog_view`, also over
-        delete files. Rows have the table's schema, the filter and columns of this scan.
+        delete files; with `carried_over` as Java's table `changes`: rows that were only written
+        again are shown too. Rows have the table's schema, the filter and columns of this scan.
 
         Raises InvalidInputError, NoSuchSnapshotError.
         """
@@ -172,6 +178,8 @@ class TableScan(ScanRequest):
         one_of(by, "by", ("row-id",))
         if by and (identifier_columns or compute_updates):
             raise InvalidInputError("by='row-id' and identifier_columns exclude each other")
+        if carried_over and (by or net_changes or identifier_columns or compute_updates):
+            raise InvalidInputError(_AS_FILES_HAVE_THEM)
         asked = replace(self, metadata_columns=LINEAGE_NAMES) if by else self
         whole = replace(asked, selected_fields=("*",))._context()
         names = identifiers(
@@ -182,7 +190,7 @@ class TableScan(ScanRequest):
             case_sensitive=self.case_sensitive,
         )
         shown = asked._context().read_schema
-        request = ChangeRequest(whole, shown, names, net_changes, by is not None)
+        request = ChangeRequest(whole, shown, names, net_changes, by is not None, carried_over)
         last = whole.snapshot_id if end is None else snapshot_of(metadata, end, "end")
         first = snapshot_of(metadata, start, "start")
         return ChangeScan(metadata, self.io, request, first, last)

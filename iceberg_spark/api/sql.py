@@ -28,7 +28,11 @@ from iceberg_spark.spark.sql.query import (
 )
 from iceberg_spark.spark.sql.statements.read import read_statement
 from iceberg_spark.spark.sql.statements.session_state import ExecuteImmediate
-from iceberg_spark.spark.sql.table_planner import MetadataRows, QueriedTable
+from iceberg_spark.spark.sql.table_planner import (
+    ChangedRows,
+    MetadataRows,
+    QueriedTable,
+)
 from iceberg_spark.spark.sql.variables import with_variables
 from iceberg_spark.spec.printable import printable
 
@@ -119,8 +123,11 @@ def _explained(table: QueriedTable) -> str:
     lines = [f"{table.reference.name}:"]
     lines += [f"  pruned by  {text}" for text in table.conditions]
     lines += [f"  not understood, prunes nothing  {text}" for text in table.left_out]
-    if isinstance(table.scan, MetadataRows):
-        lines.append("  a metadata table")
-    else:
-        lines += [f"  {line}" for line in explain_plan(table.scan).splitlines()]
+    match table.scan:
+        case MetadataRows():
+            lines.append("  a metadata table")
+        case ChangedRows(changes):
+            lines.append(f"  {changes}")
+        case plan:
+            lines += [f"  {line}" for line in explain_plan(plan).splitlines()]
     return "\n".join(lines)

@@ -10,10 +10,10 @@ from pyspark.sql.types import StructType
 from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.statements.refuse_changes import refuse_changes
 from iceberg_spark.api.statements.target import names_ours, streamed
+from iceberg_spark.scan.change_bounds import CHANGES
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.sql.table_names import given_parts
-from iceberg_spark.streams.stream_options import CHANGES
 
 
 class StreamReaderHook(AskedHook):

@@ -51,6 +51,7 @@ class ChangeRequest:
     `identifiers` are names of columns; with them removed and added rows of one identity become
     updates. `net` cancels out changes over all snapshots. With `by_row_id` the rows come with
     their lineage, and it tells what was carried over and what updated: no values are compared.
+    With `carried_over` rows that were only written again are given too, and none are compared.
     """
 
     context: ScanContext
@@ -58,6 +59,7 @@ class ChangeRequest:
     identifiers: tuple[str, ...] = ()
     net: bool = False
     by_row_id: bool = False
+    carried_over: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -67,12 +69,21 @@ class ChangeRequest:
     @property
     def schema(self) -> Schema:
         """The columns of the result."""
-        return Schema(*self.shown.fields, *_ADDED)
+        return with_change_columns(self.shown)
 
     @property
     def whole_schema(self) -> Schema:
         """All columns of the rows, and what happened to them."""
-        return Schema(*self.context.read_schema.fields, *_ADDED)
+        return with_change_columns(self.context.read_schema)
+
+    def brings_together(self, step: ChangeStep) -> bool:
+        """Whether removed and added rows of a step are compared."""
+        return self.net or (step.may_carry_over and not self.carried_over)
+
+
+def with_change_columns(schema: Schema) -> Schema:
+    """Return the columns of rows, and what happened to them."""
+    return Schema(*schema.fields, *_ADDED)
 
 
 def change_batches(
@@ -87,7 +98,7 @@ def change_batches(
     for step in steps:
         if request.net:
             everything.append(_step_table(request, io, step))
-        elif step.may_carry_over:
+        elif request.brings_together(step):
             table = _step_table(request, io, step)
             identity = identity_keys(request, table)
             yield from shown(

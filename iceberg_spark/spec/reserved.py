@@ -34,9 +34,15 @@ DELETED = NestedField(DELETED_ID, "_deleted", BooleanType(), True)
 SPEC_ID = NestedField(SPEC_ID_ID, "_spec_id", IntegerType(), True)
 DELETE_FILE_PATH = NestedField(DELETE_FILE_PATH_ID, "file_path", StringType(), True)
 DELETE_FILE_POS = NestedField(DELETE_FILE_POS_ID, "pos", LongType(), True)
-CHANGE_TYPE = NestedField(CHANGE_TYPE_ID, "_change_type", StringType(), True)
-CHANGE_ORDINAL = NestedField(CHANGE_ORDINAL_ID, "_change_ordinal", IntegerType(), True)
-COMMIT_SNAPSHOT_ID = NestedField(COMMIT_SNAPSHOT_ID_ID, "_commit_snapshot_id", LongType(), True)
+CHANGE_TYPE = NestedField(
+    CHANGE_TYPE_ID, "_change_type", StringType(), True, "Record type in changelog"
+)
+CHANGE_ORDINAL = NestedField(
+    CHANGE_ORDINAL_ID, "_change_ordinal", IntegerType(), True, "Change ordinal in changelog"
+)
+COMMIT_SNAPSHOT_ID = NestedField(
+    COMMIT_SNAPSHOT_ID_ID, "_commit_snapshot_id", LongType(), True, "Commit snapshot ID"
+)
 ROW_ID = NestedField(ROW_ID_ID, "_row_id", LongType())
 LAST_UPDATED_SEQUENCE_NUMBER = NestedField(
     LAST_UPDATED_SEQUENCE_NUMBER_ID, "_last_updated_sequence_number", LongType()

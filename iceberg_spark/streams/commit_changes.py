@@ -50,15 +50,20 @@ class CommitChanges:
 
 def changes_of(step: ChangeStep) -> Iterator[CommitChanges]:
     """Yield a commit's changes in pieces of which each can be a task's."""
-    files = tuple(step.files())
     if not step.may_carry_over:
-        for file in files:
-            yield CommitChanges(step.ordinal, step.snapshot_id, (file,))
+        yield from each_file(step)
         return
+    files = tuple(step.files())
     rows = sum(map(_rows_held, files))
     parts = max(1, -(-rows // STREAMING.changes_together))
     for part in range(parts):
         yield CommitChanges(step.ordinal, step.snapshot_id, files, parts, part)
+
+
+def each_file(step: ChangeStep) -> Iterator[CommitChanges]:
+    """Yield a commit's changes file by file: what it carried over is among them."""
+    for file in step.files():
+        yield CommitChanges(step.ordinal, step.snapshot_id, (file,))
 
 
 def for_tasks(changes: Iterable[CommitChanges]) -> list[tuple[CommitChanges, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.scan.change_bounds import CHANGES
 from iceberg_spark.scan.read_options import READ_OPTIONS, ReadOptions
 from iceberg_spark.spec.option_values import (
     boolean_option,
@@ -23,9 +24,6 @@ STREAM_OPTIONS = (
     "async-micro-batch-planning-enabled", "streaming-snapshot-polling-interval-ms",
     "async-queue-preload-file-limit", "async-queue-preload-row-limit",
 )  # fmt: skip
-
-CHANGES = "changes"
-"""The name of a stream of changes: `load("T#changes")`."""
 
 StartingPoint: TypeAlias = Literal["earliest", "latest", "full"] | int
 """Where a stream without a checkpoint begins; an id: after that snapshot."""

@@ -78,3 +78,59 @@ def test_an_incremental_read_gives_java_s_rows(
     last = None if end is None else numbers[end]
     ours = changed.scan(start_snapshot_id=numbers[start], end_snapshot_id=last).to_arrow()
     assert sorted(map(str, ours.to_pylist())) == sorted(str(r.asDict()) for r in theirs.collect())
+
+
+BOUNDS: dict[str, tuple[str | None, str | None]] = {
+    "all": (None, None),
+    "after a snapshot": ("start-snapshot-id", None),
+    "up to a snapshot": (None, "end-snapshot-id"),
+    "between snapshots": ("start-snapshot-id", "end-snapshot-id"),
+    "between times": ("start-timestamp", "end-timestamp"),
+    "after a time": ("start-timestamp", None),
+}
+
+
+@pytest.mark.parametrize("case", BOUNDS)
+def test_the_table_of_changes_is_javas(java: SparkSession, changed: ice.Table, case: str) -> None:
+    """Rows that a commit wrote again are in it, as Java's documentation says."""
+    start, end = BOUNDS[case]
+    first, last = (changed.snapshots()[at] for at in (1, -3))
+    options = {
+        name: str(one.snapshot_id if name.endswith("-id") else one.timestamp_ms)
+        for name, one in ((start, first), (end, last))
+        if name is not None
+    }
+    theirs = java.read.options(**options).table("j.db.changed.changes")
+    ice.enable(java)
+    try:
+        place = f"{changed.location()}#changes"
+        ours = java.read.format("pyiceberg-lite").options(**options).load(place)
+        assert (ours.columns, ours.dtypes) == (theirs.columns, theirs.dtypes)
+        assert sorted(map(str, ours.collect())) == sorted(map(str, theirs.collect()))
+    finally:
+        ice.disable(java)
+
+
+def test_a_query_of_the_table_of_changes_has_the_answer_of_javas_rows(
+    java: SparkSession, changed: ice.Table
+) -> None:
+    """Of Java's rows, all columns: where a query needs fewer, Java's reader fails."""
+    text = (
+        "SELECT k, _change_type, _change_ordinal, count(*), min(v) FROM {} WHERE id < 6 "
+        "GROUP BY ALL ORDER BY ALL"
+    )
+    rows = java.table("j.db.changed.changes").toArrow()
+    java.createDataFrame(rows).createOrReplaceTempView("javas_changes")
+    theirs = java.sql(text.format("javas_changes")).collect()
+    ours = ice.sql(java, text.format(f"`{changed.location()}#changes`")).collect()
+    assert list(map(str, ours)) == list(map(str, theirs))
+    java.catalog.dropTempView("javas_changes")
+
+
+def test_the_table_of_changes_is_described_as_javas(java: SparkSession, changed: ice.Table) -> None:
+    shown = java.sql("DESCRIBE j.db.changed.changes").collect()
+    ice.enable(java)
+    try:
+        assert java.sql("DESCRIBE j.db.changed.changes").collect() == shown
+    finally:
+        ice.disable(java)

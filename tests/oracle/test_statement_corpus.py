@@ -62,6 +62,14 @@ DDL = [
     "DESCRIBE TABLE {c}.docs.orcs",
     "SHOW TBLPROPERTIES {c}.docs.orcs ('write.format.default')",
     "SHOW TABLES IN {c}.docs LIKE '[d-o]*'",
+    """CREATE TABLE {c}.docs.aws (id bigint, data string, category string) USING iceberg
+       OPTIONS ('write.object-storage.enabled'=true, 'write.data.path'='/tmp/never-written')
+       PARTITIONED BY (category)""",
+    *(
+        f"SHOW TBLPROPERTIES {{c}}.docs.aws ('{option}{key}')"
+        for key in ("write.object-storage.enabled", "write.data.path")
+        for option in ("", "option.")
+    ),
 ]
 ROWS = [
     """INSERT INTO {c}.docs.t (id, data, ts) VALUES
@@ -138,6 +146,12 @@ QUERIES = [
        FROM {c}.docs.t ORDER BY id, data""",
     """SELECT sum(added_data_files_count) FROM {c}.docs.t.manifests
        TIMESTAMP AS OF timestamp_millis({ms[1]})""",
+    "SELECT id, data FROM {c}.docs.t WITH (versionAsOf = {id[1]}) ORDER BY id",
+    """SELECT t.id FROM {c}.docs.t WITH ('versionAsOf' = 'audit-branch', `split-size` = 5) AS t
+       JOIN {c}.docs.t WITH (versionasof = 'historical-tag') o ON t.id = o.id ORDER BY 1""",
+    "SELECT id FROM {c}.docs.t WITH (timestampAsOf '2099-01-01 00:00:00') ORDER BY id",
+    """SELECT sum(added_data_files_count) FROM {c}.docs.t.manifests
+       WITH (`versionAsOf` = '{id[1]}')""",
 ]
 PROCEDURES = [
     "CALL {c}.system.rollback_to_snapshot('docs.t', {id[2]})",

@@ -14,9 +14,9 @@ from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.registry import load_catalog, overlaid, resolve, with_settings
 from iceberg_spark.catalog.table_name import check_part
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError, UnsupportedError
+from iceberg_spark.scan.change_bounds import CHANGES, is_changes
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
-from iceberg_spark.streams.stream_options import CHANGES
 
 Name: TypeAlias = tuple[str, ...]
 _BRANCH = "branch_"
@@ -119,7 +119,7 @@ def streamed(spark: SparkSession, name: Name) -> Target:
     match name[-1]:
         case last if last.startswith(_BRANCH):
             return replace(above, branch=last.removeprefix(_BRANCH))
-        case last if last.lower() == CHANGES:
+        case last if is_changes(last):
             return replace(above, path=f"{above.path}#{CHANGES}")
         case _:
             raise UnsupportedError(

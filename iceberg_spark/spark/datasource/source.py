@@ -22,15 +22,23 @@ from iceberg_spark.catalog.pinned import PinnedTable, load, split_name
 from iceberg_spark.catalog.sent_settings import with_sent_settings
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
+from iceberg_spark.read.changes_table import ChangesTable, changes_table
 from iceberg_spark.save.plan_save import plan_save, plan_upsert
 from iceberg_spark.save.save_plan import TablePlace
 from iceberg_spark.save.stream_options import written_stream_options
 from iceberg_spark.save.write_options import check_is_written, write_options
+from iceberg_spark.scan.change_bounds import (
+    CHANGE_TIMES,
+    bounds_of,
+    is_changes,
+    refuse_change_times,
+)
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.read_options import ReadOptions, read_options
 from iceberg_spark.scan.request import scan_context
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
+from iceberg_spark.spark.datasource.changes_reader import ChangesReader
 from iceberg_spark.spark.datasource.inspect_reader import InspectReader
 from iceberg_spark.spark.datasource.reader import BatchReader, PushdownReader
 from iceberg_spark.spark.datasource.stream_reader import AppendStreamReader, ChangeStreamReader
@@ -39,7 +47,6 @@ from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter
 from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.streams.stream_options import (
-    CHANGES,
     STREAM_OPTIONS,
     refuse_stream_options,
     stream_options,
@@ -59,6 +66,7 @@ class PyIcebergLiteSource(DataSource):
         self._pinned: tuple[PinnedTable, ScanContext] | None = None
         self._inspected: tuple[PinnedInspection, StructType] | None = None
         self._streamed: ChangesRequest | None = None
+        self._changed: tuple[PinnedTable, ChangesTable] | None = None
         self._table_uuid = ""
 
     @classmethod
@@ -72,9 +80,12 @@ class PyIcebergLiteSource(DataSource):
 
         Whether it is a batch's or a stream's isn't known yet.
         """
-        options = self._read_options(STREAM_OPTIONS)
+        options = self._read_options((*STREAM_OPTIONS, *CHANGE_TIMES))
         if _is_changes(options):
-            return to_spark(self._changes(options).schema)
+            is_stream = not _STREAM_OPTIONS.isdisjoint(map(str.lower, self.options))
+            asked = self._changes(options) if is_stream else self._changes_table(options)[1].request
+            return to_spark(asked.schema)
+        refuse_change_times(self.options)
         inspected = self._inspect(options)
         if inspected is not None:
             return inspected[1]
@@ -84,11 +95,11 @@ class PyIcebergLiteSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the pinned snapshot."""
         refuse_stream_options(self.options)
-        options = self._read_options()
+        options = self._read_options(CHANGE_TIMES)
         if _is_changes(options):
-            raise UnsupportedError(
-                f"'{options.path}' is a stream of changes, for spark.readStream: for a batch take "
-                "load_table(...).scan().changes(...).to_df()"
+            pinned, changes = self._changes_table(options)
+            return ChangesReader(
+                pinned, changes, _user_type(schema, to_spark(changes.request.schema))
             )
         inspected = self._inspect(options)
         if inspected is not None:
@@ -146,6 +157,14 @@ class PyIcebergLiteSource(DataSource):
             self._inspected = (pinned, to_spark(columns))
         return self._inspected
 
+    def _changes_table(self, options: ReadOptions) -> tuple[PinnedTable, ChangesTable]:
+        """Return the changes that the path names for a batch, pinned."""
+        if self._changed is None:
+            table, loaded = load(options.path, options.storage)
+            bounds = bounds_of(self.options)
+            self._changed = table, changes_table(loaded.metadata, table.io, options, bounds)
+        return self._changed
+
     def _changes(self, options: ReadOptions) -> ChangesRequest:
         """Return the stream of changes that the path names, pinned."""
         if self._streamed is None:
@@ -162,8 +181,11 @@ class PyIcebergLiteSource(DataSource):
         return self._pinned
 
 
+_STREAM_OPTIONS = frozenset(STREAM_OPTIONS)
+
+
 def _is_changes(options: ReadOptions) -> bool:
-    return split_name(options.path)[1] == CHANGES
+    return is_changes(split_name(options.path)[1])
 
 
 def _user_type(given: StructType, planned: StructType) -> StructType | None:

@@ -12,11 +12,9 @@ from pyspark.sql.types import StructType
 
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.task import FileScanTask
-from iceberg_spark.spark.adapt.batches import spark_batches
 from iceberg_spark.spark.adapt.task_batches import task_batches
-from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.datasource.changes_reader import read_changes
 from iceberg_spark.spark.session.compat import (
-    expected_arrow_schema,
     read_limit,
     stops_where_it_was,
     takes_everything,
@@ -24,7 +22,7 @@ from iceberg_spark.spark.session.compat import (
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.streams.append_stream import AppendStream
 from iceberg_spark.streams.change_stream import ChangeStream
-from iceberg_spark.streams.commit_changes import CommitChanges, change_rows, for_tasks
+from iceberg_spark.streams.commit_changes import CommitChanges, for_tasks
 from iceberg_spark.streams.offset import offset_from_json
 from iceberg_spark.streams.running_stream import RunningStream
 from iceberg_spark.streams.stream_request import ChangesRequest, StreamRequest
@@ -144,7 +142,5 @@ class ChangeStreamReader(MicroBatches):
         """Yield the changes of a group as batches of exactly the frame's Arrow types."""
         changes, context = partition.value
         asked = self.asked.changes
-        used = replace(context or asked.context, checks_texts=False)  # Spark's texts are any bytes
-        expected = expected_arrow_schema(self.frame_type or to_spark(asked.schema))
-        found = change_rows(replace(asked, context=used), used.io, changes)
-        yield from spark_batches(found, asked.schema, expected)
+        used = replace(asked, context=context or asked.context)
+        yield from read_changes(used, changes, self.frame_type)

@@ -89,7 +89,7 @@ def change_frame(
     paired: list[_StepFile] = []
     rows = 0
     for step in steps:
-        together = request.net or step.may_carry_over
+        together = request.brings_together(step)
         rows += step.record_count if together else 0
         files = [_StepFile(step.ordinal, step.snapshot_id, file) for file in step.files()]
         (paired if together else alone).extend(files)

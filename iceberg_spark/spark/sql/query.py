@@ -335,7 +335,9 @@ def _queried_view(
 ) -> QueriedView:
     reference, name = planner.reference, f"{place.catalog.name}.{place.identifier}"
     if reference.end != reference.name_end:
-        raise InvalidInputError(f"{name} is a view: it has no versions to be read AS OF")
+        raise InvalidInputError(
+            f"{name} is a view: it has no versions to be read AS OF, and no options"
+        )
     version = view.current_version
     names = ViewNames(
         place.catalog,

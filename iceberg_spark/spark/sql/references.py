@@ -16,6 +16,12 @@ from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.grammar import VERSION_END, grammar
+from iceberg_spark.spark.sql.options_clauses import (
+    OptionsClause,
+    clause_behind,
+    options_clauses,
+    without_clauses,
+)
 from iceberg_spark.spark.sql.pipes import without_pipes
 from iceberg_spark.spark.sql.spark_words import as_spark_reads
 
@@ -44,9 +50,10 @@ _AFTER_COLUMN = frozenset({
 class TableReference:
     """A table as a query names it.
 
-    `start` and `end` are positions in the text, around the name and its AS OF clause, which
-    begins at `name_end`; `alias_at` is where an alias may stand, behind a TABLESAMPLE. `version` is
-    a snapshot id, branch or tag; `timestamp` the SQL of a moment.
+    `start` and `end` are positions in the text, around the name and its clauses AS OF and WITH,
+    which begin at `name_end`; `alias_at` is where an alias may stand, behind a TABLESAMPLE.
+    `version` is a snapshot id, branch or tag; `timestamp` the SQL of a moment; `options` are those
+    of its read.
     """
 
     parts: tuple[str, ...]
@@ -55,6 +62,7 @@ class TableReference:
     alias: str | None
     version: str | None = None
     timestamp: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
     name_end: int = field(default=0, compare=False)
     alias_at: int = field(default=0, compare=False)
     node: Node = field(default=None, repr=False, compare=False)
@@ -71,7 +79,8 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
     Raises InvalidInputError for what can't be parsed and for statements that are no queries.
     """
     try:
-        tree = _parsed(_read_alike(text, dialect), dialect)
+        plain = without_clauses(text, options_clauses(text, dialect))
+        tree = _parsed(_read_alike(plain, dialect), dialect)
     except _FAULTS as cause:
         reason = str(cause).splitlines()[0].rstrip(".")
         raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
@@ -142,9 +151,10 @@ def _read_alike(text: str, dialect: Dialect) -> str:
 
 def table_references(tree: Node, text: str, dialect: Dialect = SPARK) -> list[TableReference]:
     """Return the named tables of a query in the order of its text; a CTE is none."""
-    tokens = cut(text, grammar(dialect))
+    clauses = options_clauses(text, dialect)
+    tokens = cut(without_clauses(text, clauses), grammar(dialect))
     found = [
-        _reference(node, tokens, text)
+        _reference(node, tokens, text, clauses)
         for node in tree.find_all(exp.Table)
         if node.find_ancestor(exp.Hint) is None
         and all(isinstance(part, exp.Identifier) and "start" in part.meta for part in node.parts)
@@ -199,7 +209,9 @@ def _is_cte(node: Node, case_sensitive: bool) -> bool:
     return False
 
 
-def _reference(node: Node, tokens: Sequence[Token], text: str) -> TableReference:
+def _reference(
+    node: Node, tokens: Sequence[Token], text: str, clauses: Sequence[OptionsClause]
+) -> TableReference:
     metas = [part.meta for part in node.parts]
     start, end = metas[0]["start"], metas[-1]["end"] + 1
     parts = tuple(part.name for part in node.parts)
@@ -221,8 +233,13 @@ def _reference(node: Node, tokens: Sequence[Token], text: str) -> TableReference
             raise InvalidInputError(
                 f"VERSION AS OF {moment}: a snapshot id, or a branch or tag in quotes, is needed"
             )
+    given = clause_behind(clauses, after, end)
+    options = () if given is None else given.options
+    end = end if given is None else given.end
     alias_at = _sample_end([token for token in after if token.start >= end], end)
-    return TableReference(parts, start, end, alias, version, timestamp, name_end, alias_at, node)
+    return TableReference(
+        parts, start, end, alias, version, timestamp, options, name_end, alias_at, node
+    )
 
 
 def _sample_end(tokens: Sequence[Token], at: int) -> int:

@@ -17,17 +17,24 @@ from iceberg_spark.expr.parse_variant import variant_predicate
 from iceberg_spark.expr.variant_filter import VariantFilter, variant_filter
 from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
+from iceberg_spark.read.changelog import with_change_columns
+from iceberg_spark.read.changes_table import ChangesTable, refuse_pins
+from iceberg_spark.scan.change_bounds import bounds_of, change_bounds, is_changes
+from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.scan.read_options import ReadOptions
 from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
 from iceberg_spark.scan.scan_report import report_scan
+from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spark.adapt.types import has_spark_type
+from iceberg_spark.spark.reading.changelog_frame import change_frame
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.asked_once import setting
 from iceberg_spark.spark.session.classic_queries import Rows
+from iceberg_spark.spark.sql.asked_options import asked_by_options
 from iceberg_spark.spark.sql.constants import has_constants, worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns
 from iceberg_spark.spark.sql.parsed_query import ParsedQuery
@@ -50,6 +57,14 @@ class MetadataRows:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """A table's changes, and all columns that they may have."""
+
+    changes: ChangesTable
+    columns: Schema
+
+
+@dataclass(frozen=True, slots=True)
 class QueriedTable:
     """A table of ours in a query, and what its rows are pruned by.
 
@@ -59,16 +74,17 @@ class QueriedTable:
 
     reference: TableReference
     loaded: LoadedTable
-    scan: ScanPlan | MetadataRows
+    scan: ScanPlan | MetadataRows | ChangedRows
     conditions: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    split: SplitOptions | None = None
 
     @property
     def columns(self) -> Schema:
         """The columns of the version that is read."""
         match self.scan:
-            case MetadataRows(columns=columns):
+            case MetadataRows(columns=columns) | ChangedRows(columns=columns):
                 return columns
             case plan:
                 return plan.context.table_schema
@@ -78,9 +94,12 @@ class QueriedTable:
         match self.scan:
             case MetadataRows(inspected, columns):
                 return metadata_frame(inspected, columns, spark)
+            case ChangedRows(changes):
+                steps = changes.steps(self.loaded.metadata, self.loaded.io)
+                return change_frame(changes.request, steps, spark)
             case plan:
                 report_scan(self.loaded, plan)
-                return plan_rows(plan, spark, filters=False)
+                return plan_rows(plan, spark, split=self.split, filters=False)
 
 
 class _Names(TypedDict):
@@ -145,11 +164,25 @@ class TablePlanner:
     beside: Callable[[], Collection[str]] = frozenset
 
     def table(self, loaded: LoadedTable, selector: str | None) -> QueriedTable:
-        """Return the table's frame, pruned where the query allows."""
+        """Return the table's frame, pruned where the query allows.
+
+        Raises InvalidInputError for what says twice which snapshot is read.
+        """
         choice, as_of = selected(selector), self._as_of()
+        asked = asked_by_options(self.reference, selector, self.asked.time_zone)
+        if asked.given and (choice or as_of):
+            raise InvalidInputError(
+                f"{self.reference.name}: its options say which snapshot is read, so leave out what "
+                "else does"
+            )
+        if is_changes(selector):
+            return self._changes(loaded, as_of, asked)
+        as_of = {**as_of, **{name: getattr(asked, name) for name in asked.given}}
         if selector and not choice:
             return self._metadata_table(loaded, selector, as_of)
-        return self._planned(loaded, {**choice, **as_of} or self._wap(loaded))
+        made = self._planned(loaded, {**choice, **as_of} or self._wap(loaded))
+        split = asked.split(loaded.metadata) if self.reference.options else None
+        return replace(made, split=split)
 
     def _wap(self, loaded: LoadedTable) -> dict[str, Any]:
         """Return the session's branch, where the table asks for it and has it already."""
@@ -165,6 +198,32 @@ class TablePlanner:
         return QueriedTable(self.reference, loaded, rows)
 
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
+        context, asked, hidden = self._pruned(loaded, choice)
+        planned = plan(loaded.metadata, loaded.io, context, pruned_by=asked.variants)
+        return QueriedTable(self.reference, loaded, planned, asked.texts, asked.left_out, hidden)
+
+    def _changes(
+        self, loaded: LoadedTable, as_of: Mapping[str, Any], given: ReadOptions
+    ) -> QueriedTable:
+        if as_of:
+            raise InvalidInputError(
+                f"{self.reference.name} are the changes of all snapshots, which can't be read AS "
+                "OF one: compare _commit_snapshot_id"
+            )
+        refuse_pins(given)
+        choice = {} if given.branch is None else {"branch": given.branch}
+        context, asked, hidden = self._pruned(loaded, choice)
+        bounds = bounds_of(dict(self.reference.options))
+        rows = ChangedRows(
+            ChangesTable.of(context, *change_bounds(loaded.metadata, context.snapshot_id, bounds)),
+            with_change_columns(context.table_schema),
+        )
+        return QueriedTable(self.reference, loaded, rows, asked.texts, asked.left_out, hidden)
+
+    def _pruned(
+        self, loaded: LoadedTable, choice: Mapping[str, Any]
+    ) -> tuple[ScanContext, _Understood, tuple[str, ...]]:
+        """Return the scan that the query needs of a snapshot, by what, and its metadata columns."""
         request = ScanRequest(
             **choice,
             case_sensitive=self.asked.case_sensitive,
@@ -180,9 +239,7 @@ class TablePlanner:
             selected_fields=self._columns(whole.read_schema),
             metadata_columns=hidden,
         )
-        context = narrowed(whole, loaded.metadata, pruned, loaded.io)
-        planned = plan(loaded.metadata, loaded.io, context, pruned_by=asked.variants)
-        return QueriedTable(self.reference, loaded, planned, asked.texts, asked.left_out, hidden)
+        return narrowed(whole, loaded.metadata, pruned, loaded.io), asked, hidden
 
     def _hidden(self, names: list[str], loaded: LoadedTable) -> tuple[str, ...]:
         if self.asked.names_are_patterns or self.asked.parsed.is_rewritten:
@@ -286,7 +343,8 @@ def selected(selector: str | None) -> dict[str, Any]:
 
 def is_selector(selector: str) -> bool:
     """Return whether what stands behind a table's name chooses a snapshot or a metadata table."""
-    return selector.startswith(_SELECTORS) or selector.lower() in set(MetadataTable)
+    is_table = is_changes(selector) or selector.lower() in set(MetadataTable)
+    return is_table or selector.startswith(_SELECTORS)
 
 
 def _number(selector: str, prefix: str) -> int:

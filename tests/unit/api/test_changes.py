@@ -320,6 +320,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "net updates": (
         {"identifier_columns": ["id"], "net_changes": True}, InvalidInputError, "exclude"
     ),
+    "net changes as files have them": (
+        {"carried_over": True, "net_changes": True}, InvalidInputError, "leave out"
+    ),
 }  # fmt: skip
 
 
@@ -347,3 +350,12 @@ def test_a_parent_that_expired_is_named_only_where_its_rows_matter(tmp_path: Pat
     table.maintenance.expire_snapshots(1 << 60)
     with pytest.raises(NoSuchSnapshotError, match="may have expired"):
         changed(table)
+
+
+def test_rows_that_were_carried_over_are_shown_where_they_are_asked_for() -> None:
+    table = make()
+    table.append(rows(id=[1, 2]))
+    table.delete("id = 2")  # copy-on-write
+    assert changed(table, numbers(table)[0]) == [(0, "DELETE", 2, None)]
+    shown = changed(table, numbers(table)[0], carried_over=True)
+    assert [row[:3] for row in shown] == [(0, "DELETE", 1), (0, "DELETE", 2), (0, "INSERT", 1)]

@@ -54,17 +54,32 @@ def test_java_s_options_of_planning_are_taken(tmp_path: Path) -> None:
     assert Query(table, **options).batches() == [[1]]
 
 
-def test_a_batch_refuses_the_options_of_streams_and_a_load_of_changes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["", "#changes"])
+def test_a_batch_refuses_the_options_of_streams(tmp_path: Path, name: str) -> None:
     path = new_table(tmp_path).location()
-    source = PyIcebergLiteSource({"stream-from-snapshot": "latest", "path": path})
+    source = PyIcebergLiteSource({"stream-from-snapshot": "latest", "path": f"{path}{name}"})
     with pytest.raises(InvalidOptionError, match=r"is for spark\.readStream"):
         source.reader(source.schema())
-    changes = PyIcebergLiteSource({"path": f"{path}#changes"})
-    assert changes.schema().names[-3:] == [
-        "_change_type", "_change_ordinal", "_commit_snapshot_id",
-    ]  # fmt: skip
-    with pytest.raises(UnsupportedError, match=r"scan\(\)\.changes"):
-        changes.reader(changes.schema())
+
+
+def test_a_stream_refuses_the_options_of_a_batch_of_changes(tmp_path: Path) -> None:
+    place = f"{new_table(tmp_path).location()}#changes"
+    for option in ("start-timestamp", "end-timestamp", "end-snapshot-id", "metadata-columns"):
+        source = PyIcebergLiteSource({"path": place, option: "_file" if "col" in option else "1"})
+        with pytest.raises(InvalidOptionError, match=option):
+            source.streamReader(source.schema())
+
+
+def test_changes_of_a_batch_have_the_columns_of_a_stream_of_them(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(1))
+    source = PyIcebergLiteSource({"path": f"{table.location()}#changes"})
+    names = source.schema().names
+    assert names[-3:] == ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
+    reader = source.reader(source.schema())
+    (part,) = reader.partitions()
+    (batch,) = reader.read(part)
+    assert (batch.num_rows, batch.schema.names) == (1, names)
 
 
 def test_a_metadata_table_is_no_stream(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.spark.sql.references import parse_query, selecting, table_references
 
@@ -137,3 +138,26 @@ def test_a_cte_is_called_as_the_session_tells_names_apart() -> None:
     assert table_references(parse_query(text), text) == []
     (found,) = table_references(parse_query(text), text, Dialect(case_sensitive=True))
     assert found.parts == ("t",)
+
+
+@pytest.mark.parametrize("behind", ["", " AS y", " TABLESAMPLE (5 ROWS) y"])
+def test_options_stand_behind_a_name_and_its_version(behind: str) -> None:
+    clause = "WITH (`snapshot-id` = 5, 'a.b' = 'x)', c d -- )\n)"
+    text = f"WITH w AS (SELECT 1) SELECT * FROM c.d.t VERSION AS OF 'b' {clause}{behind}, w"
+    found, _ = (*table_references(parse_query(text), text), None)
+    assert found.options == (("snapshot-id", "5"), ("a.b", "x)"), ("c", "d"))
+    assert text[found.name_end : found.end].strip() == f"VERSION AS OF 'b' {clause}"
+    assert (found.version, found.alias) == ("b", "y" if behind else None)
+
+
+def test_options_are_those_of_the_table_that_they_stand_behind() -> None:
+    text = "SELECT * FROM c.d.t JOIN c.d.u WITH (a = 1) ON t.x = u.x JOIN c.d.v WITH (a = 2)"
+    found = table_references(parse_query(text), text)
+    assert [one.options for one in found] == [(), (("a", "1"),), (("a", "2"),)]
+
+
+@pytest.mark.parametrize("text", ["SELECT * FROM c.d.t WITH (a = 1, a = 2)",
+                                  "SELECT * FROM c.d.t WITH (a = )x"])  # fmt: skip
+def test_options_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError):
+        table_references(parse_query(text), text)

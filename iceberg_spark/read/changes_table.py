@@ -1,0 +1,71 @@
+"""A table's changes as a table, `T#changes`: each row that a file of a commit brought or took away.
+
+Rows that a commit only wrote again, as copy-on-write does, are among them, once as DELETE and once
+as INSERT (Java: SparkChangelogTable; `create_changelog_view` leaves them out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.read.changelog import ChangeRequest
+from iceberg_spark.scan.change_bounds import change_bounds
+from iceberg_spark.scan.changelog import ChangeStep, change_steps
+from iceberg_spark.scan.context import ScanContext
+from iceberg_spark.scan.request import ScanRequest, scan_context
+from iceberg_spark.spec import reserved
+from iceberg_spark.spec.metadata import TableMetadata
+
+_ASKED_OTHERWISE = frozenset({"branch", "start_snapshot_id", "end_snapshot_id"})
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesTable:
+    """What came and went after a snapshot, None for all, up to another one; nothing is read yet."""
+
+    request: ChangeRequest
+    start: int | None
+    end: int | None
+
+    @classmethod
+    def of(cls, context: ScanContext, start: int | None, end: int | None) -> ChangesTable:
+        """Return the changes with the columns and the filter of a scan."""
+        if reserved.DELETED.name in context.read_schema.column_names:
+            raise InvalidOptionError(
+                f"Changes have no column '{reserved.DELETED.name}': '_change_type' says DELETE"
+            )
+        return cls(ChangeRequest(context, context.read_schema, carried_over=True), start, end)
+
+    def steps(self, metadata: TableMetadata, io: FileIO) -> Iterator[ChangeStep]:
+        """Yield what each snapshot changed. Raises as `scan.changelog.change_steps` does."""
+        return change_steps(metadata, io, self.request.context, self.start, self.end)
+
+    def __str__(self) -> str:
+        return f"changes after {self.start} up to {self.end}"
+
+
+def changes_table(
+    metadata: TableMetadata, io: FileIO, asked: ScanRequest, bounds: Mapping[str, int]
+) -> ChangesTable:
+    """Return a table's changes: of the branch that is asked for, between bounds (`change_bounds`).
+
+    Raises InvalidOptionError for another choice of a snapshot, NoSuchSnapshotError,
+    InvalidSchemaError, InvalidExpressionError.
+    """
+    refuse_pins(asked)
+    whole = replace(asked, start_snapshot_id=None, end_snapshot_id=None)
+    context = scan_context(metadata, whole, io)
+    return ChangesTable.of(context, *change_bounds(metadata, context.snapshot_id, bounds))
+
+
+def refuse_pins(asked: ScanRequest) -> None:
+    """Raise InvalidOptionError where one snapshot is asked for, by another name than its branch."""
+    pins = sorted(name.replace("_", "-") for name in asked.given - _ASKED_OTHERWISE)
+    if pins:
+        raise InvalidOptionError(
+            f"'{pins[0]}' is not for changes, which are those of several snapshots: say which by "
+            "'start-snapshot-id' and 'end-snapshot-id', or by times"
+        )

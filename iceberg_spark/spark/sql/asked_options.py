@@ -1,0 +1,41 @@
+"""What the options of a read ask of a table in a query: which snapshot, and how tasks are cut."""
+
+from __future__ import annotations
+
+from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.scan.change_bounds import CHANGE_TIMES, is_changes, refuse_change_times
+from iceberg_spark.scan.read_options import ReadOptions, read_options
+from iceberg_spark.spark.sql.references import TableReference
+
+_SAID_BY_THE_QUERY = {
+    "row-filter": "say it in WHERE",
+    "columns": "name them in SELECT",
+    "metadata-columns": "name them in SELECT",
+    "case-sensitive": "set spark.sql.caseSensitive",
+    "time-zone": "set spark.sql.session.timeZone",
+    "pushdown": "conditions of the query choose files already",
+}
+
+
+def asked_by_options(
+    reference: TableReference, selector: str | None, time_zone: str | None
+) -> ReadOptions:
+    """Return what `WITH (...)` says: options of a load, moments in the time zone of the session.
+
+    Raises InvalidOptionError for one that is not known, and for what a query says itself.
+    """
+    options = dict(reference.options)
+    for name in options:
+        if name.lower() in _SAID_BY_THE_QUERY:
+            raise InvalidOptionError(
+                f"Option '{name}' is not for a query: {_SAID_BY_THE_QUERY[name.lower()]}"
+            )
+    if not is_changes(selector):
+        refuse_change_times(options)
+    zone = {} if time_zone is None else {"time-zone": time_zone}
+    given = {**zone, **options, "path": reference.name}
+    asked = read_options(given, plain=False, others=CHANGE_TIMES)
+    if asked.storage:
+        name = next(iter(asked.storage))
+        raise InvalidOptionError(f"Option '{name}' is not for a query: give it to the catalog")
+    return asked
