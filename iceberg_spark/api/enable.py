@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.api.catalog_changes import hooked_changes
 from iceberg_spark.api.catalog_hook import hooked_catalog
+from iceberg_spark.api.default_catalog import give_default_back, take_default
 from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
@@ -47,7 +48,8 @@ def enable(spark: SparkSession) -> None:
     catalogs. `spark.sql(text)` runs statements that name one of our catalogs, or a location in
     backticks, as `sql` does, and `spark.table` reads our tables; `df.writeTo`, `df.mergeInto`,
     `saveAsTable` and `insertInto` change them, and `spark.catalog` shows them. Filters that come
-    after a frame was made choose its files (classic sessions). Other formats, statements and
+    after a frame was made choose its files (classic sessions). A `spark.sql.defaultCatalog` of ours
+    is chosen as by USE, and Spark's own is its default meanwhile. Other formats, statements and
     sessions, and readers made before stay as they are. Again for an enabled session: no change.
     """
     key = session_id(checked_session(spark))
@@ -67,6 +69,7 @@ def enable(spark: SparkSession) -> None:
         for name, hooked in {**hooked_catalog(), **hooked_changes()}.items():
             if hasattr(kind, name):  # some are newer than this PySpark
                 _replace_method(kind, name, hooked, session_of_catalog)
+    take_default(spark)
 
 
 def disable(spark: SparkSession) -> None:
@@ -76,6 +79,7 @@ def disable(spark: SparkSession) -> None:
     functions of catalogs, which frames made before need over Connect.
     """
     leave(spark)
+    give_default_back(spark)
 
 
 def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], SparkSession]) -> None:

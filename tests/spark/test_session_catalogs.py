@@ -257,3 +257,47 @@ def test_a_catalog_that_is_spelt_as_javas_is_chosen_by_its_name(lake: Any, table
         lake.sql("USE spark_catalog.default")
     with pytest.raises(InvalidInputError, match=r"SHOW TABLES IN lake\.NAME"):
         lake.sql("SHOW TABLES IN lake")
+
+
+DEFAULT = "spark.sql.defaultCatalog"
+
+
+@pytest.fixture
+def by_default(lake: Any, table: Any) -> Iterator[Any]:
+    """Yield a session that was enabled with `lake` as its default catalog."""
+    ice.disable(lake)
+    before = lake.conf.get(DEFAULT)
+    lake.conf.set(DEFAULT, "lake")
+    ice.enable(lake)
+    yield lake
+    ice.disable(lake)
+    lake.conf.set(DEFAULT, before)
+
+
+def test_names_alone_are_of_the_default_catalog(by_default: Any) -> None:
+    """Spark would look for its class, which is Java's."""
+    spark = by_default
+    assert [tuple(row) for row in spark.sql("SHOW CURRENT NAMESPACE").collect()] == [("lake", "")]
+    assert ids(spark.sql("SELECT * FROM db.t")) == ids(spark.table("db.t")) == [1, 2]
+    spark.sql("INSERT INTO db.t VALUES (3, 'c')")
+    assert [row[1] for row in spark.sql("SHOW TABLES IN db").collect()] == ["t"]
+    spark.range(5).createOrReplaceTempView("seen")
+    assert ids(spark.sql("SELECT t.id FROM db.t t JOIN seen USING (id)")) == [1, 2, 3]
+    spark.sql("USE db")
+    assert ids(spark.sql("SELECT t.id FROM t JOIN seen USING (id)")) == [1, 2, 3]
+    assert spark.catalog.currentCatalog() == "lake"
+    spark.sql("USE spark_catalog.default")
+    assert spark.catalog.currentCatalog() == "spark_catalog"
+    assert not spark.catalog.tableExists("t")
+    spark.catalog.dropTempView("seen")
+
+
+def test_a_session_has_its_default_catalog_again(by_default: Any) -> None:
+    ice.enable(by_default)
+    assert by_default.conf.get(DEFAULT) == "spark_catalog"
+    ice.disable(by_default)
+    assert by_default.conf.get(DEFAULT) == "lake"
+    by_default.conf.set(DEFAULT, "spark_catalog")
+    ice.enable(by_default)
+    assert ids(by_default.table("lake.db.t")) == [1, 2]
+    assert by_default.catalog.currentCatalog() == "spark_catalog"
