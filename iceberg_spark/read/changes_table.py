@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.read.changelog import ChangeRequest
 from iceberg_spark.scan.change_bounds import change_bounds
@@ -19,6 +19,9 @@ from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.metadata import TableMetadata
 
+_ADDED = frozenset(
+    one.name for one in (reserved.CHANGE_TYPE, reserved.CHANGE_ORDINAL, reserved.COMMIT_SNAPSHOT_ID)
+)
 _ASKED_OTHERWISE = frozenset({"branch", "start_snapshot_id", "end_snapshot_id"})
 
 
@@ -32,10 +35,19 @@ class ChangesTable:
 
     @classmethod
     def of(cls, context: ScanContext, start: int | None, end: int | None) -> ChangesTable:
-        """Return the changes with the columns and the filter of a scan."""
+        """Return the changes with the columns and the filter of a scan.
+
+        Raises InvalidSchemaError for a table that has a column of a name which changes add.
+        """
         if reserved.DELETED.name in context.read_schema.column_names:
             raise InvalidOptionError(
                 f"Changes have no column '{reserved.DELETED.name}': '_change_type' says DELETE"
+            )
+        taken = [one for one in context.table_schema.fields if one.name.lower() in _ADDED]
+        if taken:
+            raise InvalidSchemaError(
+                f"{context.table_location} has a column '{taken[0].name}', as its changes have: "
+                "rename it to read them"
             )
         return cls(ChangeRequest(context, context.read_schema, carried_over=True), start, end)
 

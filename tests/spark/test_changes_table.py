@@ -11,7 +11,12 @@ import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import InvalidInputError, InvalidOptionError, UnsupportedError
+from iceberg_spark.errors import (
+    InvalidInputError,
+    InvalidOptionError,
+    InvalidSchemaError,
+    UnsupportedError,
+)
 
 FORMAT = "pyiceberg-lite"
 ADDED = ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
@@ -158,3 +163,11 @@ def test_what_changes_do_not_have_is_refused(lake: Any, table: ice.Table) -> Non
     with pytest.raises(InvalidOptionError, match="'start-timestamp' is for changes"):
         lake.read.option("start-timestamp", 1).table("lake.db.t")
     assert found(lake.sql("SELECT * FROM lake.db.t.changes")) == ALL
+
+
+def test_a_column_that_changes_add_has_to_be_renamed(lake: Any) -> None:
+    ice.create_table("lake.db.c", "id bigint, _Change_Type string")
+    for read in (lambda: lake.sql("SELECT id FROM lake.db.c.changes"),
+                 lambda: lake.read.format(FORMAT).load("lake.db.c#changes")):  # fmt: skip
+        with pytest.raises(InvalidSchemaError, match="rename it"):
+            read()

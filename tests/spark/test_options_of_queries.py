@@ -107,6 +107,9 @@ def test_options_that_mean_nothing_in_a_query_are_refused(lake: Any, table: ice.
         (f"VERSION AS OF {first} WITH (branch = 'main')", InvalidInputError, "which snapshot"),
         (f"WITH (`snapshot-id` = {first}, branch = 'main')", InvalidOptionError, "branch"),
         ("WITH (a = 1, a = 2)", InvalidInputError, "there twice"),
+        ("WITH (tag = 'a', Tag = 'b')", InvalidOptionError, "two spellings"),
+        ("WITH (path = '/x')", InvalidOptionError, "name the table"),
+        (f"WITH (branch = 'main') VERSION AS OF {first}", InvalidInputError, "behind AS OF"),
     ):
         with pytest.raises(error, match=said):
             lake.sql(f"SELECT id FROM lake.db.t {clause}").collect()
@@ -115,3 +118,25 @@ def test_options_that_mean_nothing_in_a_query_are_refused(lake: Any, table: ice.
         with pytest.raises(InvalidInputError if "branch" in text else InvalidOptionError):
             lake.sql(f"SELECT * FROM {text}").collect()
     assert ids(lake, "SELECT id FROM lake.db.t") == [1, 2, 3]
+
+
+def test_options_take_parameters(lake: Any, table: ice.Table) -> None:
+    first = table.snapshots()[0].snapshot_id
+    text = "SELECT id FROM lake.db.t WITH (`snapshot-id` = {}) WHERE id < {}"
+    named = lake.sql(text.format(":snapshot", ":most"), args={"snapshot": first, "most": 9})
+    placed = lake.sql(text.format("?", "?"), args=[first, 9])
+    framed = lake.sql(text.format("{snapshot}", "9"), snapshot=first)
+    for frame in (named, placed, framed):
+        assert [row[0] for row in frame.collect()] == [1]
+
+
+def test_a_function_called_with_leaves_out_no_rows(lake: Any, table: ice.Table) -> None:
+    """Its call was taken for options, and the rest of its list chose the files."""
+    lake.udf.register("with", lambda *_: 1, "bigint")
+    try:
+        found = ids(lake, "SELECT id FROM lake.db.t WHERE id IN (2, with(1))")
+    except InvalidInputError:  # what sqlglot can't read is refused
+        found = [1, 2]
+    assert found == [1, 2]
+    aliased = "SELECT with.a FROM lake.db.t AS with(a, b) WHERE with.a = 1"
+    assert ids(lake, aliased) == [1]

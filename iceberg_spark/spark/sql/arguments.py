@@ -17,6 +17,7 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.session.session_dialect import session_dialect
+from iceberg_spark.spark.sql.options_clauses import options_clauses
 from iceberg_spark.spark.sql.parsed_query import parsed_query
 from iceberg_spark.spark.sql.query import Args
 from iceberg_spark.spark.sql.statements.cursor import tokens_of
@@ -57,13 +58,15 @@ def with_arguments(spark: SparkSession, text: str, args: Args) -> str:
 
 
 def with_versions(spark: SparkSession, text: str, args: Args) -> tuple[str, Args]:
-    """Return a query with literals for the parameters of AS OF clauses, and the values left.
+    """Return a query with literals for the parameters of AS OF and options, and the values left.
 
     Which version is read must be known before Spark has the query. Raises as `with_arguments`.
     """
-    if not args or _AS_OF.search(text) is None:
+    if not args:
         return text, args
     dialect = session_dialect(spark)
+    if _AS_OF.search(text) is None and not options_clauses(text, dialect):
+        return text, args
     parsed = parsed_query(text, dialect)
     clauses = [(one.name_end, one.end) for one in parsed.references if one.end > one.name_end]
     text, tokens = parsed.text, tokens_of(parsed.text, dialect)

@@ -8,6 +8,7 @@ from iceberg_spark.scan.read_options import ReadOptions, read_options
 from iceberg_spark.spark.sql.references import TableReference
 
 _SAID_BY_THE_QUERY = {
+    "path": "name the table",
     "row-filter": "say it in WHERE",
     "columns": "name them in SELECT",
     "metadata-columns": "name them in SELECT",
@@ -25,6 +26,8 @@ def asked_by_options(
     Raises InvalidOptionError for one that is not known, and for what a query says itself.
     """
     options = dict(reference.options)
+    if len({name.lower() for name in options}) < len(options):
+        raise InvalidOptionError("An option is there twice, in two spellings: leave one out")
     for name in options:
         if name.lower() in _SAID_BY_THE_QUERY:
             raise InvalidOptionError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,15 @@ from iceberg_spark.spark.sql.statements.cursor import Cursor, tokens_of
 from iceberg_spark.spark.sql.statements.properties import read_properties
 
 _WORD = "WITH"
+_NO_TABLE = frozenset({
+    "ALL", "AND", "AS", "BETWEEN", "BY", "CASE", "DISTINCT", "DIV", "ELSE", "FROM", "HAVING", "IN",
+    "IS", "JOIN", "LATERAL", "LIKE", "LIMIT", "NOT", "OF", "OFFSET", "ON", "OR", "RLIKE", "SELECT",
+    "TABLE", "THEN", "USING", "VALUES", "WHEN", "WHERE",
+})  # fmt: skip
+"""Words behind which `with(...)` is a function or an alias with columns."""
+_LITERALS = (TokenType.STRING, TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE)
+_SUFFIXED = re.compile("(-?[0-9]+)[lLsSyY]")
+"""A whole number as parameters are written: `5L`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +43,18 @@ class OptionsClause:
         cursor = Cursor(self.text, tokens, self.dialect)
         found = read_properties(cursor)
         cursor.done()
-        return tuple(found.items())
+        return tuple((key, _SUFFIXED.sub(r"\1", value)) for key, value in found.items())
 
 
 def options_clauses(text: str, dialect: Dialect) -> tuple[OptionsClause, ...]:
-    """Return a query's clauses: nothing else in one is WITH before a bracket."""
+    """Return a query's clauses: WITH behind what may be a table, and before a key and its value."""
     if _WORD not in text.upper():
         return ()
     tokens = cut(text, grammar(dialect))
     found = []
     for place, token in enumerate(tokens[1:-1], 1):
-        opens = tokens[place + 1].token_type is TokenType.L_PAREN
-        if token.token_type is TokenType.WITH and opens:
+        is_with = token.token_type is TokenType.WITH
+        if is_with and _may_end_table(tokens[place - 1]) and _begins_options(tokens, place + 1):
             end = _closing(tokens, place + 1)
             if end is not None:
                 found.append(OptionsClause(token.start, end, text, dialect))
@@ -66,6 +76,30 @@ def clause_behind(
         if one.start >= at and not any(at <= token.start < one.start for token in tokens):
             return one
     return None
+
+
+def _may_end_table(token: Token) -> bool:
+    """Return whether a table's name or the value of its AS OF may end with a token."""
+    if token.token_type in (TokenType.IDENTIFIER, TokenType.R_PAREN, *_LITERALS):
+        return True
+    return token.text.isidentifier() and token.text.upper() not in _NO_TABLE
+
+
+def _begins_options(tokens: Sequence[Token], place: int) -> bool:
+    """Return whether a bracket begins with a key and its value (Spark's grammar: property)."""
+    if tokens[place].token_type is not TokenType.L_PAREN:
+        return False
+    for before, token in zip(tokens[place:], tokens[place + 1 :], strict=False):
+        is_part = token.text.isidentifier() or token.token_type is TokenType.IDENTIFIER
+        is_first = before.token_type is TokenType.L_PAREN
+        if is_first and token.token_type is TokenType.STRING:
+            continue
+        if is_first or before.token_type in (TokenType.DOT, TokenType.DASH):
+            if not is_part:
+                return False
+        elif token.token_type not in (TokenType.DOT, TokenType.DASH):
+            return token.token_type in (TokenType.EQ, *_LITERALS) or is_part
+    return False
 
 
 def _closing(tokens: Sequence[Token], place: int) -> int | None:

@@ -41,7 +41,8 @@ class ParsedQuery:
         read = selecting(text, dialect)
         root = parse_query(read, dialect)
         references = tuple(table_references(root, read, dialect))
-        return cls(read, dialect, QueryTree.of(root, read), references, is_rewritten(read, dialect))
+        is_other = is_rewritten(read, dialect, references)
+        return cls(read, dialect, QueryTree.of(root, read), references, is_other)
 
 
 def parsed_query(text: str, dialect: Dialect) -> ParsedQuery:

@@ -183,12 +183,18 @@ def _begins_a_name(token: Token) -> bool:
     return token.token_type is TokenType.L_PAREN or (is_name and text.upper() not in _AFTER_COLUMN)
 
 
-def is_rewritten(text: str, dialect: Dialect) -> bool:
-    """Return whether a query is not what its tree says: it has variables or pipes (`|>`)."""
+def is_rewritten(text: str, dialect: Dialect, found: Sequence[TableReference] = ()) -> bool:
+    """Return whether a query is not what its tree says: it has variables or pipes (`|>`).
+
+    Or options that are none of the tables which were `found`, for the tree has no such.
+    """
     tokens = cut(text, grammar(dialect))
-    return "${" in text or any(
+    has_pipes = any(
         token.text in _PIPES and token.end - token.start < len(_PIPES) for token in tokens
     )
+    ends = {one.end for one in found}
+    has_others = any(one.end not in ends for one in options_clauses(text, dialect))
+    return "${" in text or has_pipes or has_others
 
 
 def _is_cte(node: Node, case_sensitive: bool) -> bool:
@@ -222,6 +228,8 @@ def _reference(
     name_end = end
     if clause is not None:
         kind, first, end = _as_of(after, clause.meta[VERSION_END])
+        if any(name_end <= one.start < end for one in clauses):
+            raise InvalidInputError(f"{'.'.join(parts)}: WITH (...) stands behind AS OF")
         moment = text[first:end]
         if kind in _TIMESTAMP or moment[:1] in PARAMETERS:
             timestamp = moment

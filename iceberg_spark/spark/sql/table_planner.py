@@ -111,12 +111,16 @@ class _Names(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Understood:
-    """What of a query's conditions prunes a table, and the texts of those that do and do not."""
+    """What of a query's conditions prunes a table, and the texts of those that do and do not.
+
+    `of_variants` are the texts of `variants`, which choose files alone.
+    """
 
     taken: tuple[Unbound, ...] = ()
     variants: VariantFilter | None = None
     texts: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    of_variants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,8 @@ class TablePlanner:
     def _planned(self, loaded: LoadedTable, choice: Mapping[str, Any]) -> QueriedTable:
         context, asked, hidden = self._pruned(loaded, choice)
         planned = plan(loaded.metadata, loaded.io, context, pruned_by=asked.variants)
-        return QueriedTable(self.reference, loaded, planned, asked.texts, asked.left_out, hidden)
+        texts = (*asked.texts, *asked.of_variants)
+        return QueriedTable(self.reference, loaded, planned, texts, asked.left_out, hidden)
 
     def _changes(
         self, loaded: LoadedTable, as_of: Mapping[str, Any], given: ReadOptions
@@ -218,7 +223,8 @@ class TablePlanner:
             ChangesTable.of(context, *change_bounds(loaded.metadata, context.snapshot_id, bounds)),
             with_change_columns(context.table_schema),
         )
-        return QueriedTable(self.reference, loaded, rows, asked.texts, asked.left_out, hidden)
+        left_out = (*asked.left_out, *asked.of_variants)
+        return QueriedTable(self.reference, loaded, rows, asked.texts, left_out, hidden)
 
     def _pruned(
         self, loaded: LoadedTable, choice: Mapping[str, Any]
@@ -285,7 +291,9 @@ class TablePlanner:
 
     def _understood(self, found: Conditions, schema: Schema, request: ScanRequest) -> _Understood:
         asked, parsed = self.asked, self.asked.parsed
-        taken, variants, texts, left_out = [], [], [], list(found.left_out)
+        taken, variants, left_out = [], [], list(found.left_out)
+        texts: list[str] = []
+        of_variants: list[str] = []
         nodes = [one.node for one in found.taken]
         options: _Names = {
             "case_sensitive": request.case_sensitive,
@@ -295,21 +303,23 @@ class TablePlanner:
             nodes = worked_out(nodes, asked.spark)
         for condition, node in zip(found.taken, nodes, strict=True):
             try:
-                of_variants = variant_predicate(node, parsed.text, parsed.dialect)
-                if of_variants is None:
+                of_variant = variant_predicate(node, parsed.text, parsed.dialect)
+                if of_variant is None:
                     unbound = predicate(node, parsed.text, parsed.dialect)
                     bind(schema, unbound, **options)
                     taken.append(unbound)
-                elif variant_filter(schema, [of_variants], **options) is not None:
-                    variants.append(of_variants)
+                    texts.append(condition.text)
+                elif variant_filter(schema, [of_variant], **options) is not None:
+                    variants.append(of_variant)
+                    of_variants.append(condition.text)
                 else:
                     raise InvalidExpressionError(condition.text)
             except IcebergError:
                 left_out.append(condition.text)
-                continue
-            texts.append(condition.text)
         pruned_by = variant_filter(schema, variants, **options) if variants else None
-        return _Understood(tuple(taken), pruned_by, tuple(texts), tuple(left_out))
+        return _Understood(
+            tuple(taken), pruned_by, tuple(texts), tuple(left_out), tuple(of_variants)
+        )
 
     def _as_of(self) -> dict[str, Any]:
         if self.reference.version is not None:

@@ -4,6 +4,8 @@ import pytest
 
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
+from iceberg_spark.spark.sql.options_clauses import options_clauses
+from iceberg_spark.spark.sql.parsed_query import ParsedQuery
 from iceberg_spark.spark.sql.references import parse_query, selecting, table_references
 
 
@@ -157,7 +159,37 @@ def test_options_are_those_of_the_table_that_they_stand_behind() -> None:
 
 
 @pytest.mark.parametrize("text", ["SELECT * FROM c.d.t WITH (a = 1, a = 2)",
+                                  "SELECT * FROM c.d.t WITH (a = 1) VERSION AS OF 5",
                                   "SELECT * FROM c.d.t WITH (a = )x"])  # fmt: skip
 def test_options_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(InvalidInputError):
         table_references(parse_query(text), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM c.d.t WHERE id IN (2, with(1))",
+        "SELECT id FROM c.d.t WHERE id IN (2, with(id = 1))",
+        "SELECT with(_pos) FROM c.d.t",
+        "SELECT s.with(1), with(a.b), with('x') FROM c.d.t",
+        "SELECT with.a FROM c.d.t AS with(a, b) WHERE with.a = 1",
+        "SELECT t.id FROM c.d.t JOIN range(3) AS with(a) ON with.a = t.id",
+        "WITH RECURSIVE w(a, b) AS (SELECT 1, 2) SELECT 'WITH (a = 1)' FROM c.d.t -- WITH (a = 1)",
+    ],
+)
+def test_a_function_or_an_alias_called_with_is_no_clause(text: str) -> None:
+    assert options_clauses(text, SPARK) == ()
+
+
+def test_options_that_are_no_tables_prune_nothing() -> None:
+    """They are left out of the tree, of which conditions are read."""
+    text = "SELECT id FROM (SELECT * FROM c.d.t) WITH (a = 1) WHERE id = 5"
+    assert ParsedQuery.of(text, SPARK).is_rewritten
+    assert not ParsedQuery.of("SELECT id FROM c.d.t WITH (a = 1) WHERE id = 5", SPARK).is_rewritten
+
+
+def test_a_number_among_options_may_be_written_as_parameters_are() -> None:
+    text = "SELECT * FROM c.d.t WITH (a = 7143204722549867923L, b = -5S)"
+    (found,) = table_references(parse_query(text), text)
+    assert found.options == (("a", "7143204722549867923"), ("b", "-5"))
