@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.api.catalog_changes import hooked_changes
 from iceberg_spark.api.catalog_hook import hooked_catalog
-from iceberg_spark.api.default_catalog import give_default_back, take_default
 from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
 from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
+from iceberg_spark.api.statements.default_catalog import give_default_back, take_default
 from iceberg_spark.api.stream_reader_hook import StreamReaderHook
 from iceberg_spark.api.stream_writer_hook import StreamWriterHook
 from iceberg_spark.api.writer_hook import WriterHook
