@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -67,6 +68,19 @@ def any_spark(request: pytest.FixtureRequest) -> SparkSession | ConnectSession:
     """The test runs with a classic session and over Connect."""
     name = "spark" if request.param == "classic" else "connect_spark"
     return request.getfixturevalue(name)
+
+
+@pytest.fixture
+def lake(any_spark: Any, tmp_path: Path) -> Iterator[Any]:
+    """An enabled session, classic and over Connect, which alone knows the catalog `lake`."""
+    settings = {"lake.type": "filesystem", "lake.warehouse": str(tmp_path)}
+    for key, value in settings.items():
+        any_spark.conf.set(f"spark.sql.catalog.{key}", value)
+    ice.enable(any_spark)
+    yield any_spark
+    ice.disable(any_spark)
+    for key in settings:
+        any_spark.conf.unset(f"spark.sql.catalog.{key}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

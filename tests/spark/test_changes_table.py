@@ -3,8 +3,6 @@
 Source: Java's SparkChangelogTable.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -28,18 +26,6 @@ ALL = [
     (3, "INSERT", 4, "d"),
 ]  # fmt: skip
 """Of `table`: a copy-on-write delete writes rows 1 and 3 again; 3 is deleted by position."""
-
-
-@pytest.fixture
-def lake(any_spark: Any, tmp_path: Path) -> Iterator[Any]:
-    settings = {"lake.type": "filesystem", "lake.warehouse": str(tmp_path)}
-    for key, value in settings.items():
-        any_spark.conf.set(f"spark.sql.catalog.{key}", value)
-    ice.enable(any_spark)
-    yield any_spark
-    ice.disable(any_spark)
-    for key in settings:
-        any_spark.conf.unset(f"spark.sql.catalog.{key}")
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """`FROM t WITH (key = value)`: options of a read in a query (Spark: optionsClause)."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,18 +7,6 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, InvalidOptionError
-
-
-@pytest.fixture
-def lake(any_spark: Any, tmp_path: Path) -> Iterator[Any]:
-    settings = {"lake.type": "filesystem", "lake.warehouse": str(tmp_path)}
-    for key, value in settings.items():
-        any_spark.conf.set(f"spark.sql.catalog.{key}", value)
-    ice.enable(any_spark)
-    yield any_spark
-    ice.disable(any_spark)
-    for key in settings:
-        any_spark.conf.unset(f"spark.sql.catalog.{key}")
 
 
 @pytest.fixture
