@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +11,7 @@ import iceberg_spark as ice
 from tests.java_names import remember_java_names
 from tests.servers.processes import free_port
 from tests.spark.keyed_tables import enabled, keyed_warehouse  # noqa: F401 - fixtures
+from tests.spark.session_lake import lake  # noqa: F401 - a fixture
 
 
 @pytest.fixture(scope="session")
@@ -68,19 +68,6 @@ def any_spark(request: pytest.FixtureRequest) -> SparkSession | ConnectSession:
     """The test runs with a classic session and over Connect."""
     name = "spark" if request.param == "classic" else "connect_spark"
     return request.getfixturevalue(name)
-
-
-@pytest.fixture
-def lake(any_spark: Any, tmp_path: Path) -> Iterator[Any]:
-    """An enabled session, classic and over Connect, which alone knows the catalog `lake`."""
-    settings = {"lake.type": "filesystem", "lake.warehouse": str(tmp_path)}
-    for key, value in settings.items():
-        any_spark.conf.set(f"spark.sql.catalog.{key}", value)
-    ice.enable(any_spark)
-    yield any_spark
-    ice.disable(any_spark)
-    for key in settings:
-        any_spark.conf.unset(f"spark.sql.catalog.{key}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
