@@ -54,6 +54,7 @@ def enable(spark: SparkSession) -> None:
     """
     key = session_id(checked_session(spark))
     check_worker_python(spark)
+    take_default(spark)  # a catalog that is described wrongly leaves the session as it was
     frame = spark.range(0)
     with lock:
         add(key)
@@ -69,7 +70,6 @@ def enable(spark: SparkSession) -> None:
         for name, hooked in {**hooked_catalog(), **hooked_changes()}.items():
             if hasattr(kind, name):  # some are newer than this PySpark
                 _replace_method(kind, name, hooked, session_of_catalog)
-    take_default(spark)
 
 
 def disable(spark: SparkSession) -> None:

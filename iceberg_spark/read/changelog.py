@@ -35,7 +35,8 @@ from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.schema import Schema
 
-_ADDED = (reserved.CHANGE_TYPE, reserved.CHANGE_ORDINAL, reserved.COMMIT_SNAPSHOT_ID)
+CHANGE_COLUMNS = (reserved.CHANGE_TYPE, reserved.CHANGE_ORDINAL, reserved.COMMIT_SNAPSHOT_ID)
+"""What happened to a row: its kind, the snapshot's place from 0 on, and its id."""
 
 
 @cache
@@ -83,7 +84,7 @@ class ChangeRequest:
 
 def with_change_columns(schema: Schema) -> Schema:
     """Return the columns of rows, and what happened to them."""
-    return Schema(*schema.fields, *_ADDED)
+    return Schema(*schema.fields, *CHANGE_COLUMNS)
 
 
 def change_batches(
@@ -241,7 +242,7 @@ def with_change(batch: pa.RecordBatch, is_insert: bool, ordinal: int, snapshot_i
         pa.repeat(pa.scalar(ordinal, pa.int32()), rows),
         pa.repeat(pa.scalar(snapshot_id, pa.int64()), rows),
     ]
-    fields = [*batch.schema, *to_arrow(Schema(*_ADDED))]
+    fields = [*batch.schema, *to_arrow(Schema(*CHANGE_COLUMNS))]
     return pa.Table.from_arrays([*batch.columns, *added], schema=pa.schema(fields))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.read.changelog import ChangeRequest
+from iceberg_spark.read.changelog import CHANGE_COLUMNS, ChangeRequest
 from iceberg_spark.scan.change_bounds import change_bounds
 from iceberg_spark.scan.changelog import ChangeStep, change_steps
 from iceberg_spark.scan.context import ScanContext
@@ -19,9 +19,6 @@ from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec.metadata import TableMetadata
 
-_ADDED = frozenset(
-    one.name for one in (reserved.CHANGE_TYPE, reserved.CHANGE_ORDINAL, reserved.COMMIT_SNAPSHOT_ID)
-)
 _ASKED_OTHERWISE = frozenset({"branch", "start_snapshot_id", "end_snapshot_id"})
 
 
@@ -34,22 +31,27 @@ class ChangesTable:
     end: int | None
 
     @classmethod
-    def of(cls, context: ScanContext, start: int | None, end: int | None) -> ChangesTable:
-        """Return the changes with the columns and the filter of a scan.
+    def of(
+        cls, context: ScanContext, metadata: TableMetadata, bounds: Mapping[str, int]
+    ) -> ChangesTable:
+        """Return the changes with the columns, the filter and the last snapshot of a scan.
 
-        Raises InvalidSchemaError for a table that has a column of a name which changes add.
+        `bounds` are those of `change_bounds`. Raises what that raises, and InvalidSchemaError for a
+        table that has a column of a name which changes add.
         """
         if reserved.DELETED.name in context.read_schema.column_names:
             raise InvalidOptionError(
                 f"Changes have no column '{reserved.DELETED.name}': '_change_type' says DELETE"
             )
-        taken = [one for one in context.table_schema.fields if one.name.lower() in _ADDED]
+        added = {one.name for one in CHANGE_COLUMNS}
+        taken = [one for one in context.table_schema.fields if one.name.lower() in added]
         if taken:
             raise InvalidSchemaError(
                 f"{context.table_location} has a column '{taken[0].name}', as its changes have: "
                 "rename it to read them"
             )
-        return cls(ChangeRequest(context, context.read_schema, carried_over=True), start, end)
+        request = ChangeRequest(context, context.read_schema, carried_over=True)
+        return cls(request, *change_bounds(metadata, context.snapshot_id, bounds))
 
     def steps(self, metadata: TableMetadata, io: FileIO) -> Iterator[ChangeStep]:
         """Yield what each snapshot changed. Raises as `scan.changelog.change_steps` does."""
@@ -69,8 +71,7 @@ def changes_table(
     """
     refuse_pins(asked)
     whole = replace(asked, start_snapshot_id=None, end_snapshot_id=None)
-    context = scan_context(metadata, whole, io)
-    return ChangesTable.of(context, *change_bounds(metadata, context.snapshot_id, bounds))
+    return ChangesTable.of(scan_context(metadata, whole, io), metadata, bounds)
 
 
 def refuse_pins(asked: ScanRequest) -> None:

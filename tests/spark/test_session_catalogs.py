@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 import iceberg_spark as ice
 from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.errors import (
+    IcebergError,
     InvalidInputError,
     InvalidOptionError,
     NoSuchTableError,
@@ -20,6 +21,7 @@ from iceberg_spark.errors import (
 from iceberg_spark.spark.session import session_catalogs
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.sql.enabled_sessions import is_enabled
 
 FORMAT = "pyiceberg-lite"
 PREFIX = "spark.sql.catalog."
@@ -301,3 +303,20 @@ def test_a_session_has_its_default_catalog_again(by_default: Any) -> None:
     ice.enable(by_default)
     assert ids(by_default.table("lake.db.t")) == [1, 2]
     assert by_default.catalog.currentCatalog() == "spark_catalog"
+
+
+def test_a_default_catalog_that_is_described_wrongly_enables_nothing(any_spark: Any) -> None:
+    settings = {"wrong.type": "nowhere", "wrong.warehouse": "/x"}
+    before = any_spark.conf.get(DEFAULT)
+    for key, value in settings.items():
+        any_spark.conf.set(PREFIX + key, value)
+    any_spark.conf.set(DEFAULT, "wrong")
+    try:
+        with pytest.raises(IcebergError):
+            ice.enable(any_spark)
+        assert any_spark.conf.get(DEFAULT) == "wrong"
+        assert not is_enabled(any_spark)
+    finally:
+        any_spark.conf.set(DEFAULT, before)
+        for key in settings:
+            any_spark.conf.unset(PREFIX + key)

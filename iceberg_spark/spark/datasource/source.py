@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.pinned import PinnedTable, load, split_name
 from iceberg_spark.catalog.sent_settings import with_sent_settings
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
@@ -46,6 +47,7 @@ from iceberg_spark.spark.datasource.stream_writer import StreamWriter
 from iceberg_spark.spark.datasource.upsert_writer import UpsertWriter
 from iceberg_spark.spark.datasource.writer import BatchWriter
 from iceberg_spark.spark.session.in_worker import in_worker
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.streams.stream_options import (
     STREAM_OPTIONS,
     refuse_stream_options,
@@ -82,9 +84,7 @@ class PyIcebergLiteSource(DataSource):
         """
         options = self._read_options((*STREAM_OPTIONS, *CHANGE_TIMES))
         if _is_changes(options):
-            is_stream = not _STREAM_OPTIONS.isdisjoint(map(str.lower, self.options))
-            asked = self._changes(options) if is_stream else self._changes_table(options)[1].request
-            return to_spark(asked.schema)
+            return to_spark(self._pin_changes(options))
         refuse_change_times(self.options)
         inspected = self._inspect(options)
         if inspected is not None:
@@ -97,10 +97,9 @@ class PyIcebergLiteSource(DataSource):
         refuse_stream_options(self.options)
         options = self._read_options(CHANGE_TIMES)
         if _is_changes(options):
-            pinned, changes = self._changes_table(options)
-            return ChangesReader(
-                pinned, changes, _user_type(schema, to_spark(changes.request.schema))
-            )
+            pinned, changes = self._changed_rows(options)
+            planned = to_spark(changes.request.schema)
+            return ChangesReader(pinned, changes, _user_type(schema, planned))
         inspected = self._inspect(options)
         if inspected is not None:
             return InspectReader(inspected[0], _user_type(schema, inspected[1]))
@@ -157,18 +156,35 @@ class PyIcebergLiteSource(DataSource):
             self._inspected = (pinned, to_spark(columns))
         return self._inspected
 
-    def _changes_table(self, options: ReadOptions) -> tuple[PinnedTable, ChangesTable]:
+    def _pin_changes(self, options: ReadOptions) -> Schema:
+        """Pin the changes that the path names, and return their columns.
+
+        As a batch and as a stream, both of one version, where no option says which it is.
+        """
+        given, found = {name.lower() for name in self.options}, load(options.path, options.storage)
+        if not given.isdisjoint(STREAM_OPTIONS):
+            return self._changes(options, found).schema
+        schema = self._changed_rows(options, found)[1].request.schema
+        if given.isdisjoint(_BATCH_ALONE):
+            self._changes(options, found)
+        return schema
+
+    def _changed_rows(
+        self, options: ReadOptions, found: tuple[PinnedTable, LoadedTable] | None = None
+    ) -> tuple[PinnedTable, ChangesTable]:
         """Return the changes that the path names for a batch, pinned."""
         if self._changed is None:
-            table, loaded = load(options.path, options.storage)
+            table, loaded = found or load(options.path, options.storage)
             bounds = bounds_of(self.options)
             self._changed = table, changes_table(loaded.metadata, table.io, options, bounds)
         return self._changed
 
-    def _changes(self, options: ReadOptions) -> ChangesRequest:
+    def _changes(
+        self, options: ReadOptions, found: tuple[PinnedTable, LoadedTable] | None = None
+    ) -> ChangesRequest:
         """Return the stream of changes that the path names, pinned."""
         if self._streamed is None:
-            table, loaded = load(options.path, options.storage)
+            table, loaded = found or load(options.path, options.storage)
             self._streamed = stream_of_changes(self.options, options, loaded, table.io)
         return self._streamed
 
@@ -181,7 +197,8 @@ class PyIcebergLiteSource(DataSource):
         return self._pinned
 
 
-_STREAM_OPTIONS = frozenset(STREAM_OPTIONS)
+_BATCH_ALONE = (*CHANGE_TIMES, "end-snapshot-id", "metadata-columns", "pushdown")
+"""Options of a load of changes that no stream of them has."""
 
 
 def _is_changes(options: ReadOptions) -> bool:

@@ -41,9 +41,9 @@ class OptionsClause:
         inside = range(self.start + len(_WORD), self.end)
         tokens = [one for one in tokens_of(self.text, self.dialect) if one.start in inside]
         cursor = Cursor(self.text, tokens, self.dialect)
-        found = read_properties(cursor)
+        found = read_properties(cursor, _without_suffix)
         cursor.done()
-        return tuple((key, _SUFFIXED.sub(r"\1", value)) for key, value in found.items())
+        return tuple(found.items())
 
 
 def options_clauses(text: str, dialect: Dialect) -> tuple[OptionsClause, ...]:
@@ -76,6 +76,11 @@ def clause_behind(
         if one.start >= at and not any(at <= token.start < one.start for token in tokens):
             return one
     return None
+
+
+def _without_suffix(value: str) -> str:
+    number = _SUFFIXED.fullmatch(value)
+    return value if number is None else number[1]
 
 
 def _may_end_table(token: Token) -> bool:

@@ -19,7 +19,7 @@ from iceberg_spark.inspect.names import MetadataTable
 from iceberg_spark.inspect.pinned_inspection import PinnedInspection, pin_inspection
 from iceberg_spark.read.changelog import with_change_columns
 from iceberg_spark.read.changes_table import ChangesTable, refuse_pins
-from iceberg_spark.scan.change_bounds import bounds_of, change_bounds, is_changes
+from iceberg_spark.scan.change_bounds import bounds_of, is_changes
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import plan
@@ -220,7 +220,7 @@ class TablePlanner:
         context, asked, hidden = self._pruned(loaded, choice)
         bounds = bounds_of(dict(self.reference.options))
         rows = ChangedRows(
-            ChangesTable.of(context, *change_bounds(loaded.metadata, context.snapshot_id, bounds)),
+            ChangesTable.of(context, loaded.metadata, bounds),
             with_change_columns(context.table_schema),
         )
         left_out = (*asked.left_out, *asked.of_variants)

@@ -117,3 +117,17 @@ def test_an_offset_is_javas_json() -> None:
     for node in bad:
         with pytest.raises(InvalidInputError, match="checkpoint"):
             offset_from_json(node)
+
+
+def test_changes_are_of_the_version_that_the_columns_were_told_of(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    table.append(rows(1))
+    source = PyIcebergLiteSource({"path": f"{table.location()}#changes"})
+    schema = source.schema()
+    with table.update_schema() as update:
+        update.add_column("later", "int")
+    for reader in (source.reader(schema), source.streamReader(schema)):
+        assert "later" not in schema.names and reader is not None
+    (part,) = source.reader(schema).partitions()
+    (batch,) = source.reader(schema).read(part)
+    assert batch.schema.names == schema.names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from iceberg_spark.spark.sql.statements.cursor import Cursor
@@ -29,16 +29,17 @@ class Option:
     is_expression: bool = False
 
 
-def read_properties(cursor: Cursor) -> dict[str, str]:
+def read_properties(cursor: Cursor, bare: Callable[[str], str] | None = None) -> dict[str, str]:
     """Read keys and values in brackets; values that are no texts as they are written, TRUE as true.
 
-    Raises InvalidInputError, also for a key that is there twice.
+    `bare` says what the latter mean otherwise. Raises InvalidInputError, also for a key that is
+    there twice.
     """
     found: dict[str, str] = {}
     for item in cursor.brackets().items():
         key = _key(item)
         item.takes("=")
-        value = item.string() if item.sees_string() else _bare(item.rest())
+        value = item.string() if item.sees_string() else (bare or _bare)(item.rest())
         item.done()
         if key in found:
             raise item.fault(f"Property '{key}' is there twice")

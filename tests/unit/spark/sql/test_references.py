@@ -193,3 +193,9 @@ def test_a_number_among_options_may_be_written_as_parameters_are() -> None:
     text = "SELECT * FROM c.d.t WITH (a = 7143204722549867923L, b = -5S)"
     (found,) = table_references(parse_query(text), text)
     assert found.options == (("a", "7143204722549867923"), ("b", "-5"))
+
+
+def test_names_among_options_keep_what_ends_like_a_number() -> None:
+    text = "SELECT * FROM c.d.t WITH (branch = 'v2Latest', tag = '5L', a = v5Lx)"
+    (found,) = table_references(parse_query(text), text)
+    assert found.options == (("branch", "v2Latest"), ("tag", "5L"), ("a", "v5Lx"))
