@@ -46,8 +46,14 @@ def is_local(location: str) -> bool:
     return store_of(location) == LOCAL
 
 
-HADOOP = frozenset({"hdfs", "webhdfs", "viewfs"})
+HADOOP = frozenset({"hdfs", "webhdfs", "viewfs", "dbfs"})
 """Stores whose locations name a host, often left out, and a path that Hadoop normalises."""
+_BUCKETS = frozenset({"s3", "gs", "abfs", "http", "https", MEMORY})
+"""Stores whose locations begin with a bucket, container or host, however many slashes precede it.
+
+Any other scheme (`hdfs`, `viewfs`, `dbfs`, one that no library here opens) is read as Hadoop's Path
+reads it: an authority only after `//`, often left out, and a path that is normalised.
+"""
 _ENCODED = frozenset({"http", "https"})
 _ODD = re.compile(r"//|/\.{1,2}(?:/|$)")
 
@@ -62,6 +68,20 @@ def strip_scheme(location: str) -> str:
         rest = _local_rest(location[found.end() :]) if found else location
         return _resolved(rest) if rest.startswith("/") and "/.." in rest else rest
     return location[found.end() :].removeprefix("//") if found else location
+
+
+def is_hadoop(location: str) -> bool:
+    """Return whether a location has a path of its own, apart from its authority, as in Hadoop."""
+    kind = store_of(location)
+    return kind != LOCAL and kind not in _BUCKETS
+
+
+def authority(location: str) -> str:
+    """Return the bucket or host of a location in lower case; empty where it names none."""
+    if is_local(location):
+        return ""
+    rest = strip_scheme(location)
+    return (rest if is_hadoop(location) else rest.lstrip("/")).partition("/")[0].lower()
 
 
 def _local_rest(rest: str) -> str:
@@ -84,7 +104,7 @@ def normalise(location: str) -> str:
     rest = strip_scheme(location)
     if kind == LOCAL:
         return f"{LOCAL}:{_resolved(rest)}"
-    if kind in HADOOP:
+    if is_hadoop(location):
         host, slash, path = rest.partition("/")
         return f"{kind}://{host}{_resolved(slash + path)}"
     bucket, _, path = (unquote(rest) if kind in _ENCODED else rest).lstrip("/").partition("/")

@@ -1,14 +1,16 @@
-"""Files by keys that are equal wherever two locations may name one file.
+"""Keys of files, by which every deletion decides whether metadata still names a file.
 
-A key is the place without its store, percent-decoded and without `//`; beside it stands the store
-(scheme and authority), whose spellings only the user can say to be one. Source: Java's FileURI,
-which compares paths, then schemes and authorities.
+`FileKeys` splits a location into its store (scheme and authority), whose equal spellings only the
+user knows, and its path in that store, percent-decoded and without `//`. Source: Java's FileURI,
+which compares paths, then schemes and authorities. `folded` goes further: it drops all that any
+store may ignore.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
@@ -25,6 +27,7 @@ KEYS = pa.schema([("file_path", pa.string()), ("store", pa.string()), ("place", 
 
 _STORE = r"^(?:file:|[A-Za-z][A-Za-z0-9+.\-]*://[^/]*)"
 """The store at the head of a key of `io/places`."""
+_DBFS_MOUNT = "/dbfs/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,14 @@ class Equal:
     def store(self, folder: str) -> str:
         """Return a location's scheme and authority, by the names that stand for them."""
         scheme = location.scheme(folder)
-        scheme = self.schemes.get(scheme, scheme)
-        kind = location.store_of(f"{scheme}:")
-        if location.is_local(folder):
+        kind = location.store_of(f"{self.schemes.get(scheme, scheme)}:")
+        if kind == location.LOCAL:
             return f"{kind}:"
-        authority = location.strip_scheme(folder).partition("/")[0]
-        return f"{kind}://{self.authorities.get(authority, authority).lower()}"
+        authority = location.authority(folder)
+        return f"{kind}://{self._authorities_in_lower_case().get(authority, authority)}"
+
+    def _authorities_in_lower_case(self) -> dict[str, str]:
+        return {name.lower(): equal.lower() for name, equal in self.authorities.items()}
 
 
 class FileKeys:
@@ -66,13 +71,63 @@ class FileKeys:
         known = [self._store(each) for each in folders.dictionary.to_pylist()]
         stores = pa.array(known, pa.string()).take(folders.indices)
         places = pc.replace_substring_regex(self._places.keys(paths), _STORE, "")
-        return pa.table([paths, stores, _decoded(places)], schema=KEYS)
+        return pa.table([paths, stores, _without_mount(_decoded(places))], schema=KEYS)
 
     def _store(self, folder: str) -> str:
         known = self._known.get(folder)
         if known is None:
             known = self._known[folder] = self._equal.store(folder)
         return known
+
+
+def folded(places: Column) -> Column:
+    """Return paths without what some store ignores: case, and dots or spaces at a name's end.
+
+    Equal results may still be two files: `may_be_same_file` compares a pair. Case-insensitive
+    file systems are those of Windows and macOS; Azure and Windows drop dots and spaces at the end.
+    """
+    lower = pc.utf8_lower(places)
+    dotted = pc.or_(
+        pc.match_substring_regex(lower, r"[. ]$"), pc.match_substring_regex(lower, r"[. ]/")
+    )
+    if not pc.any(dotted).as_py():
+        return lower
+    return pc.replace_substring_regex(lower, r"[. ]+(/|$)", r"\1")
+
+
+def used_keys(paths: Column, places: Places) -> Column:
+    """Return keys of locations that are equal wherever two of them may name one file in any store.
+
+    An expiry keeps each file whose key is that of a file in use: one that it keeps by mistake is
+    an orphan, which orphan removal deletes. Percent signs are decoded in object stores only: local
+    file systems and Hadoop's take them literally.
+    """
+    keys = places.keys(paths)
+    in_bucket = pc.match_substring_regex(keys, r"^(?:s3|gs|abfs|https?)://")
+    places_in_store = pc.replace_substring_regex(keys, _STORE, "")
+    if pc.any(in_bucket).as_py():
+        decoded = _decoded(places_in_store)
+        places_in_store = pc.if_else(in_bucket, decoded, places_in_store)
+    return folded(_without_mount(places_in_store))
+
+
+def may_be_same_file(listed: str, named: str) -> bool:
+    """Return whether two locations of one store with equal folded paths may be one file."""
+    if location.is_local(listed) and location.is_local(named):
+        try:
+            return Path(location.strip_scheme(listed)).samefile(location.strip_scheme(named))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+    return listed.lower() != named.lower()  # dots or spaces at the end of a name, not its case
+
+
+def _without_mount(places: Column) -> Column:
+    """Return paths as Databricks' `dbfs:` has them, which is mounted locally at `/dbfs`."""
+    if not pc.any(pc.starts_with(places, _DBFS_MOUNT)).as_py():
+        return places
+    return pc.replace_substring_regex(places, f"^{_DBFS_MOUNT}", "/")
 
 
 def is_same_store(named: str, listed: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -13,7 +13,14 @@ from iceberg_spark.arrow.arrays import concat
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.versions import hint_path
 from iceberg_spark.errors import ValidationException
-from iceberg_spark.maintenance.file_keys import KEYS, Equal, FileKeys, is_same_store
+from iceberg_spark.maintenance.file_keys import (
+    KEYS,
+    Equal,
+    FileKeys,
+    folded,
+    is_same_store,
+    may_be_same_file,
+)
 from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
 
@@ -79,24 +86,63 @@ def _named(table: LoadedTable) -> Iterator[Column]:
 
 
 def _without(files: Table, named: Table) -> Table:
-    """Leave out files that are named, and note those whose place is named in another store.
+    """Leave out files that are named, and note those that another store's name may mean.
 
     In the same store percent signs and slashes may differ: such a file stays the table's.
     """
     same = pc.is_in(_whole(files), value_set=_whole(named))
     files = files.filter(pc.invert(same))
-    places = concat(named.column("place"))
-    at = pc.index_in(files.column("place"), value_set=places)
-    if at.null_count == len(at):
+    files = _note_matches(files, named, folded, same_path=True)
+    foreign = pc.invert(pc.is_in(named.column("store"), value_set=_stores(files)))
+    if not files.num_rows or not pc.any(foreign).as_py():
         return files
-    stores = concat(named.column("store")).take(concat(at))
-    listed = concat(files.column("store"))
-    pairs = zip(stores.to_pylist(), listed.to_pylist(), strict=True)
-    wild = [n is not None and is_same_store(n, each) for n, each in pairs]
-    noted = pc.coalesce(stores, concat(files.column("named_store")))
-    place = files.schema.get_field_index("named_store")
-    files = files.set_column(place, files.schema.field(place), noted)
-    return files.filter(pc.invert(pa.array(wild, pa.bool_())))
+    # Mount tables give one file other paths in other stores: `viewfs://a/t/f` is `hdfs://b/x/t/f`.
+    return _note_matches(files, named.filter(foreign), _folder_and_name, same_path=False)
+
+
+def _note_matches(
+    files: Table, named: Table, key: Callable[[Column], Column], *, same_path: bool
+) -> Table:
+    """Compare the files that share a key with a named one: leave out, note, or neither."""
+    matches = pc.index_in(
+        concat(key(files.column("place"))), value_set=concat(key(named.column("place")))
+    )
+    is_matched = pc.is_valid(matches)
+    if not pc.any(is_matched).as_py():
+        return files
+    pairs = zip(
+        files.filter(is_matched).to_pylist(),
+        named.take(matches.filter(is_matched)).to_pylist(),
+        strict=True,
+    )
+    judged = [_judge(file, match, same_path=same_path) for file, match in pairs]
+    notes = pa.array([note for _, note in judged], pa.string())
+    is_orphan = pa.array([is_orphan for is_orphan, _ in judged], pa.bool_())
+    column = files.schema.get_field_index("named_store")
+    noted = pc.replace_with_mask(concat(files.column(column)), is_matched, notes)
+    everything = pa.repeat(pa.scalar(True), files.num_rows)
+    files = files.set_column(column, files.schema.field(column), noted)
+    return files.filter(pc.replace_with_mask(everything, is_matched, is_orphan))
+
+
+def _judge(
+    file: dict[str, Any], match: dict[str, Any], *, same_path: bool
+) -> tuple[bool, str | None]:
+    """Return whether a file still counts as an orphan, and the other store that may name it."""
+    noted = file["named_store"]
+    if not is_same_store(match["store"], file["store"]):
+        return True, match["store"]
+    if same_path and match["place"] != file["place"]:
+        return not may_be_same_file(file["file_path"], match["file_path"]), noted
+    return False, noted
+
+
+def _folder_and_name(places: Column) -> Column:
+    return pc.replace_substring_regex(places, r"(?s)^.*?([^/]*/[^/]*)$", r"\1")
+
+
+def _stores(files: Table) -> Column:
+    return concat(files.column("store")).unique()
 
 
 def _whole(files: Table) -> Column:

@@ -21,6 +21,7 @@ from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.limits import limits_of
 from iceberg_spark.io.location import is_local
 from iceberg_spark.io.places import Places
+from iceberg_spark.maintenance.file_keys import used_keys
 from iceberg_spark.maintenance.limits import EXPIRING
 from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.manifest.live_files import live_files as decoded
@@ -86,7 +87,7 @@ def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
     candidates = with_keys(found, places)
     candidates = _first_of_each(candidates, KEY, candidates.schema)
     for batch in _portions(live_files(io, manifests.kept) if candidates.num_rows else ()):
-        stay = pc.invert(pc.is_in(candidates.column(KEY), value_set=places.keys(batch)))
+        stay = pc.invert(pc.is_in(candidates.column(KEY), value_set=used_keys(batch, places)))
         candidates = candidates.filter(stay)
         if not candidates.num_rows:
             break
@@ -95,7 +96,7 @@ def unreachable_files(io: FileIO, manifests: Manifests) -> Table:
 
 def with_keys(files: Table, places: Places) -> Table:
     """Return files (FILES) with a column KEY: what tells their places apart."""
-    chunks = [places.keys(chunk) for chunk in files.column("file_path").chunks]
+    chunks = [used_keys(chunk, places) for chunk in files.column("file_path").chunks]
     return files.append_column(KEY, pa.chunked_array(chunks, pa.string()))
 
 

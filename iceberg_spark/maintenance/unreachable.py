@@ -14,6 +14,7 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
+from iceberg_spark.maintenance.file_keys import used_keys
 from iceberg_spark.maintenance.reachable import Manifests, manifests_of, statistics_paths
 from iceberg_spark.manifest.live_files import FILES
 from iceberg_spark.spec.metadata import TableMetadata
@@ -82,14 +83,14 @@ class _Parting:
         self._io = io
         self._table = table
         self._places = Places()
-        self._used = self._places.keys(used)
+        self._used = used_keys(used, self._places)
         self.now = OwnedFolders(io, table)
         self._ever: OwnedFolders | None = None
 
     def parted(self, files: Table) -> Found:
         """Leave out what the table uses otherwise, and part its own from the others."""
         paths = _paths(files)
-        used = pc.is_in(self._places.keys(paths), value_set=self._used)
+        used = pc.is_in(used_keys(paths, self._places), value_set=self._used)
         stay = pc.or_(used, pc.match_substring_regex(paths, POINTERS))
         files = files.filter(pc.invert(stay))
         own = self._own(_paths(files))

@@ -339,6 +339,19 @@ SPELLINGS = [  # how metadata spells a file, how it is listed, and whether that 
     ("s3://b/t/f", "s3://b/t/F", "orphan"),
     ("s3://b/t/f", "s3://b/t_2/f", "orphan"),
     ("s3://b/t/f/", "s3://b/t/f", "kept"),
+    ("dbfs:/w/t/f", "/w/t/f", "doubt"),
+    ("dbfs:/w/t/f", "/dbfs/w/t/f", "doubt"),
+    ("foo:/w/t/f", "/w/t/f", "doubt"),
+    ("foo:///w/t/f", "/w/t/f", "doubt"),
+    ("foo://host/w/t/f", "/w/t/f", "doubt"),
+    ("viewfs:/w/t/f", "/w/t/f", "doubt"),
+    ("viewfs://c/user/t/f", "hdfs://nn/real/user/t/f", "doubt"),
+    ("viewfs:///w/t/f", "viewfs://c/w/t/f", "kept"),
+    ("foo:/w//t/f", "foo://h/w/t/f", "kept"),
+    ("s3://b/t/f.", "s3://b/t/f", "kept"),
+    ("abfs://c@a/t./f", "abfs://c@a/t/f", "kept"),
+    ("dbfs:/w/t/f", "/w/t/g", "orphan"),
+    ("dbfs:/w/t/f", "/w/u/f", "orphan"),
 ]
 
 
@@ -373,6 +386,25 @@ def test_equal_schemes_and_authorities_settle_a_doubt(monkeypatch: pytest.Monkey
     assert judged("s3://b/t/f", "gs://c/t/f", equal, "ERROR", monkeypatch) == "kept"
     assert judged("minio://d/t/f", "s3://b/t/f", equal, "ERROR", monkeypatch) == "kept"
     assert judged("minio://e/t/f", "s3://b/t/f", equal, "ERROR", monkeypatch) == "doubt"
+    mounted = Equal.of({"dbfs,foo,viewfs": "file"}, None)
+    for named in ("dbfs:/w/t/f", "foo:/w/t/f", "foo:///w/t/f", "viewfs:///w/t/f"):
+        assert judged(named, "/w/t/f", mounted, "ERROR", monkeypatch) == "kept"
+    assert judged("dbfs:/w/t/f", "/dbfs/w/t/f", mounted, "ERROR", monkeypatch) == "kept"
+    hadoop = Equal.of({"file": "hdfs"}, None)
+    assert judged("/w/t/f", "hdfs://nn/w/t/f", hadoop, "ERROR", monkeypatch) == "kept"
+
+
+def test_a_case_insensitive_file_system_has_one_file_for_both_spellings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hard link behaves here as such a file system does: two names, one file."""
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "F").touch()
+    named, listed = f"{tmp_path}/t/f", f"{tmp_path}/t/F"
+    plain = Equal({}, {})
+    assert judged(named, listed, plain, "ERROR", monkeypatch) == "orphan"
+    os.link(listed, named)
+    assert judged(named, listed, plain, "DELETE", monkeypatch) == "kept"
 
 
 def test_the_store_and_the_place_of_a_location_are_told_apart() -> None:

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.commit import commit
+from iceberg_spark.errors import ValidationException
+from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spec.updates import SetLocation, SetStatistics, TableUpdate
 from tests.unit.api.tables import ids, make, make_anywhere, rows
 
@@ -86,6 +89,46 @@ def test_a_file_that_was_added_again_by_another_spelling_stays(
     expire(table, delete_outside=True)
     assert path.exists()
     assert ids(table) == [1, 2]
+
+
+FOREIGN: dict[str, Callable[[Path], str]] = {
+    "dbfs": lambda p: f"dbfs:{p}",
+    "dbfs, three slashes": lambda p: f"dbfs://{p}",
+    "a scheme that no library opens": lambda p: f"foo:{p}",
+    "a host that no library knows": lambda p: f"foo://host{p}",
+    "viewfs": lambda p: f"viewfs:{p}",
+    "viewfs with a cluster": lambda p: f"viewfs://cluster{p}",
+    "hdfs": lambda p: f"hdfs://nn:8020/{p}",
+    "a dot at the end": lambda p: f"dbfs:{p}.",
+    "a folder with a dot at its end": lambda p: f"foo:{p.parent}./{p.name}",
+    "upper case": lambda p: f"dbfs:{p.parent}/{p.name.upper()}",
+    "two slashes": lambda p: f"dbfs:{p.parent}//{p.name}",
+}
+
+
+@pytest.mark.parametrize("case", FOREIGN)
+def test_a_file_that_a_retained_snapshot_names_under_another_scheme_stays(
+    tmp_path: Path, case: str
+) -> None:
+    """The retained name can't be opened here, so no reader proves that it is the same file."""
+    table = make(tmp_path / "t")
+    path = parquet(tmp_path / "t" / "data" / "x.parquet")
+    unused = parquet(tmp_path / "t" / "data" / "y.parquet")
+    table.add_files([str(path), str(unused)])
+    files = map(data_file, table.scan().plan_files())
+    added = {Path(file.file_path).name: file for file in files}
+    foreign = replace(added["x.parquet"], file_path=FOREIGN[case](path))
+    with table.transaction() as tx:
+        tx.overwrite_files(add=[foreign], delete=list(added.values()))
+    expire(table)
+    assert (path.exists(), unused.exists()) == (True, False)
+    with pytest.raises(ValidationException, match="another scheme or authority"):
+        table.maintenance.remove_orphan_files(older_than=LATER, allow_recent=True)
+    ignored = table.maintenance.remove_orphan_files(
+        older_than=LATER, allow_recent=True, prefix_mismatch_mode="IGNORE"
+    )
+    assert ignored.orphan_files_count == 0
+    assert path.exists()
 
 
 def test_names_that_only_look_encoded_are_two_files(tmp_path: Path) -> None:
