@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterable, Mapping
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import validity
 from iceberg_spark.arrow.schema import to_arrow_type
+from iceberg_spark.errors import CorruptFileError, UnsupportedError
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.values import from_bytes
 
@@ -78,33 +81,42 @@ def from_array(kind: t.IcebergType, array: pa.Array) -> list[Any]:
             return list(array.to_pylist())
 
 
-def bounds_array(kind: t.IcebergType, bounds: pa.Array, *, keep_nan: bool = False) -> pa.Array:
+class Side(Enum):
+    """What bounds are used for, which decides what an incomplete one is still good for."""
+
+    LOWER = auto()
+    UPPER = auto()
+    SHOWN = auto()  # to a person: NaN stays, text that is not UTF-8 gets replacement characters
+
+
+def bounds_array(kind: t.IcebergType, bounds: pa.Array, side: Side) -> pa.Array:
     """Return a binary array of bounds (single-value binary) as a typed array.
 
-    Bounds written before a promotion have 4 bytes for a long or double; NaN bounds become
-    null, they bound nothing, unless they are kept to be shown. Source: specification, "Schema
-    Evolution" and "Bound serialization".
+    Bounds written before a promotion have 4 bytes for a long or double. A bound is a hint: one
+    that is not a value of its type, or is NaN, becomes null, which is unknown. Some writers cut
+    within a character: the part before it is still a lower bound, and no upper bound. Source:
+    specification, "Schema Evolution" and "Bound serialization".
     """
     if isinstance(kind, t.DecimalType):
         return _decimals(kind, bounds)
     wide = _WIDE.get(type(kind))
     target = to_arrow_type(kind)
     if wide is None:
-        return _slow_bounds(kind, bounds)
+        return _byte_bounds(kind, bounds, side)
     dtype, width, narrow = wide
     lengths = pc.binary_length(bounds)
     sizes = set(pc.unique(pc.drop_null(lengths)).to_pylist())
     if not sizes <= {width, *((4,) if narrow else ())}:
-        return _slow_bounds(kind, bounds)
+        return _each_bound(kind, bounds)
     values = _numbers(bounds, lengths, width, dtype)
     if narrow and 4 in sizes:
         short = _numbers(bounds, lengths, 4, narrow)
         values = np.where(pc.fill_null(pc.equal(lengths, 4), fill_value=False), short, values)
     missing = bounds.is_null().to_numpy(zero_copy_only=False)
-    if values.dtype.kind == "f" and not keep_nan:
+    if values.dtype.kind == "f" and side is not Side.SHOWN:
         missing = missing | np.isnan(values)
-    made = pa.array(values.astype(dtype), mask=missing)
-    return made if made.type == target else made.cast(target)
+    typed = pa.array(values.astype(dtype), mask=missing)
+    return typed if typed.type == target else typed.cast(target)
 
 
 def _numbers(bounds: pa.Array, lengths: pa.Array, width: int, dtype: str) -> Any:
@@ -120,7 +132,7 @@ def _decimals(kind: t.DecimalType, bounds: pa.Array) -> pa.Array:
     lengths = pc.binary_length(bounds)
     sizes = pc.unique(pc.drop_null(lengths)).to_pylist()
     if not all(0 < size <= _DECIMAL_BYTES for size in sizes):
-        return _slow_bounds(kind, bounds)
+        return _each_bound(kind, bounds)
     wide = np.zeros((len(bounds), _DECIMAL_BYTES), np.uint8)
     for size in sizes:
         rows = pc.fill_null(pc.equal(lengths, size), fill_value=False)
@@ -133,19 +145,66 @@ def _decimals(kind: t.DecimalType, bounds: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(to_arrow_type(kind), len(bounds), buffers)
 
 
-def _slow_bounds(kind: t.IcebergType, bounds: pa.Array) -> pa.Array:
-    """Decode each distinct bound once; strings and bytes are only re-labelled."""
+def _byte_bounds(kind: t.IcebergType, bounds: pa.Array, side: Side) -> pa.Array:
+    """Return bounds of text and bytes, which are only given their type where all are complete."""
     match kind:
         case t.StringType():
-            return bounds.cast(pa.string())
+            try:
+                return bounds.cast(pa.string())
+            except pa.ArrowInvalid:
+                return _each_text(bounds, side)
         case t.BinaryType():
             return bounds.cast(pa.binary())
-        case t.FixedType() | t.UUIDType():
-            return bounds.cast(to_arrow_type(kind))
+        case t.FixedType(length=length):
+            return _fixed_bounds(bounds, length, side)
+        case t.UUIDType():
+            right = pc.equal(pc.binary_length(bounds), 16)
+            return pc.if_else(right, bounds, None).cast(to_arrow_type(kind))
         case _:
-            encoded = bounds.dictionary_encode()
-            decoded = [
-                None if data is None else from_bytes(kind, data)
-                for data in encoded.dictionary.to_pylist()
-            ]
-            return to_array(kind, decoded).take(encoded.indices)
+            return _each_bound(kind, bounds)
+
+
+def _fixed_bounds(bounds: pa.Array, length: int, side: Side) -> pa.Array:
+    """Return bounds of `fixed`, which writers cut: filled up so that they still are bounds."""
+    lengths = pc.binary_length(bounds)
+    bounds = pc.if_else(pc.greater(lengths, length), None, bounds)
+    if pc.any(pc.less(lengths, length)).as_py():
+        fill = b"\xff" if side is Side.UPPER else b"\x00"
+        filled = [v if v is None else v.ljust(length, fill) for v in bounds.to_pylist()]
+        bounds = pa.array(filled, pa.binary())
+    return bounds.cast(pa.binary(length))
+
+
+def _each_text(bounds: pa.Array, side: Side) -> pa.Array:
+    """Return bounds of text of which some are not UTF-8, by each distinct value."""
+    encoded = bounds.dictionary_encode()
+    texts = [None if v is None else _text(v, side) for v in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
+
+
+def _text(bound: bytes, side: Side) -> str | None:
+    try:
+        return bound.decode()
+    except UnicodeDecodeError as error:
+        if side is Side.SHOWN:
+            return bound.decode(errors="replace")
+        # Bytes before the cut: b"M\xc3" of "Mü" leaves "M", which is less than all that begin so.
+        is_cut_at_end = error.reason == "unexpected end of data"
+        return bound[: error.start].decode() if side is Side.LOWER and is_cut_at_end else None
+
+
+def _each_bound(kind: t.IcebergType, bounds: pa.Array) -> pa.Array:
+    """Decode each distinct bound once; one that is not a value of the type is unknown."""
+    encoded = bounds.dictionary_encode()
+    typed = [_value(kind, bound) for bound in encoded.dictionary.to_pylist()]
+    return pa.array(typed, to_arrow_type(kind)).take(encoded.indices)
+
+
+def _value(kind: t.IcebergType, bound: bytes | None) -> Any:
+    if bound is None:
+        return None
+    try:
+        value = to_scalar(kind, from_bytes(kind, bound)).as_py()
+    except (CorruptFileError, UnsupportedError, pa.ArrowInvalid):
+        return None
+    return None if isinstance(value, float) and math.isnan(value) else value

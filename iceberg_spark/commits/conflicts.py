@@ -20,7 +20,7 @@ from iceberg_spark.errors import ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.delete_names import is_vector
 from iceberg_spark.manifest.manifest_list import read_manifest_list
-from iceberg_spark.spec.data_file import DataFile, DataFileContent, ManifestEntryStatus
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, ManifestEntryStatus, only_path
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import partition_key
@@ -257,10 +257,8 @@ _FILE_PATH_ID = 2147483546
 
 def _one_path(delete: DataFile) -> str | None:
     """Return the one data file that a position delete is about, if its bounds say so."""
-    lower = (delete.lower_bounds or {}).get(_FILE_PATH_ID)
-    upper = (delete.upper_bounds or {}).get(_FILE_PATH_ID)
-    same = lower is not None and lower == upper
-    return lower.decode() if same and lower is not None else None
+    lower, upper = delete.lower_bounds or {}, delete.upper_bounds or {}
+    return only_path(lower.get(_FILE_PATH_ID), upper.get(_FILE_PATH_ID))
 
 
 def require_data_files(history: History, paths: Iterable[str], *, allow_deletes: bool) -> None:

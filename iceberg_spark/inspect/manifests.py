@@ -5,7 +5,7 @@ Source: Java's ManifestsTable and AllManifestsTable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -94,13 +94,8 @@ def _summaries(metadata: TableMetadata, listed: pa.Table, kind: pa.DataType) -> 
     places = np.arange(len(flat)) - np.repeat(offsets[:-1], lengths)
     specs = np.repeat(listed.column("partition_spec_id").to_numpy(), lengths)
     _check_lengths(metadata, listed, lengths)
-    owners = np.repeat(np.arange(len(lists)), lengths)
-
-    def manifest(summary: int) -> str:
-        return str(listed.column("manifest_path")[int(owners[summary])].as_py())
-
     texts = {
-        name: _texts(metadata, flat.field(name), specs, places, manifest)
+        name: _texts(metadata, flat.field(name), specs, places)
         for name in ("lower_bound", "upper_bound")
     }
     element = kind.value_type
@@ -123,12 +118,10 @@ def _check_lengths(metadata: TableMetadata, listed: pa.Table, lengths: Any) -> N
             )
 
 
-def _texts(
-    metadata: TableMetadata, bounds: Array, specs: Any, places: Any, manifest: Callable[[int], str]
-) -> Array:
+def _texts(metadata: TableMetadata, bounds: Array, specs: Any, places: Any) -> Array:
     """Return bounds as text, "null" where there is none; `places` are positions in the spec.
 
-    Raises CorruptFileError naming the manifest of a bound that is no value of its type.
+    A bound that is not a value of its type is shown as its bytes.
     """
     encoded = bounds.dictionary_encode(null_encoding="encode")
     fields, distinct = _typed_fields(metadata), encoded.dictionary.to_pylist()
@@ -136,15 +129,7 @@ def _texts(
     keys = np.ravel_multi_index((specs, places, encoded.indices.to_numpy()), sizes)
     unique, which = np.unique(keys, return_inverse=True)
     triples = np.stack(np.unravel_index(unique, sizes), axis=1).tolist()
-    texts = []
-    for number, (spec_id, place, code) in enumerate(triples):
-        try:
-            texts.append(_text(fields[spec_id][place], distinct[code]))
-        except CorruptFileError as wrong:
-            path = manifest(int(np.flatnonzero(which == number)[0]))
-            raise CorruptFileError(
-                f"Manifest {path} is listed with a bad bound: {wrong}"
-            ) from wrong
+    texts = [_text(fields[spec_id][place], distinct[code]) for spec_id, place, code in triples]
     return pa.array(texts, pa.string()).take(pa.array(which))
 
 
@@ -162,4 +147,7 @@ def _text(field: tuple[Any, NestedField], bound: bytes | None) -> str:
     transform, typed = field
     if bound is None or isinstance(typed.field_type, UnknownType):
         return "null"
-    return human_text(transform, typed.field_type, from_bytes(typed.field_type, bound))
+    try:
+        return human_text(transform, typed.field_type, from_bytes(typed.field_type, bound))
+    except CorruptFileError:
+        return f"0x{bound.hex()}"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from iceberg_spark.arrow.arrays import struct_of
 from iceberg_spark.arrow.schema import to_arrow_type
-from iceberg_spark.arrow.values import bounds_array
+from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.scan.column_stats import map_values
 from iceberg_spark.spec.types import IcebergType, StructType, UnknownType
 
@@ -72,7 +72,7 @@ def _metric(values: Any, name: str, kind: IcebergType) -> Any:
         return values
     if isinstance(kind, UnknownType):
         return pa.nulls(len(values))
-    return bounds_array(kind, values, keep_nan=True)
+    return bounds_array(kind, values, Side.SHOWN)
 
 
 def _metrics(kind: IcebergType) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.io import location
+from iceberg_spark.spec.data_file import only_path
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import (
     FOLDER_STORAGE_PATH,
@@ -134,7 +135,8 @@ class Move:
         low, high = _bound(lower), _bound(upper)
         if low is None and high is None:
             return lower, upper
-        moved = self.path(low.decode()).encode() if low == high and low is not None else None
+        path = only_path(low, high)
+        moved = None if path is None else self.path(path).encode()
         return _with_path(lower, moved), _with_path(upper, moved)
 
 

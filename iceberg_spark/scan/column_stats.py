@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.arrow.values import bounds_array
+from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.expr.stats import Kind, Statistic, column
 from iceberg_spark.spec.types import IcebergType
 
@@ -97,7 +97,26 @@ def stats_table(entries: pa.Table, needed: Iterable[Statistic]) -> pa.Table:
         names.append(column(kind, field_id))
     if not columns:
         return pa.table({"rows": pa.nulls(entries.num_rows)})
-    return pa.Table.from_arrays(columns, names)
+    table = pa.Table.from_arrays(columns, names)
+    for field_id in {field_id for _, field_id, _ in wanted}:
+        table = _without_crossed_bounds(table, field_id)
+    return table
+
+
+def _without_crossed_bounds(table: pa.Table, field_id: int) -> pa.Table:
+    """Make both bounds unknown where the lower one is above the upper one: either may be wrong."""
+    lower, upper = column(Kind.LOWER, field_id), column(Kind.UPPER, field_id)
+    if not {lower, upper} <= set(table.column_names):
+        return table
+    is_crossed = pc.fill_null(
+        pc.greater(table.column(lower), table.column(upper)), fill_value=False
+    )
+    if not pc.any(is_crossed, min_count=0).as_py():
+        return table
+    for name in (lower, upper):
+        unknown = pc.if_else(pc.fill_null(is_crossed, fill_value=False), None, table.column(name))
+        table = table.set_column(table.column_names.index(name), name, unknown)
+    return table
 
 
 def _complete(entries: pa.Table, value_counts: Mapping[int, Any]) -> dict[int, Any]:
@@ -119,7 +138,8 @@ def _order(item: Statistic) -> tuple[int, str]:
 
 def _typed(raw: Any, kind: Kind, field_type: IcebergType, rows: int) -> Any:
     if kind in (Kind.LOWER, Kind.UPPER):
-        return bounds_array(field_type, pa.nulls(rows, pa.binary()) if raw is None else raw)
+        bounds = pa.nulls(rows, pa.binary()) if raw is None else raw
+        return bounds_array(field_type, bounds, Side.LOWER if kind is Kind.LOWER else Side.UPPER)
     return pa.nulls(rows, pa.int64()) if raw is None else raw.cast(pa.int64())
 
 

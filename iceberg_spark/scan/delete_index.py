@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.arrow.distinct import distinct
-from iceberg_spark.arrow.values import bounds_array
+from iceberg_spark.arrow.values import Side, bounds_array
 from iceberg_spark.errors import CorruptFileError, ValidationException
 from iceberg_spark.expr.stats import Statistic
 from iceberg_spark.manifest.delete_names import is_vector
@@ -30,7 +30,7 @@ from iceberg_spark.scan.task import DeleteFile
 from iceberg_spark.spec.data_file import DataFileContent, FileFormat
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.reserved import DELETE_FILE_PATH, DELETE_FILE_POS
-from iceberg_spark.spec.types import IcebergType, LongType
+from iceberg_spark.spec.types import IcebergType, LongType, StringType
 
 _PLAIN = (
     "content",
@@ -248,19 +248,20 @@ def _files(parts: Sequence[tuple[int, pa.Table]], entries: pa.Table) -> tuple[pa
     upper = map_values(entries.column("upper_bounds"), (path_id, pos_id))
     known = pc.and_(lower[path_id].is_valid(), upper[path_id].is_valid())
     one_path = pc.if_else(pc.equal(lower[path_id], upper[path_id]), lower[path_id], None)
+    only_path = bounds_array(StringType(), one_path, Side.UPPER)
     named = pa.concat_arrays([_whole(part, "referenced_data_file") for _, part in parts])
     files = entries.select(_PLAIN).combine_chunks()
     spec_of = np.repeat([spec_id for spec_id, _ in parts], [part.num_rows for _, part in parts])
     added = {
         "spec_id": pa.array(spec_of, pa.int32()),
-        "referenced_data_file": pc.coalesce(named, one_path.cast(pa.string())),
+        "referenced_data_file": pc.coalesce(named, only_path),
         "content_bytes": pc.if_else(
             is_vector(files),
             files.column("content_size_in_bytes"),
             files.column("file_size_in_bytes"),
         ),
-        "first_position": bounds_array(LongType(), lower[pos_id]),
-        "last_position": bounds_array(LongType(), upper[pos_id]),
+        "first_position": bounds_array(LongType(), lower[pos_id], Side.LOWER),
+        "last_position": bounds_array(LongType(), upper[pos_id], Side.UPPER),
     }
     for name, values in added.items():
         files = files.append_column(name, values)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from iceberg_spark.arrow.values import bounds_array, from_array
+from iceberg_spark.arrow.values import Side, bounds_array, from_array
 from iceberg_spark.expr.logic import leaves
 from iceberg_spark.expr.may_match import may_match
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Bound, Constant
@@ -141,8 +141,8 @@ def _summary_columns(
     ]
     values, nulls, nans = zip(*counts, strict=True)
     return {
-        column(Kind.LOWER, field_id): bounds_array(kind, pa.array(lower, pa.binary())),
-        column(Kind.UPPER, field_id): bounds_array(kind, pa.array(upper, pa.binary())),
+        column(Kind.LOWER, field_id): bounds_array(kind, pa.array(lower, pa.binary()), Side.LOWER),
+        column(Kind.UPPER, field_id): bounds_array(kind, pa.array(upper, pa.binary()), Side.UPPER),
         column(Kind.VALUE_COUNT, field_id): pa.array(values, pa.int64()),
         column(Kind.NULL_COUNT, field_id): pa.array(nulls, pa.int64()),
         column(Kind.NAN_COUNT, field_id): pa.array(nans, pa.int64()),

@@ -57,6 +57,19 @@ def delete_key(
     return file_path, None, None
 
 
+def only_path(lower: bytes | None, upper: bytes | None) -> str | None:
+    """Return the one data file of a position delete file, by the bounds of its `file_path`.
+
+    None where they differ or are not text. Source: Java's ContentFileUtil.referencedDataFile.
+    """
+    if lower is None or lower != upper:
+        return None
+    try:
+        return lower.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A data or delete file: where it is, its partition and its metrics.

@@ -14,7 +14,7 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.formats.metrics_modes import FULL
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.spec.data_file import DataFile, DataFileContent
+from iceberg_spark.spec.data_file import DataFile, DataFileContent, only_path
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.properties import DELETE_TARGET_FILE_SIZE_BYTES, int_property
 from iceberg_spark.spec.reserved import (
@@ -146,12 +146,12 @@ def _as_entry(file: DataFile) -> DataFile:
     Counts are left out as in Java's PositionDeleteWriter.
     """
     lower, upper = file.lower_bounds or {}, file.upper_bounds or {}
-    path = lower.get(DELETE_FILE_PATH_ID)
-    single = path is not None and path == upper.get(DELETE_FILE_PATH_ID)
     return replace(
         file,
         value_counts=None,
         null_value_counts=None,
         nan_value_counts=None,
-        referenced_data_file=path.decode() if single and path is not None else None,
+        referenced_data_file=only_path(
+            lower.get(DELETE_FILE_PATH_ID), upper.get(DELETE_FILE_PATH_ID)
+        ),
     )

@@ -7,7 +7,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from iceberg_spark.arrow.values import bounds_array, from_array, to_array, to_scalar
+from iceberg_spark.arrow.values import Side, bounds_array, from_array, to_array, to_scalar
 from iceberg_spark.spec.values import to_bytes
 from tests.builders import field, list_of, map_of, struct, type_of
 
@@ -43,19 +43,21 @@ def test_values_both_ways(kind, values):
 def test_bounds_are_decoded_as_columns(kind, values):
     one = type_of(kind)
     encoded = pa.array([*(to_bytes(one, value) for value in values), None], pa.binary())
-    decoded = bounds_array(one, encoded)
+    decoded = bounds_array(one, encoded, Side.LOWER)
     assert decoded.type == to_array(one, []).type
     assert from_array(one, decoded) == [*values, None]
-    assert from_array(one, bounds_array(one, encoded.slice(1))) == [*values[1:], None]
+    assert from_array(one, bounds_array(one, encoded.slice(1), Side.LOWER)) == [*values[1:], None]
 
 
 def test_bounds_written_before_a_promotion_have_four_bytes():
     longs = pa.array([packing.pack("<q", 2**40), packing.pack("<i", -5), None])
-    assert bounds_array(type_of("long"), longs).to_pylist() == [2**40, -5, None]
+    assert bounds_array(type_of("long"), longs, Side.LOWER).to_pylist() == [2**40, -5, None]
     doubles = pa.array([packing.pack("<f", 0.5), packing.pack("<d", 0.1)])
-    assert bounds_array(type_of("double"), doubles).to_pylist() == [0.5, 0.1]
+    assert bounds_array(type_of("double"), doubles, Side.LOWER).to_pylist() == [0.5, 0.1]
     dates = pa.array([packing.pack("<i", 1), packing.pack("<q", 5)])
-    assert from_array(type_of("timestamp"), bounds_array(type_of("timestamp"), dates)) == [
+    assert from_array(
+        type_of("timestamp"), bounds_array(type_of("timestamp"), dates, Side.LOWER)
+    ) == [
         86_400_000_000,
         5,
     ]
@@ -63,7 +65,7 @@ def test_bounds_written_before_a_promotion_have_four_bytes():
 
 def test_a_nan_bound_is_unknown():
     bounds = pa.array([packing.pack("<d", float("nan")), packing.pack("<d", 1.0)])
-    assert bounds_array(type_of("double"), bounds).to_pylist() == [None, 1.0]
+    assert bounds_array(type_of("double"), bounds, Side.LOWER).to_pylist() == [None, 1.0]
 
 
 def test_nested_values():
@@ -76,7 +78,7 @@ def test_nested_values():
 
 def test_a_nan_bound_is_kept_where_it_is_to_be_shown():
     bounds = pa.array([packing.pack("<d", float("nan")), None, packing.pack("<d", 1.0)])
-    shown = bounds_array(type_of("double"), bounds, keep_nan=True).to_pylist()
+    shown = bounds_array(type_of("double"), bounds, Side.SHOWN).to_pylist()
     assert shown[0] != shown[0] and shown[1:] == [None, 1.0]
 
 
@@ -86,5 +88,5 @@ def test_decimal_bounds_have_as_many_bytes_as_they_need():
         [None if n is None else n.to_bytes(n.bit_length() // 8 + 1, signed=True) for n in numbers],
         pa.binary(),
     )
-    found = bounds_array(type_of("decimal(38, 2)"), encoded)
+    found = bounds_array(type_of("decimal(38, 2)"), encoded, Side.LOWER)
     assert found.to_pylist() == [None if n is None else Decimal(n).scaleb(-2) for n in numbers]
