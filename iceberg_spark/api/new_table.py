@@ -16,7 +16,7 @@ from iceberg_spark.catalog.table_name import property_texts
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.errors import InvalidTypeError
-from iceberg_spark.spec.known_properties import misspelt
+from iceberg_spark.spec.known_properties import property_warnings
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.transform_text import parse_partition_spec, parse_sort_order
 from iceberg_spark.spec.updates import TableUpdate
@@ -41,7 +41,7 @@ def create(
     """
     texts = created_with(catalog.properties, property_texts(properties))
     given = as_schema(schema, format_version=check_writable_version(texts))
-    for told in misspelt(texts):
+    for told in property_warnings(texts):
         warnings.warn(told, stacklevel=3)
     spec = parse_partition_spec(_texts("partition_by", partition_by), given, case_sensitive)
     order = parse_sort_order(_texts("sort_order", sort_order), given, case_sensitive)

@@ -10,7 +10,7 @@ from iceberg_spark.api.commit_on_exit import CommitOnExit
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.spec.arguments import shown
-from iceberg_spark.spec.known_properties import misspelt
+from iceberg_spark.spec.known_properties import property_warnings
 
 
 class UpdateProperties(CommitOnExit):
@@ -64,7 +64,7 @@ class UpdateProperties(CommitOnExit):
     def commit(self) -> None:
         """Commit the changes at once."""
         self._done = True
-        for told in misspelt(self._updates):
+        for told in property_warnings(self._updates):
             warnings.warn(told, stacklevel=2)
         with self._transaction as tx:
             tx.set_properties(self._updates, tuple(self._removals))

@@ -51,6 +51,9 @@ def _file_field(
     )
     inner = tuple(leaf for child in children for leaf in child.leaves)
     own = field_id(field)
+    if own is not None and is_list(field.type) and children[0].own_id == own:
+        # Parquet's repeated field outside a LIST group is list and element with the list's id.
+        children = (replace(children[0], own_id=None),)
     mapped = ids.get(path) if own is None else None
     # A struct without children (Arrow allows it) has no column in a file.
     leaves = inner if names or pa.types.is_struct(field.type) else (next(numbers),)

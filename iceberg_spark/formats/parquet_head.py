@@ -1,8 +1,8 @@
 """The head of a Parquet file's footer: its columns as they are stored, and its number of rows.
 
 A footer is Thrift's compact form of `FileMetaData` (parquet.thrift): version, columns, number of
-rows, then what grows with the file, which is not looked at. Files of one writer share the bytes of
-their columns, so that these are taken apart once for all of them.
+rows, then what grows with the file, which is only searched for rare codecs and encodings. Files of
+one writer share the bytes of their columns, so that these are taken apart once for all of them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from iceberg_spark.arrow.file_fields import FileField, file_fields
 from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.data_file import reading
 from iceberg_spark.formats.limits import FOOTERS
+from iceberg_spark.formats.page_encodings import rare_encodings
 from iceberg_spark.io.file_io import FileIO
 
 _MAGIC, _TAIL = b"PAR1", 8
@@ -34,10 +35,14 @@ _NOTHING_MORE = b"\x16\x00\x19\x0c\x00"  # no rows, no row groups, the end
 
 @dataclass(frozen=True, slots=True)
 class StoredLeaf:
-    """How a primitive column is stored: names as Parquet has them ("INT32", "DECIMAL", "NONE")."""
+    """How a primitive column is stored: names as Parquet has them ("INT32", "DECIMAL", "NONE").
+
+    `length` is the width of FIXED_LEN_BYTE_ARRAY in bytes, 0 for other types.
+    """
 
     physical: str
     logical: str
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,12 +60,14 @@ class FooterHead:
 
     `is_rebased`: a Spark before 3.0, or in its legacy mode, wrote days and times of the hybrid
     calendar, which Spark (not Iceberg) shifts when it reads them.
+    `rare_encodings`: see `page_encodings.rare_encodings`.
     """
 
     columns: StoredColumns
     rows: int
     file_size: int
     is_rebased: bool
+    rare_encodings: tuple[str, ...] = ()
 
 
 def read_footer_head(io: FileIO, path: str) -> FooterHead:
@@ -73,7 +80,8 @@ def read_footer_head(io: FileIO, path: str) -> FooterHead:
         size, footer = _footer(file, path)
     columns, end = _columns(footer, path)
     try:
-        return FooterHead(columns, _rows(footer, end), size, bool(_REBASED.search(footer)))
+        rare = rare_encodings(footer)
+        return FooterHead(columns, _rows(footer, end), size, bool(_REBASED.search(footer)), rare)
     except (IndexError, ValueError) as cause:
         raise _corrupt(path) from cause
 
@@ -126,7 +134,10 @@ def _taken_apart(head: bytes) -> StoredColumns:
     whole = _MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC
     file = pq.ParquetFile(pa.BufferReader(whole))
     stored = [file.schema.column(number) for number in range(len(file.schema))]
-    leaves = tuple(StoredLeaf(each.physical_type, each.logical_type.type) for each in stored)
+    leaves = tuple(
+        StoredLeaf(each.physical_type, each.logical_type.type, max(each.length, 0))
+        for each in stored
+    )
     return StoredColumns(file.schema_arrow, file_fields(file.schema_arrow), leaves)
 
 

@@ -20,7 +20,7 @@ from iceberg_spark.save.creation import check_creation_options
 from iceberg_spark.save.save_plan import Replaces, SavePlan, UpsertPlan
 from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.apply_updates import apply
-from iceberg_spark.spec.known_properties import misspelt
+from iceberg_spark.spec.known_properties import property_warnings
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.schema import Schema
@@ -152,7 +152,7 @@ def _replaces(options: WriteOptions, *, overwrite: bool) -> Replaces:
 
 def _creation(catalog: Catalog, identifier: str, options: WriteOptions, given: Schema) -> NewTable:
     """Prepare the creation of the table as the options say."""
-    for told in misspelt(options.table_properties):
+    for told in property_warnings(options.table_properties):
         warnings.warn(told, stacklevel=3)
 
     asked = options.location

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from iceberg_spark.spec.nearest import nearest
 
@@ -65,12 +65,23 @@ KNOWN = frozenset((
 _COLUMNS = tuple(name for name in KNOWN if name.endswith("."))
 
 
-def misspelt(names: Iterable[str]) -> list[str]:
-    """Return for a person what is unknown among properties of Iceberg's own name spaces.
+def property_warnings(properties: Mapping[str, str]) -> list[str]:
+    """Return a warning for each property without effect, or whose files few engines can read.
 
     Engines have properties of their own, so nobody refuses these; Java says nothing at all.
     """
-    return [_told(name) for name in names if name.startswith(_SPACES) and not _is_known(name)]
+    unknown = [
+        _told(name) for name in properties if name.startswith(_SPACES) and not _is_known(name)
+    ]
+    rare = [name for name in _PARQUET_CODECS if properties.get(name, "").lower() == "brotli"]
+    return unknown + [f"Table property '{name}' = 'brotli': {_BROTLI}" for name in rare]
+
+
+_PARQUET_CODECS = ("write.parquet.compression-codec", "write.delete.parquet.compression-codec")
+_BROTLI = (
+    "Spark's Parquet reader and Java's Iceberg lack that codec; 'zstd' compresses as well, and "
+    "all engines read it"
+)
 
 
 def _is_known(name: str) -> bool:

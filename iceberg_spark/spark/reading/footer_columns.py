@@ -19,7 +19,7 @@ import pyarrow.types as pt
 from iceberg_spark.arrow.file_fields import FileField, Path, file_fields, has_own_ids, ids_of
 from iceberg_spark.arrow.schema import is_list
 from iceberg_spark.arrow.variant_layout import is_stored_variant
-from iceberg_spark.formats.parquet_head import FooterHead, StoredColumns
+from iceberg_spark.formats.parquet_head import FooterHead, StoredColumns, StoredLeaf
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX
@@ -98,6 +98,9 @@ class _FileSearch:
     def found(self, row: int, head: FooterHead | None, spec_id: int, partition: int) -> Found:
         if head is not None and head.is_rebased and self._has_times():
             return "days and times of the calendar that Spark had before 3.0"
+        if head is not None and head.rare_encodings:
+            names = " and ".join(head.rare_encodings)
+            return f"pages in {names}, which Spark's reader can't decode"
         stored = None if head is None else head.columns
         left = self._sources(spec_id)
         if stored is not None:
@@ -140,7 +143,7 @@ class _FileSearch:
         if left:
             (task,) = self.plan.tasks_at(np.array([row]))
             constants = identity_values(context.specs[task.spec_id], task.partition)
-        found = columns_in(stored.arrow, self.wanted, mapping, constants)
+        found = columns_in(stored.arrow, self.wanted, mapping, constants, stored.leaves)
         if isinstance(found, str):
             return found
         mapped = {path: number for path, number in mapping.items() if number not in constants}
@@ -195,10 +198,11 @@ def columns_in(
     wanted: Sequence[t.NestedField],
     mapping: Mapping[Path, int],
     constants: Mapping[int, Any],
+    leaves: Sequence[StoredLeaf],
 ) -> Found:
-    """Return where the wanted columns are in a file with the `stored` columns."""
+    """Return where the wanted columns are in a file with the `stored` columns and `leaves`."""
     mapped = {path: number for path, number in mapping.items() if number not in constants}
-    search = _Search(has_own_ids(file_fields(stored)), constants)
+    search = _Search(has_own_ids(file_fields(stored)), constants, leaves)
     fields = file_fields(stored, mapped)
     folded = {one.name.lower() for one in fields}
     if not search.by_id and len(folded) < len(fields):
@@ -222,6 +226,7 @@ class _UnfitError(Exception):
 class _Search:
     by_id: bool
     constants: Mapping[int, Any]
+    leaves: Sequence[StoredLeaf]
     names: dict[int, str] = field(default_factory=dict)
     used: dict[int, Any] = field(default_factory=dict)
 
@@ -265,7 +270,12 @@ class _Search:
             case t.VariantType() if is_stored_variant(found.kind):
                 pass
             case kind if _is_stored_as(found.kind, kind):
-                pass
+                if found.leaves and _is_misread(self.leaves[found.leaves[0]], kind):
+                    leaf = self.leaves[found.leaves[0]]
+                    width = f" of {leaf.length} bytes" if leaf.length else ""
+                    raise _UnfitError(
+                        f"column '{found.name}' stores decimals as {leaf.physical}{width}"
+                    )
             case _:
                 raise _UnfitError(f"column '{found.name}' is stored as {found.kind}")
 
@@ -317,3 +327,25 @@ def _is_stored_as(kind: pa.DataType, wanted: t.IcebergType) -> bool:
             return True
         case _:
             return kind in _STORED.get(type(wanted), ())
+
+
+_LONG_PRECISION = 18
+"""Decimals of up to so many digits are longs to Spark."""
+_RIGHT_WIDTHS = frozenset((*range(1, 9), 16))
+"""Bytes of FIXED_LEN_BYTE_ARRAY that Spark reads right as longs.
+
+It shifts the bytes into a long, then the sign by 64 minus the width in bits, which Java takes
+modulo 64: 12 bytes are shifted by -32, that is by 32, and lose the upper half; 16 bytes by 0.
+Source: `ParquetRowConverter.binaryToUnscaledLong`.
+"""
+
+
+def _is_misread(leaf: StoredLeaf, wanted: t.IcebergType) -> bool:
+    """Return whether Spark's reader returns other decimals than a leaf stores, or fails."""
+    if not isinstance(wanted, t.DecimalType) or wanted.precision > _LONG_PRECISION:
+        return False
+    match leaf.physical:
+        case "FIXED_LEN_BYTE_ARRAY":
+            return leaf.length not in _RIGHT_WIDTHS
+        case physical:
+            return physical == "BYTE_ARRAY"

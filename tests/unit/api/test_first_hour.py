@@ -20,7 +20,7 @@ from iceberg_spark.save.creation import check_creation_options
 from iceberg_spark.save.plan_save import plan_upsert
 from iceberg_spark.save.write_options import write_options
 from iceberg_spark.spec import properties
-from iceberg_spark.spec.known_properties import misspelt
+from iceberg_spark.spec.known_properties import property_warnings
 from tests.unit.api.tables import ids, make, new_location, rows
 
 COLUMNS = "id bigint, name string, ts timestamp"
@@ -290,7 +290,16 @@ def test_known_properties_and_those_of_others_are_not_told(table: Table):
     ).commit()
     javas = (Path(__file__).parents[2] / "java_table_properties.txt").read_text().split()
     ours = [one for one in vars(properties).values() if isinstance(one, str) and "." in one]
-    assert misspelt([*javas, *(one for one in ours if " " not in one)]) == []
+    names = [*javas, *(one for one in ours if " " not in one)]
+    assert property_warnings(dict.fromkeys(names, "")) == []
+
+
+def test_a_codec_that_few_engines_read_is_warned_of(tmp_path: Path):
+    name = "write.parquet.compression-codec"
+    with pytest.warns(UserWarning, match=f"'{name}' = 'brotli'.*'zstd'"):
+        table = ice.create_table(str(tmp_path / "t"), "id bigint", properties={name: "Brotli"})
+    with pytest.warns(UserWarning, match="'write.delete.parquet.compression-codec' = 'brotli'"):
+        table.update_properties().set({f"{name[:6]}delete.{name[6:]}": "brotli"}).commit()
 
 
 def check(table: Table, **options: str) -> None:

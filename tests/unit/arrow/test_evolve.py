@@ -415,3 +415,14 @@ class TestLayouts:
         file = pa.record_batch([pa.array([value], kind)], names=["x"])
         with pytest.raises(CorruptFileError, match=r"'x' of f\.parquet"):
             evolve(file, schema(("x", wanted)), ids={("x",): 1})
+
+
+def test_a_repeated_field_outside_a_list_group_has_the_lists_id_for_its_element():
+    """Arrow gives the one id of such a Parquet field to the list and to its element."""
+    number = {"PARQUET:field_id": "2"}
+    element = pa.field("d", pa.struct([pa.field("x", pa.int32())]), metadata=number)
+    file = pa.schema([pa.field("d", pa.list_(element), metadata=number)])
+    wanted = schema(field(2, "d", list_of(3, struct(field(4, "x", "int")))))
+    (stored,) = file_fields(file)
+    assert (stored.own_id, stored.children[0].own_id) == (2, None)
+    assert needed_leaves((stored,), wanted.fields, {}) == {0}

@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from iceberg_spark.arrow.file_fields import file_fields
+from iceberg_spark.formats.parquet_head import StoredLeaf
 from iceberg_spark.spark.reading.footer_columns import FileColumns, Found, columns_in
 from tests.builders import field, list_of, struct
 
@@ -19,13 +21,17 @@ K = field(2, "k", "string")
 ST = field(3, "st", struct(field(4, "a", "int"), field(5, "b", "int")))
 LIST = field(6, "l", list_of(7, struct(field(8, "x", "int"))))
 
+LONG = StoredLeaf("INT64", "NONE")
+
 
 def with_id(name: str, kind: pa.DataType, number: int) -> pa.Field:
     return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)})
 
 
-def found(stored: Any, *wanted: Any, constants: Any = ()) -> Found:
-    return columns_in(pa.schema(stored), wanted, MAPPING, dict(constants))
+def found(stored: Any, *wanted: Any, constants: Any = (), leaf: StoredLeaf = LONG) -> Found:
+    schema = pa.schema(stored)
+    count = sum(len(one.leaves) for one in file_fields(schema))
+    return columns_in(schema, wanted, MAPPING, dict(constants), [leaf] * count)
 
 
 def test_a_file_with_ids_is_read_by_id() -> None:
@@ -98,3 +104,27 @@ def test_what_sparks_reader_would_not_find_goes_to_arrow(
 def test_values_stored_unlike_iceberg_does_go_to_arrow(kind: str, stored: pa.DataType) -> None:
     why = found([("k", stored)], field(2, "k", kind))
     assert why == f"column 'k' is stored as {stored}"
+
+
+@pytest.mark.parametrize(
+    ("precision", "leaf", "is_native"),
+    [
+        (9, StoredLeaf("INT32", "DECIMAL"), True),
+        (18, StoredLeaf("INT64", "DECIMAL"), True),
+        (18, StoredLeaf("FIXED_LEN_BYTE_ARRAY", "DECIMAL", 8), True),
+        (18, StoredLeaf("FIXED_LEN_BYTE_ARRAY", "DECIMAL", 9), False),
+        (9, StoredLeaf("FIXED_LEN_BYTE_ARRAY", "DECIMAL", 15), False),
+        (18, StoredLeaf("FIXED_LEN_BYTE_ARRAY", "DECIMAL", 16), True),
+        (18, StoredLeaf("FIXED_LEN_BYTE_ARRAY", "DECIMAL", 17), False),
+        (18, StoredLeaf("BYTE_ARRAY", "DECIMAL"), False),
+        (19, StoredLeaf("FIXED_LEN_BYTE_ARRAY", "DECIMAL", 12), True),
+        (19, StoredLeaf("BYTE_ARRAY", "DECIMAL"), True),
+    ],
+)
+def test_decimals_in_bytes_that_spark_misreads_as_longs_go_to_arrow(
+    precision: int, leaf: StoredLeaf, is_native: bool
+) -> None:
+    stored = [("k", pa.decimal128(min(precision, 18), 2))]
+    why = found(stored, field(2, "k", f"decimal({precision}, 2)"), leaf=leaf)
+    assert isinstance(why, FileColumns) is is_native
+    assert is_native or "column 'k' stores decimals as" in str(why)

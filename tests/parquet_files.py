@@ -1,0 +1,70 @@
+"""Parquet files as other writers store them, made with pyarrow and a changed footer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from iceberg_spark.formats.parquet_annotations import annotated
+
+_KINDS = {"int32": pa.int32(), "int64": pa.int64(), "binary": pa.binary()}
+_LEAST = {9: 4, 18: 8, 38: 16}
+_LZ4_RAW, _LZ4 = b"\x15\x0e\x16", b"\x15\x0a\x16"
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalColumn:
+    """A column of decimals with two digits behind the point, as a physical type stores them."""
+
+    kind: pa.DataType
+    precision: int
+
+    def stored(self, unscaled: Sequence[int | None]) -> pa.Array:
+        """Return unscaled numbers as the physical type has them."""
+        return pa.array([None if n is None else self._stored(n) for n in unscaled], self.kind)
+
+    def _stored(self, unscaled: int) -> int | bytes:
+        if pa.types.is_integer(self.kind):
+            return unscaled
+        least = (unscaled.bit_length() + 8) // 8
+        width = least if pa.types.is_binary(self.kind) else self.kind.byte_width
+        return unscaled.to_bytes(width, "big", signed=True)
+
+    @property
+    def annotation(self) -> bytes:
+        """Thrift's bytes of the logical type DECIMAL(precision, 2)."""
+        return b"\x5c\x15\x04\x15" + bytes((self.precision * 2,)) + b"\0\0"
+
+
+def decimal_column(physical: str, width: int, precision: int) -> DecimalColumn | None:
+    """Return a column; None for a physical type that can't hold so many digits."""
+    kind = pa.binary(width) if physical == "fixed" else _KINDS[physical]
+    size = {"int32": 4, "int64": 8, "binary": 16}.get(physical, width)
+    return DecimalColumn(kind, precision) if size >= _LEAST[precision] else None
+
+
+def decimal_file(
+    path: Path, unscaled: Sequence[int | None], columns: Mapping[str, DecimalColumn]
+) -> Path:
+    """Write a file with `id` and columns that hold the same decimals in other physical types."""
+    arrays: list[Any] = [pa.array(range(len(unscaled)), pa.int64())]
+    arrays += [column.stored(unscaled) for column in columns.values()]
+    rows = pa.table(arrays, names=["id", *columns])
+    # pyarrow compares plain bytes without a sign, so that its statistics are not those of decimals.
+    pq.write_table(rows, path, store_schema=False, row_group_size=2, write_statistics=["id"])
+    marks = {(name,): column.annotation for name, column in columns.items()}
+    path.write_bytes(annotated(path.read_bytes(), marks))
+    return path
+
+
+def raw_lz4_file(path: Path, rows: pa.Table) -> None:
+    """Write a file whose pages are LZ4 blocks without Hadoop's frame, under the name LZ4."""
+    pq.write_table(rows, path, compression="lz4", use_dictionary=False)
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = data[-8 - length : -8]
+    assert footer.count(_LZ4_RAW) == rows.num_columns
+    path.write_bytes(data[: -8 - length] + footer.replace(_LZ4_RAW, _LZ4) + data[-8:])
