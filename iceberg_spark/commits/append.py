@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.manifest_merge import MergedManifests, merge_manifests
+from iceberg_spark.commits.manifest_merge import merge_manifests
 from iceberg_spark.commits.new_manifests import check_new_files, write_added
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.commits.written_manifests import WrittenManifests
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
@@ -38,8 +39,7 @@ class AppendFiles:
                 raise InvalidInputError(f"An append takes data files; {file.file_path} is not one")
         self._merge = merge
         self._producer = SnapshotProducer(branch, snapshot_properties)
-        self._added: tuple[ManifestFile, ...] | None = None
-        self._merged = MergedManifests()
+        self._written = WrittenManifests()
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
         """An append conflicts with nothing."""
@@ -47,10 +47,13 @@ class AppendFiles:
     def prepare(self, base: TableMetadata, io: FileIO) -> ActionCommit:
         """Return the updates that append the files to this base."""
         earlier = self._producer.parent_manifests(base, io)
-        if self._added is None:
+        self._written.use_for(base)
+        if self._files:
+            self._written.check_required_columns(base)
+        if self._written.added is None:
             check_new_files(base, self._files)
-            self._added = write_added(self._producer, base, io, self._files)
-        manifests = (*self._added, *earlier)
+            self._written.added = write_added(self._producer, base, io, self._files)
+        manifests = (*self._written.added, *earlier)
         if self._merge:
             manifests = self._with_merged(base, io, manifests)
         return self._producer.produce(base, io, Operation.APPEND, manifests, added=self._files)
@@ -61,7 +64,7 @@ class AppendFiles:
         data = [each for each in manifests if each.content is ManifestContent.DATA]
         deletes = [each for each in manifests if each.content is ManifestContent.DELETES]
         return (
-            *merge_manifests(self._producer, base, io, data, self._merged),
+            *merge_manifests(self._producer, base, io, data, self._written.merged),
             *deletes,
         )
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.conflicts import History, history_since, new_deletes_for
-from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.new_manifests import data_files_of
 from iceberg_spark.commits.removed_entries import Paths
 from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
@@ -116,6 +116,7 @@ class CompactFiles:
 
         def check(removed: Removed) -> None:
             check_all_removed(gone, removed)
+            check_row_ids(self._delete, removed)
 
         wanted = Wanted(
             added=(*self._add, *self._carried),

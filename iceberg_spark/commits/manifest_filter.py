@@ -123,3 +123,21 @@ def check_all_removed(selection: Paths, removed: Iterable[DataFile]) -> None:
             + (f", nor are {len(missing) - 1} others" if len(missing) > 1 else "")
             + "; it was to be removed. Another commit removed it: plan the change anew"
         )
+
+
+def check_row_ids(planned: Iterable[DataFile], removed: Iterable[DataFile]) -> None:
+    """Refuse to replace data files whose rows got other row ids since the change was planned.
+
+    Example: a delete rewrites a file of version 2, so that the kept rows have no row ids. Then
+    another commit upgrades the table, and the next append gives these rows ids 0 to 9. The
+    rewritten file would give them ids once more. Source: specification, "Row Lineage": a row
+    that moves to another file keeps its row id.
+    """
+    before = {file.file_path: file.first_row_id for file in planned}
+    for file in removed:
+        if before.get(file.file_path, file.first_row_id) != file.first_row_id:
+            raise ValidationException(
+                f"The rows of {file.file_path} have other row ids now: the table was upgraded to "
+                "format-version 3, or this transaction was overtaken by another commit. Plan the "
+                "change again"
+            )

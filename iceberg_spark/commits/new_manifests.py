@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.entries import data_files
 from iceberg_spark.manifest.reader import read_manifest
@@ -41,7 +41,8 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
     """Refuse files that can't be added: a path given twice, an unknown spec, a wrong tuple.
 
     Raises InvalidInputError naming the file, UnsupportedError for delete files that the format
-    version has not.
+    version has not, ValidationException for equality deletes by a column that was dropped: a
+    compaction writes data files without it, and their rows would stay.
     """
     seen: set[DeleteKey] = set()
     for file in files:
@@ -66,6 +67,7 @@ def check_new_files(base: TableMetadata, files: Sequence[DataFile]) -> None:
                 "format-version to be 2; this table has 1"
             )
         _check_deletes_by_position(base, file)
+        _check_keys(base, file)
     _check_one_vector_each(files)
 
 
@@ -86,6 +88,18 @@ def _check_deletes_by_position(base: TableMetadata, file: DataFile) -> None:
     if file.is_vector and None in needed:
         raise InvalidInputError(
             f"The deletion vector in {file.file_path} lacks its data file, offset or size"
+        )
+
+
+def _check_keys(base: TableMetadata, file: DataFile) -> None:
+    if file.content is not DataFileContent.EQUALITY_DELETES:
+        return
+    dropped = [each for each in file.equality_ids or () if base.schema.get(each) is None]
+    if dropped:
+        raise ValidationException(
+            f"The equality deletes in {file.file_path} are by the column with field id "
+            f"{dropped[0]}, which was dropped from {base.location}: choose other keys and write "
+            "the change again"
         )
 
 

@@ -13,7 +13,7 @@ from iceberg_spark.commits.conflicts import (
     refuse_new_deletes_for,
     refuse_removed_data_files,
 )
-from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.removed_entries import MatchingRows, Paths, Selection
 from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
 from iceberg_spark.errors import InvalidInputError
@@ -96,9 +96,14 @@ class OverwriteFiles:
             data=data,
             deletes=deletes,
             operation=self._operation,
-            check=lambda removed: check_all_removed(paths, removed),
+            check=lambda removed: self._check(paths, removed),
         )
         return self._change.prepare(base, io, wanted)
+
+    def _check(self, paths: Paths, removed: Removed) -> None:
+        check_all_removed(paths, removed)
+        if self._add:
+            check_row_ids(self._delete, removed)
 
     def _operation(self, removed: Removed) -> Operation:
         if not removed:

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow.compute as pc
 
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.conflicts import History, history_since, refuse_new_vectors
+from iceberg_spark.commits.conflicts import (
+    History,
+    history_since,
+    refuse_new_vectors,
+    require_data_files,
+)
 from iceberg_spark.commits.manifest_filter import check_all_removed
 from iceberg_spark.commits.new_manifests import data_files_of
 from iceberg_spark.commits.removed_entries import Paths
@@ -36,7 +41,7 @@ class ReplaceDeletes:
     the others take the commit's own. Where equality deletes go, a data file in their scope with
     a smaller data sequence number that was added since `planned_on` is a ValidationException: a
     compaction may add one, and its rows would come back. So is a deletion vector of a data file
-    that another commit gave one since.
+    that another commit gave one since, or removed.
     """
 
     def __init__(
@@ -71,6 +76,8 @@ class ReplaceDeletes:
         head = self._change.producer.parent(base)
         history = history_since(base, io, head, self._planned_on)
         refuse_new_vectors(history, self._added)
+        targets = [file.referenced_data_file for file in self._added if file.is_vector]
+        require_data_files(history, filter(None, targets), allow_deletes=False)
         if not self._equality:
             return
         for file, number in _added_data(history):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.conflicts import history_since, refuse_new_deletes_for
-from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.removed_entries import Paths, Selection
 from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
 from iceberg_spark.io.file_io import FileIO
@@ -55,6 +55,7 @@ class RewriteFiles:
         def check(removed: Removed) -> None:
             check_all_removed(data, removed)
             check_all_removed(deletes, removed)
+            check_row_ids(self._data, removed)
 
         selections: list[Selection] = [data] if self._data else []
         others: list[Selection] = [deletes] if self._deletes else []

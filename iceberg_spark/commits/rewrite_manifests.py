@@ -18,6 +18,7 @@ from iceberg_spark.arrow.arrays import concat, struct_children
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.new_manifests import tuple_type, with_status, write_entries
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.commits.written_manifests import ManifestForm
 from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.manifest.cache import ManifestCache
@@ -65,6 +66,7 @@ class RewriteManifests:
         self._sort_by = tuple(sort_by)
         self._producer = SnapshotProducer(None, snapshot_properties)
         self._done: dict[ManifestContent, Rewritten] = {}
+        self._form: ManifestForm | None = None
 
     @property
     def result(self) -> Rewritten:
@@ -86,6 +88,7 @@ class RewriteManifests:
         spec_id = base.default_spec_id if self._spec_id is None else self._spec_id
         keys = _keys(base, spec_id, self._sort_by)
         every = self._producer.parent_manifests(base, io)
+        self._use_for(base, io)
         manifests: list[ManifestFile] = []
         for content in ManifestContent:
             those = [one for one in every if one.content is content]
@@ -102,6 +105,14 @@ class RewriteManifests:
         return self._producer.produce(
             base, io, Operation.REPLACE, manifests, added=(), summary=summary
         )
+
+    def _use_for(self, base: TableMetadata, io: FileIO) -> None:
+        """Drop the manifests of an earlier try if a base has another form."""
+        form = ManifestForm.of(base)
+        if form != self._form:
+            self._producer.drop(io, self.result.after)
+            self._done.clear()
+            self._form = form
 
     def _rewritten(
         self,

@@ -14,15 +14,15 @@ from iceberg_spark.commits.conflicts import (
     refuse_new_vectors,
     require_data_files,
 )
-from iceberg_spark.commits.manifest_filter import check_all_removed
+from iceberg_spark.commits.manifest_filter import check_all_removed, check_row_ids
 from iceberg_spark.commits.overtaken_vectors import MergeVectors, NewDeletes, OvertakenVectors
 from iceberg_spark.commits.removed_entries import Paths, Selection
 from iceberg_spark.commits.snapshot_change import FileChange, Removed, Wanted
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, UnsupportedError, ValidationException
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent
 from iceberg_spark.spec.metadata import TableMetadata
-from iceberg_spark.spec.snapshot import Operation
+from iceberg_spark.spec.snapshot import Operation, Snapshot
 
 _ONLY_DELETED = (Operation.DELETE, Operation.REPLACE)
 """Operations after which no row is new that a delete would have had to look at."""
@@ -67,6 +67,7 @@ class RowDelta:
         self._planned = planned
         self._vectors = OvertakenVectors(merge_vectors)
         self._change = FileChange(branch, snapshot_properties)
+        self._first_head: Snapshot | None = None
 
     def validate(self, base: TableMetadata, io: FileIO) -> None:
         """Refuse what was committed since and concerns the rows that the change read."""
@@ -95,6 +96,8 @@ class RowDelta:
                 f"Row-level changes of {base.location} need its format-version to be 2; it has 1. "
                 "Set the table property format-version to 2 first"
             )
+        if self._data and self._referenced:
+            self._check_row_ids(base)
         new = NewDeletes(self._deletes, self._remove_deletes)
         now, changed = self._vectors.of(
             new, self._change.producer.parent_manifests(base, io), base, io
@@ -106,6 +109,8 @@ class RowDelta:
         def check(removed: Removed) -> None:
             check_all_removed(gone_data, removed)
             check_all_removed(gone_deletes, removed)
+            if self._data:
+                check_row_ids(self._remove_data, removed)
 
         data: list[Selection] = [gone_data] if self._remove_data else []
         deletes: list[Selection] = [gone_deletes] if now.removed else []
@@ -117,6 +122,27 @@ class RowDelta:
             check=check,
         )
         return self._change.prepare(base, io, wanted)
+
+    def _check_row_ids(self, base: TableMetadata) -> None:
+        """Refuse updated rows whose row ids are not those that the change read.
+
+        The first try sees the head that the change was planned on. Row ids change afterwards if
+        that head had none (the table was upgraded to version 3 and another commit assigned them),
+        or if an earlier change of the same transaction made it, which takes other ids at each try.
+        """
+        head = self._change.producer.parent(base)
+        if self._first_head is None:
+            self._first_head = head
+        first = self._first_head
+        if first is None or head is None or head == first:
+            return
+        now = base.snapshots.get(first.snapshot_id, first)
+        had_none = first.first_row_id is None and head.first_row_id is not None
+        if had_none or now.first_row_id != first.first_row_id:
+            raise ValidationException(
+                f"Rows of {base.location} got row ids since this change was planned, which its "
+                "updated rows lack; plan the change again"
+            )
 
     def _operation(self, removed: Removed) -> Operation:
         if not self._deletes and not removed:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.manifest_filter import FilteredManifests, remove_files
-from iceberg_spark.commits.manifest_merge import MergedManifests, merge_manifests
+from iceberg_spark.commits.manifest_merge import merge_manifests
 from iceberg_spark.commits.new_manifests import check_new_files, write_added
 from iceberg_spark.commits.removed_entries import OlderDeletes, Selection, VectorsOf
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
+from iceberg_spark.commits.written_manifests import WrittenManifests
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, DeleteKey
 from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
@@ -40,11 +41,16 @@ class Wanted:
     delete_sequence_numbers: Mapping[DeleteKey, int] = field(default_factory=dict)
     summary: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def has_new_rows(self) -> bool:
+        """Whether data files are added."""
+        return any(file.content is DataFileContent.DATA for file in self.added)
+
 
 class FileChange:
     """A snapshot in the making with what its tries wrote, for the next try to use again."""
 
-    __slots__ = ("_added", "_filtered", "_filtered_deletes", "_merged", "producer")
+    __slots__ = ("_written", "producer")
 
     def __init__(
         self,
@@ -54,18 +60,22 @@ class FileChange:
         creates_branch: bool = False,
     ) -> None:
         self.producer = SnapshotProducer(branch, snapshot_properties, creates_branch=creates_branch)
-        self._added: tuple[ManifestFile, ...] | None = None
-        self._filtered = FilteredManifests()
-        # By the number below which deletes are needless: a try after others' commits has its own.
-        self._filtered_deletes: dict[int, FilteredManifests] = {}
-        self._merged = MergedManifests()
+        self._written = WrittenManifests()
 
     def prepare(self, base: TableMetadata, io: FileIO, wanted: Wanted) -> ActionCommit:
         """Return the updates of the change; none when it adds and removes nothing."""
         earlier = self.producer.parent_manifests(base, io)
         check_new_files(base, wanted.added)  # at each try: the table may have been upgraded
+        self._written.use_for(base)
+        if wanted.has_new_rows:
+            self._written.check_required_columns(base)
         data = remove_files(
-            self.producer, base, io, _of(earlier, ManifestContent.DATA), wanted.data, self._filtered
+            self.producer,
+            base,
+            io,
+            _of(earlier, ManifestContent.DATA),
+            wanted.data,
+            self._written.filtered,
         )
         vectors = (VectorsOf.of(data.removed),) if base.rules.has_deletion_vectors else ()
         least = _least_number(base, data.manifests, wanted) if data.removed else 0
@@ -75,7 +85,7 @@ class FileChange:
             io,
             _of(earlier, ManifestContent.DELETES),
             (*wanted.deletes, *vectors, OlderDeletes(least)),
-            self._filtered_deletes.setdefault(least, FilteredManifests()),
+            self._written.filtered_deletes.setdefault(least, FilteredManifests()),
         )
         removed = (*data.removed, *deletes.removed)
         wanted.check(removed)
@@ -99,8 +109,8 @@ class FileChange:
     def _write_added(
         self, base: TableMetadata, io: FileIO, wanted: Wanted
     ) -> tuple[ManifestFile, ...]:
-        if self._added is None:
-            self._added = write_added(
+        if self._written.added is None:
+            self._written.added = write_added(
                 self.producer,
                 base,
                 io,
@@ -108,7 +118,7 @@ class FileChange:
                 data_sequence_number=wanted.data_sequence_number,
                 delete_sequence_numbers=wanted.delete_sequence_numbers,
             )
-        return self._added
+        return self._written.added
 
     def _finish(
         self,
@@ -125,11 +135,11 @@ class FileChange:
             for manifest in (*_of(added, content), *kept)
             if manifest.may_have_live_files or manifest.added_snapshot_id == ours
         ]
-        return merge_manifests(self.producer, base, io, every, self._merged)
+        return merge_manifests(self.producer, base, io, every, self._written.merged)
 
     def add_others(self) -> None:
         """Have the next try list other new files than the last one did."""
-        self._added = None
+        self._written.added = None
 
     def clean_up(self, io: FileIO, committed: TableMetadata | None) -> None:
         """Remove manifests and lists that the committed snapshot does not use."""
@@ -143,7 +153,7 @@ def _least_number(base: TableMetadata, kept: Iterable[ManifestFile], wanted: Wan
         for one in kept
         if one.may_have_live_files
     ]
-    if any(file.content is DataFileContent.DATA for file in wanted.added):
+    if wanted.has_new_rows:
         of_commit = base.last_sequence_number
         given = wanted.data_sequence_number  # 0 is one: of files that version 1 had
         numbers.append(of_commit if given is None else given)

@@ -29,6 +29,7 @@ def data_file(task: FileScanTask) -> DataFile:
         record_count=task.record_count,
         file_size_in_bytes=task.file_size_in_bytes,
         partition_spec_id=task.spec_id,
+        first_row_id=task.first_row_id,
     )
 
 

@@ -196,3 +196,21 @@ def test_a_table_does_not_go_back_to_a_version_without_lineage():
     table = make_table(format_version=3)
     with pytest.raises(ValidationException, match="from format-version 3 to 2"):
         run(table, UpdateProperties({"format-version": "2"}))
+
+
+def test_updated_rows_are_refused_when_others_give_their_rows_ids_meanwhile():
+    """An upgraded table assigns row ids from its next snapshot on: the change has not read them."""
+    table = upgraded(appended(make_table(), "a"))
+    delta = RowDelta([file(table, "b")], [], referenced=[file(table, "a").file_path])
+    delta.prepare(table.metadata, IO)
+    table = appended(table, "c")
+    with pytest.raises(ValidationException, match="got row ids since"):
+        delta.prepare(table.metadata, IO)
+
+
+def test_updated_rows_go_with_commits_that_leave_row_ids():
+    table = appended(make_table(format_version=3), "a")
+    delta = RowDelta([file(table, "b")], [], referenced=[file(table, "a").file_path])
+    delta.prepare(table.metadata, IO)
+    table = run(appended(table, "c"), delta)
+    assert row_ids(table)["b"] == 20
