@@ -69,10 +69,14 @@ class MemoryCatalog:
                 tables[self._name, made.identifier] = made.metadata_location
             return fit
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a table; False where there is none."""
+    def remove(self, identifier: str, expected: str | None = None) -> bool:
+        """Remove a table's pointer; False if there is none, or it is not `expected` (None: any)."""
         with swap:
-            return tables.pop((self._name, identifier), None) is not None
+            pointer = self.find(identifier)
+            if pointer is None or pointer != (expected or pointer):
+                return False
+            del tables[self._name, identifier]
+            return True
 
     def default_location(self, identifier: str) -> str:
         """Return where a new table goes: below its namespace's `location`, or the warehouse."""

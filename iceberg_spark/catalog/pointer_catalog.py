@@ -99,8 +99,8 @@ class Pointers(Protocol):
         """
         ...
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a table; False where there is none."""
+    def remove(self, identifier: str, expected: str | None = None) -> bool:
+        """Remove a table's pointer; False if there is none, or it is not `expected` (None: any)."""
         ...
 
     def default_location(self, identifier: str) -> str:
@@ -357,12 +357,26 @@ class PointerCatalog:
         )
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
-        """Forget the table; with `purge` remove its data and metadata (`files_to_purge`)."""
-        found = self.load(identifier) if purge else None
-        if found is not None:
-            check_purge(found)
-        if not self._pointers.remove(identifier):
+        """Forget the table; with `purge` remove its data and metadata (`files_to_purge`).
+
+        Raises NoSuchTableError, CommitFailedException (`purge`, and others changed the table).
+        """
+        if purge:
+            table = self.load(identifier)
+            self.remove(table)
+            self._io.delete_many(files_to_purge(self._io, table, table.metadata.location))
+        elif not self._pointers.remove(identifier):
             raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}' to drop")
-        if found is not None:
-            home = found.metadata.location
-            self._io.delete_many(files_to_purge(self._io, found, home))
+
+    def remove(self, table: LoadedTable) -> None:
+        """Remove a table's pointer if the table is still at this version; its files stay.
+
+        Whoever deletes files next needs that: a renamed table is in use under its new name.
+        Raises CommitFailedException if the pointer has moved, ValidationException (`gc.enabled`).
+        """
+        check_purge(table)
+        if not self._pointers.remove(table.identifier, table.metadata_location):
+            raise CommitFailedException(
+                f"{table.identifier} was changed by another commit, or is another table now; "
+                "nothing was dropped: try again"
+            )

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
-from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file, read_metadata
 from iceberg_spark.catalog.own_folders import own_folders
+from iceberg_spark.catalog.owned import is_folder
 from iceberg_spark.catalog.versions import is_pointer
-from iceberg_spark.errors import StorageError, UnsupportedError, ValidationException
+from iceberg_spark.errors import (
+    CorruptFileError,
+    StorageError,
+    UnsupportedError,
+    ValidationException,
+)
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.spec.properties import GC_ENABLED, bool_property
+from iceberg_spark.spec.snapshot import MetadataLogEntry
 
 DATA_FOLDER = "data"
 _ANYBODY = "not known"
@@ -26,30 +33,31 @@ def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]
 
     Those in its folders of data and metadata, whether a snapshot has them or not. Tables below
     the location and other files there are not among them, nor is what links lead to. Where
-    another table or a view has metadata in the same folders (one that was renamed, or dropped
-    without its files) only metadata files are, those that the table's log names: what its
-    snapshots have is known to its readers. Raises ValidationException where `gc.enabled` is false.
+    another table or a view has metadata in the same folders (one that was renamed, dropped
+    without its files, or registered a second time) only metadata files are, those that the
+    table's logs name: what its snapshots have is known to its readers. Raises
+    ValidationException where `gc.enabled` is false.
     """
     check_purge(table)
     found = _in_own_folders(table, home, [info.path for info in io.list(home)])
-    named = _named(table)
-    rest = [path for path in found if is_metadata_file(path) and _at(path) not in named]
+    metadata_files = [path for path in found if is_metadata_file(path)]
+    named = _named(io, table, metadata_files)
+    rest = [path for path in metadata_files if _at(path) not in named]
     return metadata_to_purge(io, table, home) if _is_shared(io, table, rest) else found
 
 
 def metadata_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
-    """Return the metadata files in a table's own folders of such that are surely its own.
+    """Return the metadata files in a table's own folders that its log and former logs name.
 
-    Those that its log names, and older ones that have its UUID.
+    The table's UUID does not prove that a file is its own: a table may be registered twice, and
+    each registration goes on by itself.
     """
     folders = {location.join(home, METADATA_FOLDER), location.parent(table.metadata_location)}
     listed = {info.path for folder in folders for info in io.list(folder)}
     own = _in_own_folders(table, home, sorted(listed))
-    found = [path for path in own if is_metadata_file(path)]
-    named, uuid = _named(table), table.metadata.table_uuid
-    rest = at_the_ends([path for path in found if _at(path) not in named], _LOOKED_AT)
-    older = (path for path in rest if _owner(io, path) == uuid)
-    return (*(path for path in found if _at(path) in named), *older)
+    metadata_files = [path for path in own if is_metadata_file(path)]
+    named = _named(io, table, metadata_files)
+    return tuple(path for path in metadata_files if _at(path) in named)
 
 
 def _in_own_folders(table: LoadedTable, home: str, listed: Sequence[str]) -> tuple[str, ...]:
@@ -61,10 +69,33 @@ def _in_own_folders(table: LoadedTable, home: str, listed: Sequence[str]) -> tup
     return tuple(path for path in listed if _is_in(path, places, own, others))
 
 
-def _named(table: LoadedTable) -> set[str]:
-    """Return the metadata files that a table names: its newest, and those of its log."""
-    log = (entry.metadata_file for entry in table.metadata.metadata_log)
-    return set(map(_at, (table.metadata_location, *log)))
+def _named(io: FileIO, table: LoadedTable, metadata_files: Iterable[str]) -> set[str]:
+    """Return the metadata files that a table names: its newest, those of its log and older ones.
+
+    A log is short (`write.metadata.previous-versions-max`), so the log of its oldest file is read
+    for older ones, as long as that is one of `metadata_files`.
+    """
+    readable = {_at(path): path for path in metadata_files}
+    named = {_at(table.metadata_location)}
+    log = table.metadata.metadata_log
+    for _ in range(_LOOKED_AT):
+        files = [_at(entry.metadata_file) for entry in log]
+        oldest = readable.get(files[0]) if files else None
+        is_new = oldest is not None and files[0] not in named
+        named.update(files)
+        if oldest is None or not is_new:
+            break
+        log = _log_of(io, oldest, table.metadata.table_uuid)
+    return named
+
+
+def _log_of(io: FileIO, path: str, table_uuid: str | None) -> tuple[MetadataLogEntry, ...]:
+    """Return the log of a former metadata file of a table; nothing if it can't be read."""
+    try:
+        metadata = read_metadata(io, path)
+    except (StorageError, CorruptFileError, UnsupportedError):
+        return ()
+    return metadata.metadata_log if metadata.table_uuid == table_uuid else ()
 
 
 def _at(path: str) -> str:
@@ -72,8 +103,11 @@ def _at(path: str) -> str:
 
 
 def _is_shared(io: FileIO, table: LoadedTable, paths: Sequence[str]) -> bool:
-    """Return whether metadata files that a table does not name are another's, or may be."""
-    wanted = {None, table.metadata.table_uuid}
+    """Return whether metadata files that a table does not name are another's, or may be.
+
+    A table that is a folder has no second registration: files with its UUID are its own.
+    """
+    wanted = {None, table.metadata.table_uuid} if is_folder(table) else {None}
     return any(_owner(io, path) not in wanted for path in at_the_ends(paths, _LOOKED_AT))
 
 

@@ -113,10 +113,13 @@ class SqlCatalog:
         )
         return bool(moved.rowcount == 1)
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a table; False where there is none."""
+    def remove(self, identifier: str, expected: str | None = None) -> bool:
+        """Remove a table's row; False if there is none, or it is not at `expected` (None: any)."""
+        rows = table_rows()
         with self._tables.transaction() as connection:
-            removed = sqlalchemy.delete(table_rows()).where(*self._of(identifier))
+            removed = sqlalchemy.delete(rows).where(*self._of(identifier))
+            if expected is not None:
+                removed = removed.where(rows.c.metadata_location == expected)
             return bool(connection.execute(removed).rowcount == 1)
 
     def default_location(self, identifier: str) -> str:

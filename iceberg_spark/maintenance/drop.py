@@ -22,6 +22,9 @@ from iceberg_spark.errors import (
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.reachable import live_files, manifests_of, statistics_paths
 
+_TRIES = 4
+"""How often a purge lists the files of a table that others change meanwhile."""
+
 
 def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
     """Remove a table from its catalog; with `purge` its files as well.
@@ -32,38 +35,58 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
     (Java: CatalogUtil.dropTableData), for a table of its former name may lie there too. A server
     that keeps the metadata removes the files itself, and may keep them for a while. Raises
     NoSuchTableError, ValidationException (`gc.enabled`), StorageError where what the table has
-    can't be told, CommitFailedException where another table got the name meanwhile; then nothing
-    was dropped.
+    can't be told, CommitFailedException where others changed the table all the time, or another
+    table got the name meanwhile; then nothing was dropped.
     """
     if not purge:
         catalog.drop_table(identifier, purge=False)
         return
     table = catalog.load(identifier)
     check_purge(table)
-    if table.given_by_catalog:
+    if isinstance(catalog, PointerCatalog):
+        _purge(catalog, table)
+    elif table.given_by_catalog:
         catalog.drop_table(identifier, purge=True)
-        return
-    io = table.io
-    own: list[str] | None = None
-    # Of a broken table what lies at its location goes; one whose store fails is not known as such.
-    with suppress(NotFoundError, CorruptFileError, UnsupportedError):
-        own = _own_files(io, table)
-    if own is not None and isinstance(catalog, PointerCatalog):
-        own += metadata_to_purge(io, table, table.metadata.location)
-        _check_same(catalog, table)
-        catalog.drop_table(identifier, purge=False)
     else:
+        own = _own_files_if_readable(table) or []
         catalog.drop_table(identifier, purge=True)
-    io.delete_many(own or [])
+        table.io.delete_many(own)
 
 
-def _check_same(catalog: Catalog, table: LoadedTable) -> None:
-    """Look once more: to find all files takes a while, and a renamed table is in use."""
-    now = catalog.load(table.identifier).metadata.table_uuid
-    if now != table.metadata.table_uuid:
-        raise CommitFailedException(
-            f"{table.identifier} is another table now, nothing was dropped: try again"
-        )
+def _purge(catalog: PointerCatalog, table: LoadedTable) -> None:
+    """Remove the pointer to the version whose files were listed, then these files.
+
+    To list them takes a while: another commit may come first, and then they are listed again.
+    """
+    for _ in range(_TRIES):
+        own = _own_files_if_readable(table)
+        if own is None:
+            catalog.drop_table(table.identifier, purge=True)
+            return
+        own += metadata_to_purge(table.io, table, table.metadata.location)
+        with suppress(CommitFailedException):
+            catalog.remove(table)
+            table.io.delete_many(own)
+            return
+        newest = catalog.load(table.identifier)
+        if newest.metadata.table_uuid != table.metadata.table_uuid:
+            break
+        table = newest
+    raise CommitFailedException(
+        f"{table.identifier} is another table now, or others change it all the time; nothing was "
+        "dropped: try again"
+    )
+
+
+def _own_files_if_readable(table: LoadedTable) -> list[str] | None:
+    """Return the files of a table, None if its metadata is broken.
+
+    Of a broken table only what is stored at its location goes. Raises StorageError: a store that
+    fails does not prove that the table is broken.
+    """
+    with suppress(NotFoundError, CorruptFileError, UnsupportedError):
+        return _own_files(table.io, table)
+    return None
 
 
 def _own_files(io: FileIO, table: LoadedTable) -> list[str]:

@@ -124,12 +124,27 @@ class DynamoDbCatalog:
                 raise
         return True
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a table; False where there is none."""
-        if _pointer(self._item(identifier)) is None:
+    def remove(self, identifier: str, expected: str | None = None) -> bool:
+        """Remove a table's item; False if there is none, or it is not at `expected` (None: any)."""
+        item = self._item(identifier)
+        pointer = _pointer(item)
+        if item is None or pointer is None or pointer != (expected or pointer):
             return False
+        same = {
+            "ConditionExpression": _SAME,
+            "ExpressionAttributeValues": {":v": item[_VERSION]},
+        }
         with as_ours():
-            self._items.delete_item(TableName=self._table, Key=_key(identifier))
+            try:
+                self._items.delete_item(
+                    TableName=self._table, Key=_key(identifier), **(same if expected else {})
+                )
+            except botocore.ClientError as error:
+                if code_of(error) in _OTHERWISE and is_final(error):
+                    return False
+                if code_of(error) in _OTHERWISE and self._item(identifier) is None:
+                    return True  # the request was sent again after it had been carried out
+                raise
         return True
 
     def others(self, namespace: str) -> list[str]:  # noqa: ARG002 (of all the same)

@@ -97,27 +97,19 @@ class GlueCatalog:
         database, _ = split(made.identifier)
         former = {**table.get("Parameters", {}), _FORMER: base.metadata_location}
         changed = {key: table[key] for key in _INPUT if key in table}
-        with as_ours():
-            try:
-                self._glue.update_table(
-                    DatabaseName=database,
-                    TableInput=changed | _described(made, former),
-                    SkipArchive=self._skip_archive,
-                    VersionId=table["VersionId"],
-                )
-            except botocore.ClientError as error:
-                if code_of(error) in {_CHANGED, _MISSING} and is_final(error):
-                    return False
-                raise
-        return True
+        return self._updated(database, changed | _described(made, former), table["VersionId"])
 
     def move_all(self, moves: Sequence[Move]) -> bool:
         """Refuse: Glue changes one table at a time. Raises UnsupportedError."""
         raise one_table_only(self._theirs.name, [move.made.identifier for move in moves])
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a table; False where there is none."""
-        if _pointer(self._table(identifier)) is None:
+    def remove(self, identifier: str, expected: str | None = None) -> bool:
+        """Remove a table; False if there is none, or it is not at `expected` (None: any)."""
+        table = self._table(identifier)
+        pointer = _pointer(table)
+        if table is None or pointer is None or pointer != (expected or pointer):
+            return False
+        if expected is not None and not self._is_reserved(identifier, table):
             return False
         database, name = split(identifier)
         with as_ours():
@@ -126,6 +118,36 @@ class GlueCatalog:
             except botocore.ClientError as error:
                 if code_of(error) == _MISSING:
                     return not is_final(error)
+                raise
+        return True
+
+    def _is_reserved(self, identifier: str, table: dict[str, Any]) -> bool:
+        """Reserve a table for its removal; False if it changed since it was read.
+
+        Glue deletes without a condition, but updates with one. The update takes the pointer away:
+        no other writer finds an Iceberg table then, so none renames or changes it.
+        """
+        parameters = dict(table["Parameters"])
+        parameters[_FORMER] = parameters.pop(_PLACE)
+        return self._updated(
+            split(identifier)[0],
+            {key: table[key] for key in _INPUT if key in table} | {"Parameters": parameters},
+            table["VersionId"],
+        )
+
+    def _updated(self, database: str, table: dict[str, Any], version: str) -> bool:
+        """Update a table that still has this version; False if it has another, or is gone."""
+        with as_ours():
+            try:
+                self._glue.update_table(
+                    DatabaseName=database,
+                    TableInput=table,
+                    SkipArchive=self._skip_archive,
+                    VersionId=version,
+                )
+            except botocore.ClientError as error:
+                if code_of(error) in {_CHANGED, _MISSING} and is_final(error):
+                    return False
                 raise
         return True
 
@@ -152,10 +174,9 @@ class GlueCatalog:
                 raise TableAlreadyExistsError(
                     f"{new_identifier} is in catalog '{self._theirs.name}' already"
                 )
-        if _pointer(self._table(identifier)) != _pointer(table):
+        if not self.remove(identifier, _pointer(table)):
             self.remove(new_identifier)
             raise CommitFailedException(f"{identifier} was changed while it was renamed")
-        self.remove(identifier)
 
     def default_location(self, identifier: str) -> str:
         """Return where a new table of that name goes."""

@@ -73,10 +73,17 @@ class HiveCatalog:
         """Refuse: a metastore changes one table at a time. Raises UnsupportedError."""
         raise one_table_only(self._name, [move.made.identifier for move in moves])
 
-    def remove(self, identifier: str) -> bool:
-        """Forget a table; False where there is none."""
+    def remove(self, identifier: str, expected: str | None = None) -> bool:
+        """Remove a table; False if there is none, or it is not at `expected` (None: any).
+
+        Raises CommitFailedException (others hold the lock, which `expected` needs).
+        """
+        at = split(identifier)
         with self._metastore.session() as session:
-            return dropped(session, split(identifier), is_iceberg)
+            if expected is None:
+                return dropped(session, at, is_iceberg)
+            with self._locks.held(session, at):
+                return dropped(session, at, lambda table: pointer_of(table) == expected)
 
     def rename(self, identifier: str, new_identifier: str) -> None:
         """Give a table another name, under its lock: a commit meanwhile would be undone.

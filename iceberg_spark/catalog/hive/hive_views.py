@@ -103,7 +103,7 @@ class HiveViews:
 
     def remove(self, identifier: str, at: str) -> bool:
         """Forget a view; False where none has its newest metadata file `at`."""
-        with self._metastore.session() as session:
+        with self._metastore.session() as session, self._locks.held(session, split(identifier)):
             return dropped(session, split(identifier), lambda found: _pointer_of(found) == at)
 
     def rename(self, identifier: str, new_identifier: str) -> None:

@@ -10,7 +10,13 @@ import pytest
 import iceberg_spark as ice
 from iceberg_spark import Table, TableCatalog
 from iceberg_spark.catalog.catalog import Views
-from iceberg_spark.errors import CommitFailedException, StorageError, ValidationException
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
+from iceberg_spark.errors import (
+    CommitFailedException,
+    CorruptFileError,
+    StorageError,
+    ValidationException,
+)
 from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.maintenance import drop
 from tests.unit.api.tables import ids, rows
@@ -105,6 +111,76 @@ def test_a_table_that_was_renamed_while_it_is_purged_stays(
         with pytest.raises(CommitFailedException, match="another table"):
             catalog.purge_table("db.t")
     assert ids(catalog.load_table("db.u")) == [1] and ids(catalog.load_table("db.t")) == [2]
+
+
+def test_a_table_that_is_renamed_just_before_its_pointer_goes_stays(
+    catalog: TableCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(catalog, 1)
+    own = PointerCatalog.remove
+
+    def remove(self: PointerCatalog, table: Any) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(PointerCatalog, "remove", own)
+            catalog.rename_table("db.t", "db.u")
+            filled(catalog, 2)
+        own(self, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PointerCatalog, "remove", remove)
+        with pytest.raises(CommitFailedException, match="another table"):
+            catalog.purge_table("db.t")
+    assert ids(catalog.load_table("db.u")) == [1] and ids(catalog.load_table("db.t")) == [2]
+
+
+def test_a_purge_takes_the_files_of_a_commit_that_comes_meanwhile(
+    catalog: TableCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = filled(catalog, 1)
+    own = drop._own_files
+
+    def overtaken(*given: Any) -> list[str]:
+        found = own(*given)
+        monkeypatch.setattr(drop, "_own_files", own)
+        table.append(rows(id=[2], k=["b"]))
+        return found
+
+    monkeypatch.setattr(drop, "_own_files", overtaken)
+    catalog.purge_table("db.t")
+    assert files(tmp_path / "wh") == set()
+
+
+def test_a_purge_keeps_the_metadata_of_another_registration(
+    catalog: TableCatalog, tmp_path: Path
+) -> None:
+    """Both have one UUID, and the later files of each are in one folder."""
+    table = filled(catalog, 1)
+    catalog.register_table("db.u", table.metadata_location)
+    for number in range(2):
+        table.update_properties().set({"n": str(number)}).commit()
+    other = catalog.load_table("db.u")
+    other.update_properties().set({"owner": "me"}).commit()
+    catalog.purge_table("db.t")
+    assert Path(other.metadata_location).exists()
+    assert catalog.load_table("db.u").properties["owner"] == "me"
+    assert not Path(table.metadata_location).exists()
+
+
+def test_a_purge_of_a_broken_table_keeps_the_metadata_of_another_registration(
+    catalog: TableCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = filled(catalog, 1)
+    catalog.register_table("db.u", table.metadata_location)
+    other = catalog.load_table("db.u")
+    other.append(rows(id=[2], k=["b"]))
+
+    def broken(*_: Any) -> Any:
+        raise CorruptFileError("broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drop, "manifests_of", broken)
+        catalog.purge_table("db.t")
+    assert ids(catalog.load_table("db.u")) == [1, 2]
 
 
 def test_a_purge_takes_metadata_that_is_elsewhere(catalog: TableCatalog, tmp_path: Path) -> None:

@@ -55,8 +55,12 @@ class Kept:
         _break(self.after)
         return moved
 
-    def remove(self, identifier: str) -> bool:
-        return self.at.pop(identifier, None) is not None
+    def remove(self, identifier: str, expected: str | None = None) -> bool:
+        there = self.at.get(identifier)
+        if there is None or there != (expected or there):
+            return False
+        del self.at[identifier]
+        return True
 
     def default_location(self, identifier: str) -> str:
         return str(self.home / identifier)
