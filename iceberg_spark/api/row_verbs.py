@@ -9,11 +9,10 @@ from typing import TypeAlias
 from iceberg_spark.api.apply_changes import add_changes, scd_type
 from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.staged_changes import StagedChanges
-from iceberg_spark.commits.append import AppendFiles
+from iceberg_spark.commits.add_files import AddFiles
 from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.same_schema import SameSchema
-from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.apply_cdc import CdcRequest
 from iceberg_spark.engines.at_hand import (
@@ -37,7 +36,7 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE, Unbound
 from iceberg_spark.row_level.cdc_plan import Choice
 from iceberg_spark.row_level.row_level_change import ChangedRows, Names
 from iceberg_spark.row_level.target_files import TargetOptions
-from iceberg_spark.save.added_files import check_not_there, files_to_add, import_options
+from iceberg_spark.save.added_files import files_to_add, import_options
 from iceberg_spark.save.save_plan import UpsertPlan
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
@@ -434,13 +433,15 @@ class RowVerbs:
             zone = session_time_zone()
             options = import_options(metadata, partition_filter, parallelism, zone)
             imported = files_to_add(metadata, changes.io, paths, options)
-            if check_duplicate_files:
-                check_not_there(metadata, changes.io, branch, imported.files)
-            if imported.name_mapping is not None:
-                changes.actions.append(set_name_mapping(imported.name_mapping))
-            changes.actions.append(
-                AppendFiles(imported.files, branch=branch, snapshot_properties=told)
+            action = AddFiles(
+                imported.files,
+                metadata,
+                check_duplicate_files=check_duplicate_files,
+                branch=branch,
+                snapshot_properties=told,
             )
+            action.check(metadata, changes.io)
+            changes.actions.append(action)
 
 
 def _parsed(predicate: str | Predicate | Unbound) -> Unbound:

@@ -7,16 +7,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from iceberg_spark.catalog.table_name import table_name
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.formats.file_kind import named_format
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
-from iceberg_spark.scan.planner import plan
-from iceberg_spark.scan.request import ScanRequest, scan_context
 from iceberg_spark.spec.arguments import shown, whole
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
@@ -36,29 +31,6 @@ class ImportedFiles:
 
     files: tuple[DataFile, ...]
     name_mapping: NameMapping | None
-
-
-def check_not_there(
-    metadata: TableMetadata, io: FileIO, branch: str | None, files: Sequence[DataFile]
-) -> None:
-    """Refuse files that are live data files of the branch already (InvalidInputError).
-
-    Source: PyIceberg's and Java's `check_duplicate_files`.
-    """
-    if metadata.branch_head(branch) is None:
-        return
-    names_only = ScanRequest(branch=branch, selected_fields=(), metadata_columns=("_file",))
-    paths = plan(metadata, io, scan_context(metadata, names_only)).files.column("file_path")
-    names = pa.array({location.name(file.file_path) for file in files}, pa.string())
-    alike = paths.filter(pc.is_in(pc.replace_substring_regex(paths, "^.*/", ""), names))
-    there = {location.normalise(path) for path in alike.to_pylist()}
-    twice = [file.file_path for file in files if location.normalise(file.file_path) in there]
-    if twice:
-        raise InvalidInputError(
-            f"File {twice[0]} is a data file of the table already"
-            + (f", and {len(twice) - 1} others are" if len(twice) > 1 else "")
-            + "; check_duplicate_files=False adds it once more"
-        )
 
 
 def import_options(
