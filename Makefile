@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults stream-kills kills fuzz flink auto-cdc java-servers attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -67,6 +67,9 @@ test-4.3: setup-4.3 ## Run a case of each test that faces Spark on PySpark 4.3
 faults: setup ## Break the store at every call of every verb, interrupt at every line of a commit, kill Spark's driver
 	@FAULTS=all $(PY) -m pytest tests/faults -q -n 2 -rP --timeout 3000
 	@$(WITH_SPARK) FAULTS=all $(PY) -m pytest tests/spark/test_killed_driver.py -q
+
+interleavings: setup ## Run each verb at each call that each other verb makes to the catalog, and compare with the serial orders
+	@INTERLEAVINGS=all $(PY) -m pytest tests/interleavings -q -n 2 --timeout 3000
 
 kills: setup ## Kill writers of one table on each kind of catalog, on S3, Google and Azure for a minute each
 	@$(WITH_SPARK) KILLS=all $(PY) -m pytest tests/catalog/test_stress.py tests/catalog/test_hdfs.py tests/catalog/test_nessie.py -q -n 2 --dist loadgroup --timeout 3000

@@ -84,6 +84,7 @@ SUITES = {
             "tests/properties",
             "tests/catalog",
             "tests/faults",
+            "tests/interleavings",
             "tests/fuzz",
             "tests/architecture",
         ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 
 import pyarrow as pa
 
@@ -21,6 +20,7 @@ from iceberg_spark.api.maintenance_arguments import (
     snapshot_numbers,
 )
 from iceberg_spark.api.progress import working
+from iceberg_spark.api.verb import newest
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import commit
@@ -142,7 +142,7 @@ class Maintenance:
         with working(f"Expiring snapshots of {self._loaded.identifier}"):
             loaded, result = expire_snapshots(
                 self._catalog,
-                self._loaded.identifier,
+                self._newest(),
                 expiry,
                 dry_run=dry_run,
                 delete_outside=delete_outside,
@@ -177,8 +177,11 @@ class Maintenance:
         return ManifestRewrite(action.result.before, action.result.after)
 
     def _land(self, action: Action) -> None:
-        loaded = self._catalog.load(self._loaded.identifier)
+        loaded = self._newest()
         self._moved(commit(self._catalog, loaded.identifier, action, loaded))
+
+    def _newest(self) -> LoadedTable:
+        return newest(self._catalog, self._loaded)
 
     def _moved(self, loaded: LoadedTable) -> None:
         self._loaded = loaded
@@ -200,7 +203,7 @@ class Maintenance:
 
         Raises NoSuchSnapshotError, InvalidSchemaError, InvalidInputError for nested columns.
         """
-        loaded = self._catalog.load(self._loaded.identifier)
+        loaded = self._newest()
         number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
         with working(f"Counting values of {loaded.identifier}"):
             found, result = compute_table_stats(
@@ -216,7 +219,7 @@ class Maintenance:
         that has a file keeps it. Raises NoSuchSnapshotError, InvalidInputError for a table without
         partitions.
         """
-        loaded = self._catalog.load(self._loaded.identifier)
+        loaded = self._newest()
         metadata, io = loaded.metadata, loaded.io
         number = None if snapshot_id is None else whole(snapshot_id, "snapshot_id")
 
@@ -305,7 +308,7 @@ class Maintenance:
         `partial-progress.enabled` such a part is left out (and logged) where another landed.
         """
         asked = position_rewrite(options, where, branch, spark)
-        loaded = self._catalog.load(self._loaded.identifier)
+        loaded = self._newest()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             plans = plan_position_groups(loaded.metadata, loaded.io, asked)
             return carry_out_each(self._catalog, loaded, plans, branch, spark, self._moved)
@@ -331,7 +334,7 @@ class Maintenance:
 
         Raises ValidationException where an older data file came meanwhile, to which one applies.
         """
-        loaded = self._catalog.load(self._loaded.identifier)
+        loaded = self._newest()
         with working(f"Looking for dangling deletes of {self._loaded.identifier}"):
             action, result = plan_removal(loaded.metadata, loaded.io, branch)
             if result.removed_delete_files:
@@ -361,7 +364,7 @@ class Maintenance:
         Raises InvalidInputError, InvalidOptionError, InvalidExpressionError, UnsupportedError,
         CommitFailedException where too many commits of `partial-progress` failed.
         """
-        loaded = self._catalog.load(self._loaded.identifier)
+        loaded = self._newest()
         work = compaction(
             self._catalog, loaded, strategy, sort_order, where, options or {}, branch, spark
         )
@@ -401,7 +404,7 @@ class Maintenance:
         Reads manifests, and lists the folder of a table with at most 50,000 data files.
         """
         with working(f"Looking after {self._loaded.identifier}"):
-            return plan_upkeep(self._catalog, self._catalog.load(self._loaded.identifier))
+            return plan_upkeep(self._catalog, self._newest())
 
     def run(self, dry_run: bool = False) -> dict[str, object]:
         """Do what `plan` says, and return the results by action; a dry run returns the items.
@@ -410,8 +413,7 @@ class Maintenance:
         """
         if flag(dry_run, "dry_run"):
             return {item.action: item for item in self.plan()}
-        newest = partial(self._catalog.load, self._loaded.identifier)
-        items = one_by_one(self._catalog, newest)
+        items = one_by_one(self._catalog, self._newest)
         return {item.action: getattr(self, item.action)() for item in items}
 
     def _rewrite_deletes(
@@ -420,7 +422,7 @@ class Maintenance:
         branch: str | None,
         spark: on_spark.SparkSession | None,
     ) -> DeleteRewrite:
-        loaded = self._catalog.load(self._loaded.identifier)
+        loaded = self._newest()
         with working(f"Rewriting deletes of {self._loaded.identifier}"):
             planned = planner(loaded.metadata, loaded.io, branch)
             if not planned.removed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from iceberg_spark.catalog.catalog import LoadedTable, TableChange
+from iceberg_spark.catalog.catalog import Catalog, LoadedTable, TableChange
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.committed_refs import with_staged_refs
 from iceberg_spark.errors import AlreadyCommittedException, ValidationException
@@ -23,6 +23,17 @@ def check_same_table(found: LoadedTable, uuid: str) -> None:
             f"{found.identifier} is another table by now, it was dropped and created again "
             "(its uuid differs): load it to change it"
         )
+
+
+def load_newest(catalog: Catalog, table: LoadedTable) -> LoadedTable:
+    """Load the newest version of a table.
+
+    Raises ValidationException if its name belongs to another table by now: the version that was
+    loaded before may be renamed and in use.
+    """
+    newest = catalog.load(table.identifier)
+    check_same_table(newest, table.metadata.table_uuid)
+    return newest
 
 
 @dataclass(slots=True)

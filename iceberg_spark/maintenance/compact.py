@@ -11,6 +11,7 @@ from itertools import accumulate
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.compact_files import CompactFiles
+from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import (
     CommitFailedException,
     CommitStateUnknownException,
@@ -243,7 +244,7 @@ class Compaction:
         self, work: CompactionWork, groups: Sequence[WrittenGroup]
     ) -> tuple[CompactionWork, tuple[PlannedGroup, ...]]:
         """Plan groups anew, each with those of its files that are still there."""
-        self.loaded = self.catalog.load(self.loaded.identifier)
+        self.loaded = load_newest(self.catalog, self.loaded)
         self.planned_again += len(groups)
         found: list[PlannedGroup] = []
         for group in groups:
@@ -269,7 +270,7 @@ class Compaction:
             except ValidationException:
                 if turn == COMPACTING.rounds:
                     raise
-                self.loaded = self.catalog.load(self.loaded.identifier)
+                self.loaded = load_newest(self.catalog, self.loaded)
             else:
                 return gone.removed_delete_files_count
         return 0

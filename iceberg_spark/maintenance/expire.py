@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.expire_snapshots import ExpireSnapshots, Expiry, check_known
+from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.maintenance.limits import EXPIRING
@@ -71,7 +72,7 @@ class ExpireResult:
 
 def expire_snapshots(
     catalog: Catalog,
-    identifier: str,
+    before: LoadedTable,
     expiry: Expiry,
     *,
     dry_run: bool = False,
@@ -79,7 +80,7 @@ def expire_snapshots(
     find_files: FindFiles | None = None,
     threads: int = EXPIRING.threads,
 ) -> tuple[LoadedTable, ExpireResult]:
-    """Expire snapshots of the newest version of a table; return that and what was removed.
+    """Expire snapshots of a table; return its newest version and what was removed.
 
     What can be reached is looked up in the table as it stands after the commit, with what others
     committed meanwhile. Only files in the table's own folders are deleted (`catalog/owned`) unless
@@ -88,7 +89,6 @@ def expire_snapshots(
     CommitFailedException; nothing was deleted then. Raises CommitStateUnknownException for an
     interrupt after the commit, too.
     """
-    before = catalog.load(identifier)
     io = before.io
     check_known(before.metadata, expiry.snapshot_ids)
     find = _found_here if find_files is None else find_files
@@ -102,7 +102,7 @@ def expire_snapshots(
         return before, _result(before.metadata, after, deletion, files=would_go)
     action = ExpireSnapshots(expiry)
     with removed_unless_committed(io, ()) as handover:
-        committed = commit(catalog, identifier, action, before, handover=handover)
+        committed = commit(catalog, before.identifier, action, before, handover=handover)
         base = action.base or before.metadata
         if committed.metadata.snapshots.keys() == base.snapshots.keys():
             return committed, _result(base, committed.metadata, deletion)
@@ -119,7 +119,7 @@ def _cleaned(
 ) -> LoadedTable:
     """Delete what a commit has left behind; return the newest version of the table."""
     try:
-        newest = catalog.load(committed.identifier)
+        newest = load_newest(catalog, committed)
         deletion.run(left_behind(deletion.io, base, newest, find))
     except Exception as error:  # noqa: BLE001 (the commit has landed: whatever breaks now, it stays)
         deletion.unfinished = str(error) or type(error).__name__
