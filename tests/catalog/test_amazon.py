@@ -16,9 +16,11 @@ from tenacity import nap
 
 import iceberg_spark as ice
 from iceberg_spark import TableCatalog
+from iceberg_spark.catalog.by_pyiceberg import glue_pointers
 from iceberg_spark.catalog.by_pyiceberg.amazons_catalogs import dynamodb_catalog, glue_catalog
 from iceberg_spark.catalog.by_pyiceberg.aws_errors import as_ours
 from iceberg_spark.errors import (
+    CommitFailedException,
     ForbiddenError,
     IcebergError,
     InvalidInputError,
@@ -280,6 +282,30 @@ def test_glues_own_tables_are_none_of_ours_and_hold_their_names(
     glue.delete_table(DatabaseName=db, Name="plain")
     catalog.drop_namespace(db, cascade=True)
     assert not catalog.namespace_exists(db)
+
+
+def test_a_glue_table_that_is_renamed_just_before_it_goes_stays(
+    amazon: Moto, db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Glue has no drop with a condition: the table is reserved by an update that has one."""
+    catalog = ice.load_catalog("c", **amazon.properties("glue", tmp_path))
+    catalog.create_namespace(db)
+    table = catalog.create_table(f"{db}.t", "id bigint")
+    table.append(rows(id=[1]))
+    own = glue_pointers.GlueCatalog._is_reserved
+
+    def overtaken(self: glue_pointers.GlueCatalog, identifier: str, entry: dict[str, Any]) -> bool:
+        monkeypatch.setattr(glue_pointers.GlueCatalog, "_is_reserved", own)
+        catalog.rename_table(f"{db}.t", f"{db}.u")
+        catalog.create_table(f"{db}.t", "id bigint")
+        return own(self, identifier, entry)
+
+    monkeypatch.setattr(glue_pointers.GlueCatalog, "_is_reserved", overtaken)
+    with pytest.raises(CommitFailedException, match="another table"):
+        catalog.purge_table(f"{db}.t")
+    assert ids(catalog.load_table(f"{db}.u")) == [1]
+    assert ids(catalog.load_table(f"{db}.t")) == []
+    catalog.drop_namespace(db, cascade=True)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from iceberg_spark.catalog.filesystem import FileSystemCatalog
 from iceberg_spark.catalog.hive.hive_catalog import hive_catalog
 from iceberg_spark.catalog.memory import memory_catalog
 from iceberg_spark.catalog.metadata_file import read_metadata
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.catalog.rest.rest_catalog import RestCatalog, rest_catalog
 from iceberg_spark.catalog.sql_catalog import sql_catalog
 from iceberg_spark.commits.append import AppendFiles
@@ -43,7 +44,8 @@ AMAZONS = [
     pytest.param(kind, marks=pytest.mark.xdist_group("amazon")) for kind in ("glue", "dynamodb")
 ]
 STORES = ["local", "file-uri", "memory-store"]
-KINDS = [*STORES, "memory-catalog", "sqlite", "postgres", REST, HIVE, *AMAZONS]
+POINTERS = ["memory-catalog", "sqlite", "postgres", HIVE, *AMAZONS]
+KINDS = [*STORES, REST, *POINTERS]
 
 
 @pytest.fixture(params=KINDS)
@@ -243,6 +245,31 @@ def test_a_purged_table_leaves_no_file(catalog: Catalog):
         assert not io.exists(table.metadata_location)
         return
     assert list(io.list(table.metadata.location)) == []
+
+
+@pytest.mark.parametrize("catalog", POINTERS, indirect=True)
+def test_a_pointer_is_removed_only_at_the_version_that_was_read(catalog: PointerCatalog):
+    table = create(catalog)
+    newest = change(catalog, table, owner="me")
+    with pytest.raises(CommitFailedException, match="nothing was dropped"):
+        catalog.remove(table)
+    assert catalog.load("db.t").metadata_location == newest.metadata_location
+    catalog.remove(newest)
+    assert not catalog.table_exists("db.t")
+    assert catalog.io("db.t").exists(newest.metadata_location)
+
+
+@pytest.mark.parametrize("catalog", POINTERS, indirect=True)
+def test_a_pointer_of_another_table_of_the_name_is_not_removed(catalog: PointerCatalog):
+    table = create(catalog)
+    assert catalog.namespaces is not None
+    catalog.namespaces.rename_table("db.t", "db.renamed")
+    with pytest.raises(CommitFailedException, match="nothing was dropped"):
+        catalog.remove(table)
+    create(catalog)
+    with pytest.raises(CommitFailedException, match="nothing was dropped"):
+        catalog.remove(table)
+    assert catalog.load("db.renamed").metadata == table.metadata
 
 
 def test_every_one_of_many_concurrent_commits_lands_once_or_fails(catalog: Catalog):

@@ -19,6 +19,7 @@ from iceberg_spark.catalog.table_name import has_two_parts
 from iceberg_spark.errors import (
     CommitFailedException,
     NoSuchTableError,
+    StorageError,
     TableAlreadyExistsError,
 )
 from iceberg_spark.spec.metadata import TableMetadata
@@ -128,12 +129,15 @@ class GlueCatalog:
         no other writer finds an Iceberg table then, so none renames or changes it.
         """
         parameters = dict(table["Parameters"])
-        parameters[_FORMER] = parameters.pop(_PLACE)
-        return self._updated(
-            split(identifier)[0],
-            {key: table[key] for key in _INPUT if key in table} | {"Parameters": parameters},
-            table["VersionId"],
-        )
+        pointer = parameters[_FORMER] = parameters.pop(_PLACE)
+        reserved = {key: table[key] for key in _INPUT if key in table} | {"Parameters": parameters}
+        try:
+            return self._updated(split(identifier)[0], reserved, table["VersionId"])
+        except StorageError:  # a request that was sent twice is refused for what it did itself
+            now = (self._table(identifier) or {}).get("Parameters", {})
+            if _PLACE not in now and now.get(_FORMER) == pointer:
+                return True
+            raise
 
     def _updated(self, database: str, table: dict[str, Any], version: str) -> bool:
         """Update a table that still has this version; False if it has another, or is gone."""
