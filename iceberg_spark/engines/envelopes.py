@@ -2,70 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from iceberg_spark.arrow.given_rows import given_rows
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.engines import on_spark
-from iceberg_spark.engines.at_hand import is_frame
+from iceberg_spark.engines.at_hand import active_session, is_case_sensitive, is_frame
 from iceberg_spark.engines.write_rows import RowSource
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spec.arguments import one_of
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.cdc_envelopes import (
     OFFSET,
-    Envelope,
     Unwrapping,
     needed,
     schema_of,
     unwrap_all,
 )
+from iceberg_spark.write.cdc_messages import Envelope
+from iceberg_spark.write.cdc_placeholders import PLACEHOLDER
+from iceberg_spark.write.cdc_times import NANOS
+
+TimeUnit: TypeAlias = str | Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class FeedOptions:
+    """The options of a feed, as its caller gave them; see `Unwrapping`."""
+
+    sequence: str | None = None
+    table: str | None = None
+    keys: Sequence[str] = ()
+    time_unit: TimeUnit | None = None
+    decimals: str | None = None
+    binary: str | None = None
+    placeholder: str = PLACEHOLDER
+    strict: bool = False
+
+    def check(self) -> None:
+        """Raise InvalidInputError or InvalidOptionError for values that are not options."""
+        by_column = self.time_unit if isinstance(self.time_unit, Mapping) else {"": self.time_unit}
+        for unit in by_column.values():
+            one_of(unit, "time_unit", tuple(NANOS))
+        one_of(self.decimals, "decimals", ("text", "bytes"))
+        one_of(self.binary, "binary", ("base64", "hex"))
+        if self.table is not None and "." not in self.table:
+            raise InvalidInputError(
+                f"table must be 'schema.table' or 'database.table', not {self.table!r}"
+            )
 
 
 def changes_of(
-    rows: RowSource,
-    envelope: Envelope,
-    schema: Schema | None,
-    *,
-    sequence: str | None,
-    table: str | None,
-    keys: Sequence[str],
-    time_unit: str | None,
+    rows: RowSource, envelope: Envelope, schema: Schema | None, options: FeedOptions
 ) -> pa.Table | on_spark.DataFrame:
     """Return the changes in messages. Raises InvalidInputError."""
-    if time_unit not in (None, "ms", "us"):
-        raise InvalidInputError(f"time_unit must be 'ms' or 'us', not {time_unit!r}")
+    options.check()
     if is_frame(rows):
         names = rows.columns
-        known = schema or schema_of(envelope, on_spark.message_sample(rows).to_batches())
-        how = _how(envelope, known, names, sequence, table, keys, time_unit)
+        sample = None if schema else on_spark.message_sample(rows).to_batches()
+        how = _unwrapping(envelope, schema or schema_of(envelope, sample or ()), names, options)
+        how = replace(how, ignores_case=not is_case_sensitive(rows.sparkSession))
         return on_spark.unwrapped_frame(rows, how)
     given, batches = given_rows(rows, "Messages")
-    held = pa.Table.from_batches(batches, given).select(needed(given.names))
-    known = schema or schema_of(envelope, held.to_batches())
-    how = _how(envelope, known, given.names, sequence, table, keys, time_unit)
-    made = list(unwrap_all(how, held.to_batches()))
-    return pa.Table.from_batches(made, to_arrow(how.columns))
+    messages = pa.Table.from_batches(batches, given).select(needed(given.names))
+    schema = schema or schema_of(envelope, messages.to_batches())
+    how = _unwrapping(envelope, schema, given.names, options)
+    changes = list(unwrap_all(how, messages.combine_chunks().to_batches()))
+    return pa.Table.from_batches(changes, to_arrow(how.columns))
 
 
-def _how(
-    envelope: Envelope,
-    schema: Schema,
-    names: Sequence[str],
-    sequence: str | None,
-    table: str | None,
-    keys: Sequence[str],
-    time_unit: str | None,
+def _unwrapping(
+    envelope: Envelope, schema: Schema, names: Sequence[str], options: FeedOptions
 ) -> Unwrapping:
     if "value" not in names:
         raise InvalidInputError(
             f"Messages are in a column 'value'; the rows have: {', '.join(names)}"
         )
-    order = sequence or OFFSET
-    if order == OFFSET and OFFSET not in names:
+    sequence = options.sequence or OFFSET
+    if sequence == OFFSET and OFFSET not in names:
         raise InvalidInputError(
             "The rows have no column 'offset' to order changes by: say sequence=, a path in the "
             "message as 'source.lsn'"
         )
-    return Unwrapping(envelope, schema, order, table, tuple(keys), time_unit)
+    unit = options.time_unit
+    return Unwrapping(
+        envelope,
+        schema,
+        sequence,
+        options.table,
+        tuple(options.keys),
+        dict(unit) if isinstance(unit, Mapping) else unit,
+        options.decimals,
+        options.binary,
+        options.placeholder,
+        strict=options.strict,
+        ignores_case=not is_case_sensitive(active_session()),
+        has_offset=OFFSET in names,
+    )

@@ -6,15 +6,10 @@ Sources: Debezium, "Connectors" (change events) and "New Record State Extraction
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
-from enum import StrEnum
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,38 +17,41 @@ from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
-    BinaryType,
     BooleanType,
-    DateType,
     DecimalType,
-    DoubleType,
     IcebergType,
+    ListType,
     LongType,
     NestedField,
     StringType,
-    TimestampType,
-    TimestamptzType,
+)
+from iceberg_spark.write.cdc_messages import (
+    DELETED,
+    OP,
+    Change,
+    Envelope,
+    debezium_changes,
+    maxwell_changes,
+    parse_object,
+)
+from iceberg_spark.write.cdc_placeholders import PLACEHOLDER, UNAVAILABLE, Placeholder
+from iceberg_spark.write.cdc_schema import ColumnTypes
+from iceberg_spark.write.cdc_values import (
+    Convert,
+    Source,
+    ValueForms,
+    binary_form,
+    converter,
+    source_name,
 )
 
-Message: TypeAlias = dict[str, Any]
-"""A JSON object: values are what Python makes of it."""
-
-SEQUENCE, OP, DELETED, TRUNCATED = "__seq", "__op", "__deleted", "__truncated"
-"""The columns beside those of the table, named as Debezium's own extraction names them."""
+SEQUENCE, TRUNCATED = "__seq", "__truncated"
+"""Columns next to those of the table; `__op` and `__deleted` are named as Debezium names them."""
 OFFSET = "offset"
 _TEXTS = ("position", "source.pos")
+_TIMES = ("ts_ms", "ts_us", "ts_ns")
+_OFFSETS = 10**19
 _FIRST_ID = 2_147_460_000
-_EPOCH = date(1970, 1, 1)
-_UNITS = {"ms": 1_000, "us": 1, "io.debezium.time.Timestamp": 1_000}
-_UNITS |= {"io.debezium.time.MicroTimestamp": 1, "org.apache.kafka.connect.data.Timestamp": 1_000}
-_LOGICAL_DECIMAL = "org.apache.kafka.connect.data.Decimal"
-
-
-class Envelope(StrEnum):
-    """Who wrote the messages."""
-
-    DEBEZIUM = "debezium"
-    MAXWELL = "maxwell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,9 @@ class Unwrapping:
 
     `schema` are the table's columns, `sequence` is "offset" (of the Kafka record) or a path in the
     message, `table` (as "db.table") the only one whose messages count, `keys` tell updates of
-    Maxwell's that give a row another key. `time_unit` is that of timestamps that are numbers.
+    Maxwell's that give a row another key. `time_unit` is that of times that are numbers, of all
+    columns or by column; `decimals` and `binary` are the forms of texts. `strict` refuses
+    messages whose columns are not those of `schema`.
     """
 
     envelope: Envelope
@@ -70,53 +70,175 @@ class Unwrapping:
     sequence: str
     table: str | None = None
     keys: tuple[str, ...] = ()
-    time_unit: str | None = None
+    time_unit: str | Mapping[str, str] | None = None
+    decimals: str | None = None
+    binary: str | None = None
+    placeholder: str = PLACEHOLDER
+    strict: bool = False
+    ignores_case: bool = False
+    has_offset: bool = False
+
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether the sequence is a time, which several changes may share, with an offset."""
+        return self.has_offset and self.sequence.endswith(_TIMES)
 
     @property
     def columns(self) -> Schema:
         """The columns of the rows."""
-        order = StringType() if self.sequence in _TEXTS else LongType()
-        own = [(SEQUENCE, order), (OP, StringType()), (DELETED, BooleanType())]
+        order: IcebergType = StringType() if self.sequence in _TEXTS else LongType()
+        if self.breaks_ties:
+            order = DecimalType(38, 0)
+        names: list[tuple[str, IcebergType]] = [
+            (SEQUENCE, order),
+            (OP, StringType()),
+            (DELETED, BooleanType()),
+            (TRUNCATED, BooleanType()),
+            (UNAVAILABLE, ListType(_FIRST_ID - 1, StringType())),
+        ]
         added = [
-            NestedField(_FIRST_ID + at, name, kind)
-            for at, (name, kind) in enumerate([*own, (TRUNCATED, BooleanType())])
+            NestedField(_FIRST_ID + number, name, kind) for number, (name, kind) in enumerate(names)
         ]
         optional = [NestedField(f.field_id, f.name, f.field_type) for f in self.schema.fields]
         return Schema(*optional, *added)
 
+    def forms(self, column: str, binary: Mapping[str, str], texts: list[str]) -> ValueForms:
+        """Return the forms of a column's values; `binary` are those that its values show."""
+        unit = self.time_unit
+        unit = unit.get(column) if isinstance(unit, Mapping) else unit
+        if self.envelope is Envelope.MAXWELL:
+            return ValueForms("text", "base64", unit, self.ignores_case)
+        form = self.binary or binary.get(column)
+        return ValueForms(self.decimals, form, unit, self.ignores_case, texts)
+
 
 @dataclass(frozen=True, slots=True)
-class _Change:
-    """A change: its values by column, what it does, and where in the message its order lies."""
+class _Column:
+    """A column of the table: what a message calls it, and how its values are converted."""
 
-    values: Mapping[str, Any]
-    op: str
-    kinds: Mapping[str, str]
+    name: str
+    source: str | None
+    convert: Convert
+
+
+class _RowReader:
+    """Converts the values of changes; messages of one form share their converters."""
+
+    def __init__(self, how: Unwrapping, binary: Mapping[str, str]) -> None:
+        self._how = how
+        self._binary = binary
+        self._placeholder = Placeholder(how.placeholder)
+        self._plans: dict[tuple[str, ...], tuple[Sequence[Source], list[_Column]]] = {}
+        self.open_texts: dict[str, list[str]] = {}
+
+    def cells(self, change: Change) -> list[Any]:
+        """Return the values of the table's columns, and the names of those that are left out.
+
+        A deleted row has, but for its key, what the source logs of it: without REPLICA IDENTITY
+        FULL defaults, as '' for a UUID. What can't be converted is NULL there.
+        """
+        cells: list[Any] = []
+        left_out: list[str] = []
+        is_delete = change.op == "d"
+        for column in self._columns(change):
+            value = None if column.source is None else change.values[column.source]
+            if value is not None and self._placeholder.is_value(value):
+                value = self._value_before(change, column.source)
+                if value is None and not is_delete:
+                    left_out.append(column.name)
+            try:
+                cells.append(None if value is None else column.convert(value))
+            except (ValueError, TypeError, ArithmeticError, AttributeError) as error:
+                if not is_delete:
+                    raise InvalidInputError(f"column '{column.name}': {error}") from error
+                cells.append(None)
+        return [*cells, left_out or None]
+
+    def _value_before(self, change: Change, name: str | None) -> Any:
+        """Return what the row had; a NULL there is that of a row of which only the key is there."""
+        value = (change.before or {}).get(name or "")
+        return None if value is None or self._placeholder.is_value(value) else value
+
+    def _columns(self, change: Change) -> list[_Column]:
+        names = tuple(change.values)
+        plan = self._plans.get(names)
+        if plan is None or (plan[0] is not change.fields and plan[0] != change.fields):
+            plan = change.fields, self._plan(change)
+            self._plans[names] = plan
+        return plan[1]
+
+    def _plan(self, change: Change) -> list[_Column]:
+        how = self._how
+        fields = {str(part.get("field")): part for part in change.fields}
+        columns = []
+        for part in how.schema.fields:
+            try:
+                source = source_name(part.name, change.values, ignores_case=how.ignores_case)
+            except ValueError as error:
+                raise InvalidInputError(f"column '{part.name}': {error}") from error
+            texts = self.open_texts.setdefault(part.name, [])
+            forms = how.forms(part.name, self._binary, texts)
+            convert = converter(fields.get(source or "") or {}, part.field_type, forms)
+            columns.append(_Column(part.name, source, convert))
+        if how.strict and change.op not in ("d", "t"):
+            _check_columns(change.values, columns)
+        return columns
+
+
+def _check_columns(values: Mapping[str, Any], columns: Sequence[_Column]) -> None:
+    """Refuse columns of which only the message or only the table knows."""
+    for column in columns:
+        if column.source is None:
+            raise InvalidInputError(f"column '{column.name}' is not in the message")
+    known = {column.source for column in columns}
+    for name in values:
+        if name not in known and not name.startswith("__"):
+            raise InvalidInputError(f"column '{name}' is not in the schema")
 
 
 def unwrapped(how: Unwrapping, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the changes in a batch of messages: columns `value`, and `key` and `offset` if any.
 
-    A message without a value (a tombstone of the log) is none, nor is one of another table.
+    A message without a value (a tombstone of the log) has none, nor has one of another table.
     Raises InvalidInputError for one that can't be read, naming its offset or row.
     """
-    made: list[list[Any]] = [[] for _ in how.columns.fields]
-    for place, (value, key, offset) in enumerate(_messages(batch)):
+    reader = _RowReader(how, {})
+    columns = _columns(how, reader, batch)
+    open_texts = {name: texts for name, texts in reader.open_texts.items() if texts}
+    if open_texts:  # binary values whose form shows only when all of them are seen
+        binary = {name: _binary_form(name, texts) for name, texts in open_texts.items()}
+        columns = _columns(how, _RowReader(how, binary), batch)
+    target = to_arrow(how.columns)
+    arrays = [_array(column, field) for column, field in zip(columns, target, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=target)
+
+
+def _binary_form(name: str, texts: Sequence[str]) -> str:
+    form = binary_form(texts)
+    if form is None:
+        raise InvalidInputError(
+            f"Column '{name}': {texts[0]!r} may be hexadecimal or base64 text: say which by "
+            "binary='hex' or 'base64'"
+        )
+    return form
+
+
+def _columns(how: Unwrapping, reader: _RowReader, batch: pa.RecordBatch) -> list[list[Any]]:
+    columns: list[list[Any]] = [[] for _ in how.columns.fields]
+    for number, (value, key, offset) in enumerate(_messages(batch)):
         if value is None:
             continue
         try:
-            message = _object(value)
-            for change in _changes(how, message, {} if key is None else _object(key)):
-                for column, cell in zip(made, _cells(how, change, message, offset), strict=True):
+            for change in _changes(how, value, key):
+                for column, cell in zip(columns, _cells(how, reader, change, offset), strict=True):
                     column.append(cell)
-        except (ValueError, TypeError, KeyError, ArithmeticError) as error:
-            where = f"row {place}" if offset is None else f"offset {offset}"
+        except (ValueError, TypeError, KeyError, ArithmeticError, AttributeError) as error:
+            where = f"row {number}" if offset is None else f"offset {offset}"
+            what = f"it has no {error}" if isinstance(error, KeyError) else error
             raise InvalidInputError(
-                f"The message at {where} is none of {how.envelope}'s that can be read: {error}"
+                f"The message at {where} is not one of {how.envelope} that can be read: {what}"
             ) from error
-    target = to_arrow(how.columns)
-    arrays = [_array(column, field) for column, field in zip(made, target, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=target)
+    return columns
 
 
 def _array(cells: list[Any], field: pa.Field) -> pa.Array:
@@ -139,163 +261,84 @@ def _messages(batch: pa.RecordBatch) -> Iterator[tuple[Any, Any, Any]]:
     return zip(*columns, strict=True)
 
 
-def _object(text: str | bytes) -> Message:
-    found = json.loads(text, parse_float=Decimal)
-    if not isinstance(found, dict):
-        raise InvalidInputError("it is no JSON object")
-    return found
-
-
-def _changes(how: Unwrapping, message: Message, key: Message) -> Iterator[_Change]:
+def _changes(how: Unwrapping, value: str | bytes, key: str | bytes | None) -> Iterator[Change]:
+    message = parse_object(value)
     if how.envelope is Envelope.MAXWELL:
-        return _of_maxwell(how, message)
-    return _of_debezium(how, message, key)
+        return maxwell_changes(message, how.table, how.keys)
+    return debezium_changes(message, {} if key is None else parse_object(key), how.table)
 
 
-def _of_debezium(how: Unwrapping, message: Message, key: Message) -> Iterator[_Change]:
-    payload = message.get("payload", message) if "schema" in message else message
-    if payload is None:
-        return
-    key = key.get("payload", key) if "schema" in key else key
-    kinds = _kinds(message.get("schema"))
-    if "op" not in payload and DELETED in payload:  # unwrapped by Debezium already
-        op = "d" if str(payload[DELETED]).lower() == "true" else str(payload.get(OP, "u"))
-        yield _Change({**key, **payload}, op, kinds)
-        return
-    op = payload["op"]
-    source = payload.get("source") or {}
-    if op == "m" or not _is_of(how.table, source.get("schema") or source.get("db"), source):
-        return
-    values = payload.get("before" if op == "d" else "after") or {}
-    yield _Change({**(key if op == "d" else {}), **values}, op, kinds)
+def _cells(how: Unwrapping, reader: _RowReader, change: Change, offset: Any) -> list[Any]:
+    *cells, left_out = reader.cells(change)
+    order = offset if how.sequence == OFFSET else _position(how, change, offset)
+    return [*cells, order, change.op, change.op == "d", change.op == "t", left_out]
 
 
-def _is_of(table: str | None, database: Any, source: Mapping[str, Any]) -> bool:
-    if table is None:
-        return True
-    own = {str(source.get("db")), str(database)}
-    return table in {f"{name}.{source.get('table')}" for name in own}
+def _position(how: Unwrapping, change: Change, offset: Any) -> Any:
+    """Return the value at a path of a message; positions in logs as texts in their order.
 
-
-def _of_maxwell(how: Unwrapping, message: Message) -> Iterator[_Change]:
-    ops = {"insert": "c", "bootstrap-insert": "r", "update": "u", "delete": "d"}
-    op = ops.get(message["type"])
-    if op is None or not _is_of(how.table, message["database"], {**message, "db": None}):
-        return
-    values, old = message["data"], message.get("old") or {}
-    if op == "u" and any(key in old for key in how.keys):
-        yield _Change({**values, **old}, "d", {})
-    yield _Change(values, op, {})
-
-
-def _kinds(schema: Any) -> dict[str, str]:
-    """Return the logical types that a message names, by column."""
-    found: dict[str, str] = {}
-    fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
-    for part in fields:
-        inner = part.get("fields") if part.get("field") in ("after", "before") else [part]
-        found |= {f["field"]: f["name"] for f in inner or () if f.get("name") and "field" in f}
-    return found
-
-
-def _cells(how: Unwrapping, change: _Change, message: Message, offset: Any) -> list[Any]:
-    cells = [
-        _value(change.values.get(field.name), field.field_type, change.kinds.get(field.name), how)
-        for field in how.schema.fields
-    ]
-    order = offset if how.sequence == OFFSET else _order(how.sequence, message)
-    return [*cells, order, change.op, change.op == "d", change.op == "t"]
-
-
-def _order(path: str, message: Message) -> Any:
-    """Return what is at a path of a message; places in logs as texts that are in their order."""
-    found: Any = message.get("payload", message) if "schema" in message else message
+    A row of a snapshot has the position at which the snapshot was taken, and the first change
+    behind it may have the same: the row counts as just before it.
+    """
+    path = how.sequence
+    parent: Any = change.payload
     *parents, last = path.split(".")
     for name in parents:
-        found = found[name]
-    value = found[last]
-    if path == "source.pos":
-        return f"{found['file']}:{int(value):020}:{int(found.get('row') or 0):010}"
-    if path == "position":
-        file, _, place = str(value).rpartition(":")
-        return f"{file}:{int(place):020}:{int(found.get('xoffset') or 0):010}"
-    return None if value is None else int(value)
-
-
-def _value(value: Any, kind: IcebergType, logical: str | None, how: Unwrapping) -> Any:
+        parent = parent[name]
+    value = parent[last]
+    is_time, is_read = path.endswith(_TIMES), change.op == "r"
+    if is_read and not is_time:
+        _check_snapshot(change, path)
     if value is None:
-        return None
-    match kind:
-        case DateType():
-            is_number = isinstance(value, int)
-            return _EPOCH + timedelta(days=value) if is_number else date.fromisoformat(value)
-        case TimestampType() | TimestamptzType():
-            return _moment(value, logical, how)
-        case DecimalType(scale=scale):
-            return _decimal(value, logical, scale)
-        case BinaryType():
-            return base64.b64decode(value)
-        case StringType():
-            return value if isinstance(value, str) else json.dumps(value, default=str)
-        case _:
-            return float(value) if isinstance(value, Decimal) else value
+        raise InvalidInputError(f"its {path} is null: order by Kafka's offset, without sequence=")
+    if path in _TEXTS:
+        return _log_position(parent, path, value, is_read=is_read)
+    if how.breaks_ties:
+        return int(value) * _OFFSETS + int(offset)
+    return int(value) - (is_read and not is_time)
 
 
-def _moment(value: Any, logical: str | None, how: Unwrapping) -> Any:
-    if not isinstance(value, int):
-        return datetime.fromisoformat(value)
-    unit = logical if logical in _UNITS else how.time_unit
-    if unit not in _UNITS:
-        raise InvalidInputError("a timestamp is a number: say its time_unit, 'ms' or 'us'")
-    return value * _UNITS[unit]
+def _log_position(parent: Mapping[str, Any], path: str, value: Any, *, is_read: bool) -> str:
+    if path == "source.pos":
+        file, number, row = parent["file"], value, parent.get("row")
+    else:
+        file, _, number = str(value).rpartition(":")
+        row = parent.get("xoffset")
+    place = f"{file}:{int(number):020}"
+    return place if is_read else f"{place}:{int(row or 0):010}"
 
 
-def _decimal(value: Any, logical: str | None, scale: int) -> Decimal:
-    if logical == _LOGICAL_DECIMAL:
-        return _unscaled(value, scale)
-    try:
-        return Decimal(value)
-    except InvalidOperation:
-        return _unscaled(value, scale)
-
-
-def _unscaled(value: str, scale: int) -> Decimal:
-    number = int.from_bytes(base64.b64decode(value, validate=True), "big", signed=True)
-    return Decimal(number).scaleb(-scale)
+def _check_snapshot(change: Change, path: str) -> None:
+    """Refuse rows of incremental snapshots: they are read between changes, at no position."""
+    source = change.payload.get("source")
+    kind = source.get("snapshot") if isinstance(source, dict) else None
+    if str(kind).lower() == "incremental":
+        raise InvalidInputError(
+            f"it is of an incremental snapshot, which has no {path}: order by Kafka's offset, "
+            "without sequence="
+        )
 
 
 def schema_of(how: Envelope, batches: Iterable[pa.RecordBatch]) -> Schema:
-    """Return the columns that messages show: whole numbers, others, truth values, else text."""
-    seen: dict[str, IcebergType] = {}
+    """Return the columns that messages show: of the types in their schemas, else of their values.
+
+    Values show whole numbers, others, truth values, else text.
+    """
+    types = ColumnTypes()
     anything = Unwrapping(how, Schema(), OFFSET)
     for batch in batches:
-        for value, key, _ in _messages(batch):
-            for change in (
-                ()
-                if value is None
-                else _changes(anything, _object(value), {} if key is None else _object(key))
-            ):
-                for name, cell in change.values.items():
-                    if cell is not None and not name.startswith("__"):
-                        kind = _kind_of(cell)
-                        seen[name] = kind if seen.get(name, kind) == kind else _wider(kind)
-    return Schema(*(NestedField(at, name, kind) for at, (name, kind) in enumerate(seen.items(), 1)))
-
-
-def _kind_of(cell: object) -> IcebergType:
-    match cell:
-        case bool():
-            return BooleanType()
-        case int():
-            return LongType()
-        case Decimal():
-            return DoubleType()
-        case _:
-            return StringType()
-
-
-def _wider(kind: IcebergType) -> IcebergType:
-    return DoubleType() if kind in (LongType(), DoubleType()) else StringType()
+        for number, (value, key, offset) in enumerate(_messages(batch)):
+            if value is None:
+                continue
+            try:
+                for change in _changes(anything, value, key):
+                    types.add(change.values, change.fields)
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                where = f"row {number}" if offset is None else f"offset {offset}"
+                raise InvalidInputError(
+                    f"The message at {where} is not one of {how} that can be read: {error}"
+                ) from error
+    return types.schema()
 
 
 def unwrap_all(how: Unwrapping, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
