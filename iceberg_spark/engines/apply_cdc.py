@@ -15,7 +15,13 @@ from iceberg_spark.engines.cdc_input import CdcInput
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE, Comparison, IsNull, Op, Or, Reference, Unbound
 from iceberg_spark.row_level.apply_changes import CdcChange, apply_here
-from iceberg_spark.row_level.cdc_events import OPERATION, SEQUENCE, Events, read_events
+from iceberg_spark.row_level.cdc_events import (
+    OPERATION,
+    SEQUENCE,
+    Events,
+    has_left_out,
+    read_events,
+)
 from iceberg_spark.row_level.cdc_ledger import Ledger, open_ledger
 from iceberg_spark.row_level.cdc_notes import KIND, LIVE
 from iceberg_spark.row_level.cdc_notes import SEQUENCE as NOTED
@@ -34,6 +40,7 @@ from iceberg_spark.row_level.row_level_change import RowVerb
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import CDC_TOMBSTONE_RETENTION, duration_property
 from iceberg_spark.spec.types import IcebergType, NestedField
+from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.uncommitted_files import remove_aborted
 
@@ -107,7 +114,9 @@ def plan_cdc(metadata: TableMetadata, request: CdcRequest) -> PlannedCdc | None:
     if not isinstance(given.rows, pa.Table):
         at = on_spark.truncated_at(given.rows, plan) if request.truncates else None
         return PlannedCdc(plan, None, columns.names, at)
-    rows = given.rows.select([*columns.names, SEQUENCE, OPERATION])
+    own_names = [field.name for field in schema.fields]
+    left_out = [UNAVAILABLE] if has_left_out(given.rows.column_names, own_names) else []
+    rows = given.rows.select([*columns.names, *left_out, SEQUENCE, OPERATION])
     events = read_events(plan, rows.combine_chunks().to_batches(), case_sensitive=case)
     return PlannedCdc(plan, events, columns.names, events.truncated_at)
 

@@ -16,6 +16,7 @@ from iceberg_spark.row_level.cdc_current import decide_current
 from iceberg_spark.row_level.cdc_decision import Decision, Known
 from iceberg_spark.row_level.cdc_events import Events
 from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame, series
+from iceberg_spark.row_level.cdc_gaps import has_gaps
 from iceberg_spark.row_level.cdc_history import decide_history
 from iceberg_spark.row_level.cdc_ledger import Ledger
 from iceberg_spark.row_level.cdc_notes import Notes
@@ -57,7 +58,7 @@ def decide(notes: Notes, events: Events, known: Known) -> Decision:
 
 def known_columns(plan: CdcPlan) -> tuple[NestedField, ...]:
     """Return the columns of a table that have to be known of a key."""
-    if plan.history:
+    if plan.history or plan.needs_values:
         return plan.schema.fields
     own = () if plan.sequence is None or plan.sequence in plan.keys else (plan.sequence,)
     return (*plan.keys, *own)
@@ -85,8 +86,9 @@ def apply_here(
         since=END_AT if plan.history else None,
     )
     wanted = wanted_keys(plan, events)
-    stored = places.find(wanted, known_columns(plan))
     noted = ledger.of_keys(events.keys, wanted)
+    plan = replace(plan, needs_values=has_gaps(events, noted))
+    stored = places.find(wanted, known_columns(plan))
     known = Known(stored.rows, noted, ledger.truncated_at())
     decision = decide(ledger.notes, events, known)
     change = replace_rows(

@@ -6,17 +6,20 @@ delete, a truncation. So it doesn't matter in which batch a change comes, nor ho
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from iceberg_spark.arrow.schema import to_arrow_type
 from iceberg_spark.lazy import LazyModule
 from iceberg_spark.row_level.cdc_decision import Decision, Known, with_row_ids
 from iceberg_spark.row_level.cdc_events import Events, event_frame
 from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame, longs, series
-from iceberg_spark.row_level.cdc_notes import DELETED, LIVE, SEQUENCE, Notes
+from iceberg_spark.row_level.cdc_gaps import FilledRows, fill_gaps, has_gaps
+from iceberg_spark.row_level.cdc_notes import COLUMN, DELETED, KIND, LIVE, SEQUENCE, Notes
 from iceberg_spark.row_level.cdc_plan import CdcPlan
 
 pl = LazyModule("polars")
@@ -29,16 +32,37 @@ def decide_current(plan: CdcPlan, events: Events, known: Known, ledger: Notes) -
     done = last.filter(_applies(plan, known))
     gone = rows.join(done, on=key_columns(plan.keys), how="semi").sort("at")
     upserts = done.filter(~pl.col("delete")).sort("n")
-    written = events.rows.take(pa.array(longs(upserts, "row")))
     places = pa.array(upserts.get_column("place").to_arrow()).cast(pa.int64())
     updated = upserts.get_column("times").is_not_null().sum()
-    return Decision(
+    decision = Decision(
         longs(gone, "at"),
-        with_row_ids(written, known.rows, places),
+        events.rows,
         _notes(plan, events, done, ledger),
         inserted=upserts.height - updated,
         updated=updated,
         deleted=int(done.filter(pl.col("delete")).get_column("times").sum()),
+    )
+    if not has_gaps(events, known.ledger):
+        written = events.rows.take(pa.array(longs(upserts, "row")))
+        return replace(decision, rows=with_row_ids(written, known.rows, places))
+    stays = rows.join(done, on=key_columns(plan.keys), how="anti")
+    filled = fill_gaps(plan, events, known, upserts, _with_held(plan, stays, known), ledger)
+    return _with_late(decision, filled, known, places)
+
+
+def _with_late(decision: Decision, filled: FilledRows, known: Known, places: pa.Array) -> Decision:
+    """Return a decision with the rows that have values of other changes."""
+    late = filled.places.to_numpy()
+    return replace(
+        decision,
+        gone=np.sort(np.concatenate([decision.gone, late])),
+        rows=with_row_ids(
+            pa.concat_tables([filled.written, filled.late]).combine_chunks(),
+            known.rows,
+            pa.concat_arrays([places, filled.places]),
+        ),
+        notes=pa.concat_tables([decision.notes, filled.notes]).combine_chunks(),
+        updated=decision.updated + len(late),
     )
 
 
@@ -64,15 +88,29 @@ def _known_rows(plan: CdcPlan, known: Known) -> Frame:
 
 def _with_known(plan: CdcPlan, last: Frame, rows: Frame, known: Known) -> Frame:
     """Put beside each change what is known of its key: `held`, `times`, `place`, `noted`."""
-    keys, kind = key_columns(plan.keys), to_arrow_type(plan.sequence_type)
+    keys = key_columns(plan.keys)
     stored = rows.group_by(keys).agg(
         pl.col("held").max(), pl.len().alias("times"), pl.col("at").min().alias("place")
     )
-    notes = key_frame(known.ledger, plan.keys).with_columns(
-        series(known.ledger.column(SEQUENCE), kind).alias("noted")
-    )
-    noted = notes.group_by(keys).agg(pl.col("noted").max())
+    noted = _noted(plan, known)
     return last.join(stored, on=keys, how="left").join(noted, on=keys, how="left")
+
+
+def _noted(plan: CdcPlan, known: Known) -> Frame:
+    """Return the last change of each key that the ledger has."""
+    own = known.ledger.filter(pc.less(known.ledger.column(KIND), COLUMN))
+    kind = to_arrow_type(plan.sequence_type)
+    noted = series(own.column(SEQUENCE), kind).alias("noted")
+    notes = key_frame(own, plan.keys).with_columns(noted)
+    return notes.group_by(key_columns(plan.keys)).agg(pl.col("noted").max())
+
+
+def _with_held(plan: CdcPlan, rows: Frame, known: Known) -> Frame:
+    """Return rows with the sequence of their last change, which the ledger may have."""
+    if plan.sequence is not None:
+        return rows
+    noted = _noted(plan, known).rename({"noted": "held"})
+    return rows.drop("held").join(noted, on=key_columns(plan.keys), how="left")
 
 
 def _applies(plan: CdcPlan, known: Known) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,18 @@ from iceberg_spark.row_level.cdc_frames import (
     rows_equal,
     series,
 )
-from iceberg_spark.row_level.cdc_plan import CdcPlan
+from iceberg_spark.row_level.cdc_plan import CdcPlan, find_top_level
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
 from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
 
 pl = LazyModule("polars")
 
 SEQUENCE, OPERATION = "__iceberg_cdc_sequence", "__iceberg_cdc_operation"
 """Columns of given rows: what orders them, and what each does."""
 UPSERT, DELETE, TRUNCATE = 0, 1, 2
+Mask = npt.NDArray[np.bool_]
 _SEQUENCE_ID = 2_147_480_000
 
 
@@ -40,7 +42,8 @@ class Events:
     """Changes: a key, a sequence, and whether the key's row goes, for each.
 
     `rows` are what the others make of it, and `row_of` says which of them is whose (-1: none).
-    Rows with a sequence below `truncated_at` are gone, whatever their key.
+    Rows with a sequence below `truncated_at` are gone, whatever their key. `gaps` has the columns
+    that some rows left out, and of which rows.
     """
 
     keys: pa.Table
@@ -49,6 +52,7 @@ class Events:
     rows: pa.Table
     row_of: Longs
     truncated_at: Any = None
+    gaps: Mapping[str, Mask] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.sequence)
@@ -70,13 +74,19 @@ def read_events(
     options = AlignOptions(case_sensitive=case_sensitive)
     parts = [_part(plan, batch, options) for batch in batches if batch.num_rows]
     rows = _table([each.rows for each in parts], to_arrow(plan.schema))
+    gaps = _joined([(each.gaps, each.rows.num_rows) for each in parts])
+    if plan.history and gaps:
+        raise InvalidInputError(
+            f"Column '{next(iter(gaps))}': some changes leave out its value, and a history "
+            "(type 2) needs the values of each change: set REPLICA IDENTITY FULL"
+        )
     keys = _table([each.keys for each in parts], to_arrow(key_schema(plan)))
     kind = to_arrow_type(plan.sequence_type)
     sequence = pa.concat_arrays([each.sequence for each in parts] or [pa.array([], kind)])
     deletes = np.concatenate([np.zeros(0, bool), *(each.deletes for each in parts)])
     marks = [each.truncated_at for each in parts if each.truncated_at is not None]
     truncated_at = pc.max(pa.array(marks, kind)) if marks else None
-    found = Events(keys, sequence, deletes, rows, _numbered(~deletes), truncated_at)
+    found = Events(keys, sequence, deletes, rows, _numbered(~deletes), truncated_at, gaps)
     found = after_truncation(found, truncated_at)
     _check_ties(plan, found)
     return found
@@ -101,14 +111,52 @@ def _part(plan: CdcPlan, batch: pa.RecordBatch, options: AlignOptions) -> Events
     given, does, sequence = given.filter(kept), does[~truncations], sequence.filter(kept)
     deletes = does == DELETE
     own = given.drop_columns([SEQUENCE, OPERATION])
+    gaps: Mapping[str, Mask] = {}
+    if has_left_out(own.column_names, [field.name for field in plan.schema.fields]):
+        left_out = own.column(UNAVAILABLE).filter(pa.array(~deletes))
+        own = own.drop_columns([UNAVAILABLE])
+        gaps = _gaps(plan, own, left_out, case_sensitive=options.case_sensitive)
     return Events(
         _keys(plan, own, options),
         sequence,
         deletes,
-        _rows(plan, own.filter(pa.array(~deletes)), options),
+        _rows(plan, own.filter(pa.array(~deletes)), gaps, options),
         _numbered(~deletes),
         pc.max(marks) if len(marks) else None,
+        gaps,
     )
+
+
+def has_left_out(names: Collection[str], columns: Collection[str]) -> bool:
+    """Return whether rows say which values the source left out; no column of the table does."""
+    return UNAVAILABLE in names and UNAVAILABLE not in columns
+
+
+def _gaps(
+    plan: CdcPlan, own: pa.Table, left_out: pa.ChunkedArray, *, case_sensitive: bool
+) -> Mapping[str, Mask]:
+    """Return the columns of the table that rows left out, and of which rows."""
+    lists = left_out.combine_chunks()
+    lists = lists.cast(pa.list_(pa.string()))
+    names, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
+    gaps: dict[str, Mask] = {}
+    for name in pc.unique(names).to_pylist():
+        column = find_top_level(plan.schema, name, case_sensitive=case_sensitive)
+        if column is None or name not in own.column_names:
+            continue
+        mask = np.zeros(len(lists), bool)
+        mask[rows[pc.equal(names, name).to_numpy(zero_copy_only=False)]] = True
+        gaps[column.name] = mask
+    return gaps
+
+
+def _joined(parts: Sequence[tuple[Mapping[str, Mask], int]]) -> Mapping[str, Mask]:
+    """Return the gaps of rows of several parts."""
+    names = dict.fromkeys(name for gaps, _ in parts for name in gaps)
+    return {
+        name: np.concatenate([gaps.get(name, np.zeros(count, bool)) for gaps, count in parts])
+        for name in names
+    }
 
 
 def sequences(plan: CdcPlan, rows: pa.Table) -> pa.Array:
@@ -145,9 +193,14 @@ def _keys(plan: CdcPlan, own: pa.Table, options: AlignOptions) -> pa.Table:
     return keys.cast(to_arrow(key_schema(plan)))
 
 
-def _rows(plan: CdcPlan, own: pa.Table, options: AlignOptions) -> pa.Table:
-    found = list(aligned(plan.schema, own.combine_chunks().to_batches(), options))
-    return pa.Table.from_batches(found, to_arrow(plan.schema))
+def _rows(plan: CdcPlan, own: pa.Table, gaps: Collection[str], options: AlignOptions) -> pa.Table:
+    """Return rows in the table's columns; those with gaps may be NULL though they are required."""
+    schema = Schema(
+        *(replace(f, required=False) if f.name in gaps else f for f in plan.schema.fields)
+    )
+    batches = list(aligned(schema, own.combine_chunks().to_batches(), options))
+    rows = pa.Table.from_batches(batches, to_arrow(schema))
+    return pa.Table.from_arrays(rows.columns, schema=to_arrow(plan.schema))
 
 
 def after_truncation(events: Events, truncated_at: Any | None) -> Events:
@@ -167,6 +220,7 @@ def taken(events: Events, mask: pa.Array, truncated_at: Any = None) -> Events:
         events.rows,
         events.row_of[chosen],
         truncated_at,
+        events.gaps,
     )
 
 

@@ -18,6 +18,9 @@ SEQUENCE, KIND, AT = "__cdc_sequence", "__cdc_kind", "__cdc_at"
 LIVE, SAME, DELETED, TRUNCATED = 0, 1, 2, 3
 """What a row of the ledger says: the key's row has this sequence (where the table does not say
 it); a change that changed nothing; a delete that no row shows; all rows were deleted."""
+COLUMN = 1_000
+"""Plus a column's id: the column of the key's row is of the change with this sequence, which is
+older than the row, for later changes left it out."""
 _SEQUENCE_ID, _KIND_ID, _AT_ID = 2_147_480_000, 2_147_480_001, 2_147_480_002
 
 

@@ -34,7 +34,8 @@ class CdcPlan:
     `schema` is the table's once the columns are there that it needs. `sequence` is the column
     that holds the sequence of a row's last change: None where only the ledger knows it. With
     `history` rows are kept with what they were from when to when (type 2), which is in
-    `START_AT` and `END_AT`. Deletes are remembered for `retention_ms`.
+    `START_AT` and `END_AT`. Deletes are remembered for `retention_ms`. With `needs_values` some
+    changes leave out values, which are those of the stored rows.
     """
 
     schema: Schema
@@ -43,6 +44,7 @@ class CdcPlan:
     sequence_type: IcebergType
     history: bool
     retention_ms: int
+    needs_values: bool = False
 
     @property
     def key_names(self) -> tuple[str, ...]:

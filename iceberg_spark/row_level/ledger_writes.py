@@ -18,7 +18,7 @@ from iceberg_spark.lazy import LazyModule
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame, series
 from iceberg_spark.row_level.cdc_ledger import Ledger, unpartitioned
-from iceberg_spark.row_level.cdc_notes import KIND, SEQUENCE, TRUNCATED
+from iceberg_spark.row_level.cdc_notes import COLUMN, KIND, SEQUENCE, TRUNCATED
 from iceberg_spark.row_level.limits import CDC
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planned_files import data_file
@@ -137,11 +137,13 @@ def _that_count(ledger: Ledger, rows: pa.Table) -> pa.Table:
         series(rows.column(SEQUENCE), kind).alias("seq"),
         series(rows.column(KIND), pa.int32()).alias("kind"),
     )
+    column = pl.when(pl.col("kind") >= COLUMN).then(pl.col("kind")).otherwise(0)
+    frame = frame.with_columns(column.alias("column"))
     frame = frame.with_row_index("at").sort("seq", "kind", maintain_order=True)
     same: list[Any] = [*keys, "seq", "kind"]
     if not ledger.notes.plan.history:
         frame = frame.with_columns((pl.col("kind") == TRUNCATED).alias("all"))
-        same = [*keys, "all"]
+        same = [*keys, "all", "column"]
     last = frame.unique(subset=same, keep="last").sort("at").get_column("at").to_numpy()
     kept = rows.take(pa.array(last))
     return kept.filter(pc.fill_null(ledger.notes.remembered(kept), fill_value=True))

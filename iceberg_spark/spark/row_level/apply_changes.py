@@ -14,11 +14,11 @@ from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import InvalidInputError
-from iceberg_spark.expr.nodes import Unbound
+from iceberg_spark.expr.nodes import And, Comparison, Op, Reference, Unbound
 from iceberg_spark.row_level.apply_changes import CdcChange, known_columns, with_truncation
 from iceberg_spark.row_level.cdc_events import SEQUENCE
 from iceberg_spark.row_level.cdc_ledger import Ledger
-from iceberg_spark.row_level.cdc_notes import AT, KIND, LIVE, TRUNCATED
+from iceberg_spark.row_level.cdc_notes import AT, COLUMN, KIND, LIVE, TRUNCATED
 from iceberg_spark.row_level.cdc_plan import END_AT, CdcPlan
 from iceberg_spark.row_level.key_ranges import ranges_of
 from iceberg_spark.row_level.ledger_writes import LedgerChange, write_notes
@@ -65,6 +65,7 @@ from iceberg_spark.spec.reserved import ROW_ID
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import NestedField
 from iceberg_spark.write.align_batches import AlignOptions, aligned
+from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
 
@@ -87,7 +88,11 @@ def apply_on_spark(
     spark = rows.frame.sparkSession
     with spark_errors("The changes"):
         changes = rows.changes()
-        count, row_filter = _measured(changes, plan, rows)
+        count, row_filter, left_out = _measured(changes, plan, rows)
+        if rows.has_left_out:
+            needs_values = left_out or _has_noted_columns(ledger, row_filter)
+            plan = replace(plan, needs_values=needs_values)
+            ledger = replace(ledger, notes=replace(ledger.notes, plan=plan))
         target = target_files(verb.metadata, verb.io, row_filter, verb.target_options)
         task = _task(context, plan, rows, ledger, truncated_at)
         given = _together(changes, task, target, ledger, row_filter, rows, spark)
@@ -103,15 +108,29 @@ def apply_on_spark(
     return CdcChange(PlannedChange(change, row_filter), notes)
 
 
-def _measured(changes: DataFrame, plan: CdcPlan, rows: CdcRows) -> tuple[int, Unbound | None]:
-    """Count the changes and find the range of their keys, in the pass that reads them."""
+def _has_noted_columns(ledger: Ledger, row_filter: Unbound | None) -> bool:
+    """Return whether earlier changes of keys in a range left out values."""
+    noted: Unbound = Comparison(Op.GE, Reference(KIND), COLUMN)
+    if row_filter is not None:
+        noted = And((row_filter, noted))
+    return ledger.found is not None and any(batch.num_rows for batch in ledger.batches(noted))
+
+
+def _measured(changes: DataFrame, plan: CdcPlan, rows: CdcRows) -> tuple[int, Unbound | None, bool]:
+    """Return the number of changes, the range of their keys, and whether values are left out.
+
+    One pass reads them all.
+    """
     keys = [column(rows.given_name(name)) for name in plan.key_names]
     ends = [
         end
         for at, key in enumerate(keys)
         for end in (sf.min(key).alias(f"low{at}"), sf.max(key).alias(f"high{at}"))
     ]
-    found: pa.Table = changes.agg(sf.count(sf.lit(1)).alias("rows"), *ends).toArrow()
+    left_out = sf.max(sf.size(UNAVAILABLE)) if rows.has_left_out else sf.lit(0)
+    found: pa.Table = changes.agg(
+        sf.count(sf.lit(1)).alias("rows"), *ends, left_out.alias("left_out")
+    ).toArrow()
     pairs = [
         pa.concat_arrays([found.column(f"{end}{at}").combine_chunks() for end in ("low", "high")])
         for at, _ in enumerate(keys)
@@ -121,7 +140,9 @@ def _measured(changes: DataFrame, plan: CdcPlan, rows: CdcRows) -> tuple[int, Un
     (fitting,) = aligned(optional, [both], AlignOptions())
     table = pa.Table.from_batches([fitting], to_arrow(optional))
     unknown = any(each.null_count for each in table.columns)
-    return found.column("rows")[0].as_py(), None if unknown else ranges_of(plan.schema, table)
+    key_range = None if unknown else ranges_of(plan.schema, table)
+    longest = found.column("left_out")[0].as_py() or 0
+    return found.column("rows")[0].as_py(), key_range, longest > 0
 
 
 def _task(

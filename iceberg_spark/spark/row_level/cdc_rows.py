@@ -18,12 +18,14 @@ from iceberg_spark.row_level.cdc_events import (
     SEQUENCE,
     TRUNCATE,
     UPSERT,
+    has_left_out,
     sequences,
 )
 from iceberg_spark.row_level.cdc_plan import CdcPlan
 from iceberg_spark.row_level.limits import CDC
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.target_rows import column
+from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
 
 
 def cdc_rows(
@@ -79,7 +81,13 @@ class CdcRows:
     def changes(self) -> DataFrame:
         """Return what goes to the table, with both columns of ours; truncations are left out."""
         kept = self.frame.where(sf.col(OPERATION) != TRUNCATE)
-        return kept.select(*map(column, (*self.columns, SEQUENCE, OPERATION)))
+        left_out = (UNAVAILABLE,) if self.has_left_out else ()
+        return kept.select(*map(column, (*self.columns, *left_out, SEQUENCE, OPERATION)))
+
+    @property
+    def has_left_out(self) -> bool:
+        """Whether the rows say which values the source left out."""
+        return has_left_out(self.frame.columns, self.columns)
 
     def given_name(self, name: str) -> str:
         """Return what the frame calls a column of the table."""
