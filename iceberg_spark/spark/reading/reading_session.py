@@ -12,6 +12,10 @@ from iceberg_spark.spark.session.classic_session import all_settings, is_connect
 from iceberg_spark.spark.session.long_texts import settings_text
 
 FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
+EXACT_DATES = "spark.sql.datetime.java8API.enabled"
+"""With it, Spark hands dates of filters to its Parquet reader as java.time.LocalDate: the calendar
+of java.sql.Date lacks 5 to 14 October 1582. Classic sessions have `PlannedRelations.java` instead.
+"""
 LISTING_THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 V1_SOURCES = "spark.sql.sources.useV1SourceList"
 ON_THE_DRIVER = str(2**31 - 1)
@@ -45,7 +49,7 @@ def reading_session(spark: SparkSession, *, local: bool) -> SparkSession:
     """
     wanted = {LISTING_THRESHOLD: ON_THE_DRIVER} if local else {}
     if is_connect(spark):
-        for key, value in {FIELD_IDS: "true", **wanted}.items():
+        for key, value in {FIELD_IDS: "true", EXACT_DATES: "true", **wanted}.items():
             spark.conf.set(key, value)
         return spark
     with asking_anew():  # the session that is made has the settings of now

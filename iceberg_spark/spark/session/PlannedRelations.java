@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.execution.datasources.PartitionPath;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -26,6 +28,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 import scala.Function1;
 import scala.Option;
+import scala.Product;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
@@ -58,7 +61,7 @@ public class PlannedRelations {
         }
         PlannedFiles files = new PlannedFiles(session, given, values, cells, readBytes, listed);
         HadoopFsRelation relation = new HadoopFsRelation(
-                files, values, schema, Option.empty(), new ParquetFileFormat(), given, session);
+                files, values, schema, Option.empty(), new PlannedParquet(), given, session);
         return LogicalRelation$.MODULE$.apply(relation, false);
     }
 
@@ -81,6 +84,61 @@ public class PlannedRelations {
         LogicalPlan made = (LogicalPlan) plan.transformUpWithSubqueries(new Resizing(sizes));
         made.setAnalyzed();
         return made;
+    }
+}
+
+/**
+ * Spark's Parquet source without pushed filters whose dates Spark may have changed.
+ *
+ * Spark hands a date or an instant to its Parquet reader as java.sql.Date or java.sql.Timestamp. Their
+ * calendar has no 5 to 14 October 1582: a literal of these days becomes one of 15 October, and row
+ * groups that have the rows are skipped. So filters with a literal of that day are not pushed down;
+ * Spark evaluates them on the rows all the same.
+ */
+final class PlannedParquet extends ParquetFileFormat {
+    /** 14 October 1582 in UTC: zones may be 18 hours ahead or behind. */
+    private static final long FIRST_MS = -141428L * 86400000L;
+    /** 17 October 1582 in UTC. */
+    private static final long END_MS = -141425L * 86400000L;
+
+    public Function1 buildReaderWithPartitionValues(
+            SparkSession session, StructType dataSchema, StructType partitionSchema, StructType requiredSchema,
+            Seq filters, Map options, Configuration hadoop) {
+        List exact = new ArrayList();
+        for (int at = 0; at < filters.length(); at++) {
+            if (!mayHaveMoved(filters.apply(at))) {
+                exact.add(filters.apply(at));
+            }
+        }
+        Seq kept = CollectionConverters.asScala(exact).toSeq();
+        // An object of Spark's own makes the function that tasks get: executors lack this class.
+        return new ParquetFileFormat().buildReaderWithPartitionValues(
+                session, dataSchema, partitionSchema, requiredSchema, kept, options, hadoop);
+    }
+
+    private static boolean mayHaveMoved(Object part) {
+        if (part instanceof java.util.Date) {
+            long ms = ((java.util.Date) part).getTime();
+            return FIRST_MS <= ms && ms < END_MS;
+        }
+        if (part instanceof Object[]) {
+            Object[] parts = (Object[]) part;
+            for (int at = 0; at < parts.length; at++) {
+                if (mayHaveMoved(parts[at])) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        if (part instanceof Filter) {
+            Product filter = (Product) part;
+            for (int at = 0; at < filter.productArity(); at++) {
+                if (mayHaveMoved(filter.productElement(at))) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 }
 
