@@ -22,13 +22,18 @@ class Growth:
 
     least_bytes: int = 16 * 1024 * 1024
     """Bytes that any file may grow to."""
-    times: int = 200
-    """Times its size that a file may grow. Manifests whose entries differ by a number only grow 120
-    times with statistics of 10 columns, and more with more columns: a few, and not large ones."""
     times_of_equals: int = 1_000
-    """Times its size that a file of such equal entries may grow, ..."""
+    """Times its size that a file may grow whose entries differ by a number only, ..."""
     bytes_of_equals: int = 256 * 1024 * 1024
-    """... up to so many bytes."""
+    """... up to so many bytes: 30,000 such entries, with statistics of 10 columns, grow 120 times
+    and to 36 MB."""
+    times: int = 200
+    """Times its size that a manifest of a wide table may grow (mostly null columns), ..."""
+    bytes_of_wide: int = 512 * 1024 * 1024
+    """... up to so many bytes: four times the manifests that Java writes of 100 such columns."""
+    times_of_large: int = 32
+    """Times its size that any file may grow: entries have names and bounds of their own, so that
+    a million of them, in 100 MB, grow 5 to 20 times."""
     parts: int = 1_000
     """Members or frames one after another; each takes a decompressor, and may hold nothing."""
     fixed_bytes: int = 1 << 30
@@ -65,8 +70,9 @@ class Limits:
     """What one file may ask for.
 
     `decompressed_bytes` bounds a metadata file, a manifest list, a manifest, a block of an Avro
-    data file; None: 200 times the stored size, and always 16 MB, and up to 256 MB 1,000 times
-    the size. `avro_types` bounds the types of an Avro schema, repeated ones counted each time;
+    data file; None: 32 times the stored size, up to 512 MB 200 times, up to 256 MB 1,000 times,
+    and always 16 MB. `avro_types` bounds the types of an Avro schema, repeated ones counted each
+    time;
     `empty_records` the records of a block that take no bytes, since nothing else bounds them.
     """
 
@@ -79,7 +85,8 @@ class Limits:
         if self.decompressed_bytes is not None:
             return self.decompressed_bytes
         of_equals = min(stored * GROWTH.times_of_equals, GROWTH.bytes_of_equals)
-        return max(GROWTH.least_bytes, of_equals, stored * GROWTH.times)
+        of_wide = min(stored * GROWTH.times, GROWTH.bytes_of_wide)
+        return max(GROWTH.least_bytes, of_equals, of_wide, stored * GROWTH.times_of_large)
 
 
 DEFAULT_LIMITS = Limits()

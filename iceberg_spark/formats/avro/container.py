@@ -132,7 +132,7 @@ def check_codec(codec: str, location: str) -> None:
         )
 
 
-def uncompressed_file(schema: Any, rows: int, records: bytes | bytearray) -> bytes:
+def uncompressed_file(schema: Any, rows: int, records: bytes | bytearray | memoryview) -> bytes:
     """Return an Avro file of one uncompressed block with that schema."""
     sync = b"\0" * SYNC_BYTES
     header = header_bytes({SCHEMA_KEY: json.dumps(schema), CODEC_KEY: "null"}, sync)
