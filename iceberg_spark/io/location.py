@@ -129,6 +129,16 @@ def same_file(left: str, right: str) -> bool:
     return left == right or normalise(left) == normalise(right)
 
 
+def with_scheme_of(path: str, example: str) -> str:
+    """Return a local path without a scheme as another location spells it.
+
+    In a table at `file:///t`, `/d/f` is `file:///d/f`: some readers refuse both side by side.
+    """
+    if not path.startswith("/") or not is_local(example) or example.startswith("/"):
+        return path
+    return f"{example[: len(example) - len(strip_scheme(example))]}{path}"
+
+
 def join(base: str, *parts: str) -> str:
     """Return the location of something below a folder."""
     inner = [part.strip("/") for part in parts]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from iceberg_spark.spec.types import (
     BinaryType,
     BooleanType,
+    FixedType,
     IcebergType,
     IntegerType,
     ListType,
@@ -36,6 +39,11 @@ def _map(key_id: int, value_id: int, value: IcebergType) -> MapType:
     return MapType(key_id, _INT, value_id, value, value_required=True)
 
 
+def _stored_partition(field: NestedField) -> NestedField:
+    is_fixed = isinstance(field.field_type, FixedType)
+    return replace(field, field_type=_BYTES) if is_fixed else field
+
+
 _METRICS = (
     _optional(108, "column_sizes", _map(117, 118, _LONG)),
     _optional(109, "value_counts", _map(119, 120, _LONG)),
@@ -56,7 +64,12 @@ _VECTOR = (
 
 
 def data_file_struct(partition_type: StructType, format_version: int) -> StructType:
-    """Return the `data_file` struct (specification: "Data File Fields")."""
+    """Return the `data_file` struct (specification: "Data File Fields").
+
+    Partition values of type fixed are stored as bytes: Java up to 1.12 expects a length before
+    them, which Avro's fixed does not have. Other readers read bytes as well.
+    """
+    partition_type = StructType(*map(_stored_partition, partition_type.fields))
     head = (
         _required(100, "file_path", _STRING),
         _required(101, "file_format", _STRING),

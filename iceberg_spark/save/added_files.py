@@ -68,7 +68,7 @@ def files_to_add(
     Raises InvalidInputError, InvalidSchemaError (a file that does not fit the table),
     CorruptFileError, NoSuchFileError.
     """
-    given = _locations(paths)
+    given = [location.with_scheme_of(path, metadata.location) for path in _locations(paths)]
     with ThreadPoolExecutor(options.parallelism, "iceberg-paths") as pool:
         pairs = list(zip(given, pool.map(lambda path: _is_folder(io, path), given), strict=True))
     folders = [path for path, is_folder in pairs if is_folder]

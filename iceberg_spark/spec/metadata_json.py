@@ -279,7 +279,11 @@ def _snapshots_to_dict(metadata: TableMetadata) -> dict[str, Any]:
     if metadata.encryption_keys:
         node["encryption-keys"] = [dict(key) for key in metadata.encryption_keys]
     node["refs"] = {name: ref_to_dict(ref) for name, ref in metadata.refs.items()}
-    node["snapshots"] = [snapshot_to_dict(one) for one in metadata.snapshots.values()]
+    numbered = metadata.rules.has_sequence_numbers
+    node["snapshots"] = [
+        snapshot_to_dict(snapshot, has_sequence_numbers=numbered)
+        for snapshot in metadata.snapshots.values()
+    ]
     node["statistics"] = [dict(file) for file in metadata.statistics]
     node["partition-statistics"] = [dict(file) for file in metadata.partition_statistics]
     node["snapshot-log"] = [snapshot_log_to_dict(entry) for entry in metadata.snapshot_log]

@@ -39,15 +39,20 @@ _SNAPSHOT_LOG_MEMBERS = frozenset(("snapshot-id", "timestamp-ms"))
 _METADATA_LOG_MEMBERS = frozenset(("metadata-file", "timestamp-ms"))
 
 
-def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the JSON object of a snapshot, members in Java's order; 0 and null are left out."""
+def snapshot_to_dict(snapshot: Snapshot, *, has_sequence_numbers: bool = False) -> dict[str, Any]:
+    """Return the JSON object of a snapshot, members in Java's order, without those that are null.
+
+    With `has_sequence_numbers` (format version 2 and up) snapshots of version 1 get what the
+    specification requires since then, and Java leaves out: the sequence number 0, and a summary.
+    """
+    number = snapshot.sequence_number
     return _present(
         {
-            "sequence-number": snapshot.sequence_number or None,
+            "sequence-number": number if has_sequence_numbers else number or None,
             "snapshot-id": snapshot.snapshot_id,
             "parent-snapshot-id": snapshot.parent_snapshot_id,
             "timestamp-ms": snapshot.timestamp_ms,
-            "summary": _summary_to_dict(snapshot),
+            "summary": _summary_to_dict(snapshot, is_required=has_sequence_numbers),
             "manifest-list": snapshot.manifest_list,
             "manifests": None if snapshot.manifests is None else list(snapshot.manifests),
             "schema-id": snapshot.schema_id,
@@ -58,10 +63,11 @@ def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:
     ) | dict(snapshot.extra)
 
 
-def _summary_to_dict(snapshot: Snapshot) -> dict[str, str] | None:
+def _summary_to_dict(snapshot: Snapshot, *, is_required: bool) -> dict[str, str] | None:
     operation = snapshot.operation
     if operation is None:
-        return None
+        # Unknown, so that which promises least: readers of changes do not take it for an append.
+        return {"operation": Operation.OVERWRITE.value} if is_required else None
     return {"operation": str(operation)} | dict(snapshot.summary)
 
 

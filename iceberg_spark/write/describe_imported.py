@@ -75,6 +75,7 @@ def imported_data_file(
         metrics = file.metrics(schema, modes)
     return file_entry(
         metrics,
+        spec,
         content=DataFileContent.DATA,
         file_format=file.file_format,
         file_path=path,

@@ -125,6 +125,7 @@ def _describe(
         return parquet_entry(
             metrics,
             footer,
+            shape.context.spec,
             file_path=path,
             file_size_in_bytes=size,
             partition=_partition(reader, fields, shape),

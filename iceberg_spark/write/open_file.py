@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO, assert_never
+from typing import Any, BinaryIO, TypeAlias, assert_never
 
 import pyarrow as pa
 
@@ -21,19 +21,23 @@ from iceberg_spark.formats.parquet_writer import ParquetFileWriter, parquet_layo
 from iceberg_spark.formats.writer_options import WriterProperties
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import DataFile, DataFileContent, FileFormat
+from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_json import schema_to_dict
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.file_entry import file_entry
 
+_Begin: TypeAlias = Callable[[BinaryIO, Callable[[], BinaryIO]], FileWriter]
+
 
 @dataclass(frozen=True, slots=True)
 class FileShape:
-    """What all files of one writer share: content, format, and how a file is begun."""
+    """What all files of one writer share: content, format, spec, and how a file is begun."""
 
     content: DataFileContent
     file_format: FileFormat
-    begin: Callable[[BinaryIO, Callable[[], BinaryIO]], FileWriter]
+    spec: PartitionSpec
+    begin: _Begin
 
 
 def data_shape(context: WriteContext) -> FileShape:
@@ -58,33 +62,34 @@ def file_shape(
     if modes is None:
         modes = metrics_modes(schema, context.properties)
     keys = {"iceberg.schema": json.dumps(schema_to_dict(schema)), **(key_values or {})}
+    begin: _Begin
     match file_format:
         case FileFormat.PARQUET:
-            layout = parquet_layout(schema, options, modes, keys)
-            return FileShape(content, file_format, lambda sink, _: ParquetFileWriter(sink, layout))
+            parquet = parquet_layout(schema, options, modes, keys)
+            begin = lambda sink, _: ParquetFileWriter(sink, parquet)  # noqa: E731
         case FileFormat.ORC:
             orc = orc_layout(schema, options, modes)
-            return FileShape(
-                content, file_format, lambda sink, back: OrcFileWriter(sink, orc, back)
-            )
+            begin = lambda sink, back: OrcFileWriter(sink, orc, back)  # noqa: E731
         case FileFormat.AVRO:
             avro = avro_layout(schema, to_arrow(schema), options, keys)
-            return FileShape(content, file_format, lambda sink, _: AvroFileWriter(sink, avro))
+            begin = lambda sink, _: AvroFileWriter(sink, avro)  # noqa: E731
         case FileFormat.PUFFIN:
             raise UnsupportedError("Puffin files hold no rows")
         case _:
             assert_never(file_format)
+    return FileShape(content, file_format, context.spec, begin)
 
 
 class OpenFile:
     """A file that is being written; closing it gives its manifest entry's `DataFile`."""
 
-    __slots__ = ("_entry", "_io", "_sink", "_writer", "path", "rows")
+    __slots__ = ("_entry", "_io", "_sink", "_spec", "_writer", "path", "rows")
 
     def __init__(self, io: FileIO, shape: FileShape, path: str, **entry: Any) -> None:
         self.path = path
         self.rows = 0
         self._io = io
+        self._spec = shape.spec
         self._entry = {"content": shape.content, "file_format": shape.file_format, **entry}
         self._sink = io.create(path)
         self._writer = shape.begin(self._sink, partial(io.open, path))
@@ -111,6 +116,7 @@ class OpenFile:
         metrics = written.metrics
         return file_entry(
             metrics,
+            self._spec,
             file_path=self.path,
             file_size_in_bytes=written.size,
             split_offsets=written.split_offsets,

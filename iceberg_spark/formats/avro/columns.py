@@ -27,7 +27,7 @@ from iceberg_spark.formats.avro.container import (
     parse_container,
     uncompressed_file,
 )
-from iceberg_spark.formats.avro.counts import check_counts
+from iceberg_spark.formats.avro.counts import JAVA_KEY, check_counts, fixed_with_lengths
 from iceberg_spark.formats.avro.rows import row_batches
 from iceberg_spark.formats.avro.types import AvroField, AvroType, inline_records, parse_record
 from iceberg_spark.formats.limits import READING
@@ -84,7 +84,7 @@ def read_avro_files(
     """
     containers = (parse_container(data, location, limits) for location, data in files)
     refused: tuple[type[BaseException], ...] = (CorruptFileError, *_refused())
-    for _, same in itertools.groupby(containers, key=lambda one: one.metadata[SCHEMA_KEY]):
+    for _, same in itertools.groupby(containers, key=_same_encoding):
         group = list(same)
         fields = _fields(group[0], tuple(inline))
         wanted = [one for one in fields if one.field_id in columns]
@@ -95,13 +95,18 @@ def read_avro_files(
                 yield container_columns(container, fields, wanted)
 
 
+def _same_encoding(container: AvroContainer) -> tuple[str, bool]:
+    return container.metadata[SCHEMA_KEY], JAVA_KEY in container.metadata
+
+
 def _fields(container: AvroContainer, inline: tuple[int, ...]) -> tuple[AvroField, ...]:
     """Return a file's fields; manifests of one table have few schemas, each is parsed once."""
     limits = container.limits
     try:
-        return _parsed(container.metadata[SCHEMA_KEY], inline, limits)
+        fields = _parsed(container.metadata[SCHEMA_KEY], inline, limits)
     except IcebergError:  # again, so that it names this file
-        return inline_records(parse_record(container.schema, container.location, limits), inline)
+        fields = inline_records(parse_record(container.schema, container.location, limits), inline)
+    return fixed_with_lengths(fields, container) if inline else fields
 
 
 @lru_cache(maxsize=64)

@@ -7,13 +7,16 @@ column, so that the block's size bounds their number; what takes no bytes is cou
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from iceberg_spark.errors import CorruptFileError
-from iceberg_spark.formats.avro.container import AvroContainer, read_long
+from iceberg_spark.formats.avro.container import AvroContainer, decompressed, read_long
 from iceberg_spark.formats.avro.types import AvroField, AvroType, least_bytes
 from iceberg_spark.io.limits import MAX_EMPTY_RECORDS, too_many_bytes
 
+JAVA_KEY = "iceberg.schema"
+"""A key that Java's writer gives each of its Avro files."""
 _SIZES = {"float": 4, "double": 8, "boolean": 1}
 
 
@@ -69,6 +72,34 @@ def _has_empty_items(one: AvroType) -> bool:
     return any(_has_empty_items(child.type) for child in one.fields)
 
 
+def fixed_with_lengths(
+    fields: tuple[AvroField, ...], container: AvroContainer
+) -> tuple[AvroField, ...]:
+    """Return the fields as a manifest of Java holds them.
+
+    Java Iceberg up to 1.12 writes partition values of type `fixed` with a length before the bytes,
+    though its Avro schema says `fixed`, which has none. Such a file has Java's key
+    `iceberg.schema`, and its first block can be read with lengths to its last byte.
+    """
+    if JAVA_KEY not in container.metadata or not any(map(_is_fixed, fields)):
+        return fields
+    prefixed = tuple(
+        replace(field, type=replace(field.type, kind="bytes")) if _is_fixed(field) else field
+        for field in fields
+    )
+    rows, records = next(decompressed(container), (0, b""))
+    walk = _Walk(records, container)
+    try:
+        walk.rows([field.type for field in prefixed], rows)
+    except CorruptFileError:
+        return fields
+    return prefixed if walk.is_at_end else fields
+
+
+def _is_fixed(field: AvroField) -> bool:
+    return field.type.kind == "fixed" and field.type.logical is None
+
+
 class _Walk:
     """Goes through records without making values, and counts the elements that take no bytes."""
 
@@ -77,6 +108,11 @@ class _Walk:
         self._container = container
         self._left = container.limits.empty_records
         self._at = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the records took all bytes."""
+        return self._at == len(self._data)
 
     def rows(self, types: list[AvroType], rows: int) -> None:
         """Walk over records of those fields."""
@@ -101,7 +137,10 @@ class _Walk:
             case "array" | "map":
                 self._items(one)
             case "string" | "bytes":
-                self._skip(self._long())
+                length = self._long()
+                if one.size not in (0, length):
+                    raise ValueError(f"a value has {length} bytes instead of {one.size}")
+                self._skip(length)
             case "fixed":
                 self._skip(one.size)
             case kind if kind in _SIZES:

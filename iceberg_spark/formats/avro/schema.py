@@ -6,6 +6,7 @@ Names are Java's: records `r<field id>`, entries of maps `k<id>_v<id>`, `decimal
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,7 +63,9 @@ def avro_record(struct: t.StructType, name: str) -> dict[str, Any]:
 def compatible_name(name: str) -> str:
     """Return a name that Avro allows: other characters become `_x<hexadecimal>`.
 
-    A leading digit gets an underscore before it. Source: Java's AvroSchemaUtil.
+    A leading digit gets an underscore before it. Source: Java's AvroSchemaUtil, which also leaves
+    letters beyond ASCII as they are: Avro's specification does not, and strict readers (avro-c in
+    DuckDB, iceberg-rust) refuse such a file.
     """
     return "".join(_compatible(letter, at == 0) for at, letter in enumerate(name))
 
@@ -160,9 +163,10 @@ def _free(name: str, field: t.NestedField, taken: set[str]) -> str:
 
 
 def _compatible(letter: str, first: bool) -> str:
-    if letter == "_" or letter.isalpha() or (not first and letter.isdecimal()):
+    is_digit = letter in string.digits
+    if letter == "_" or letter in string.ascii_letters or (is_digit and not first):
         return letter
-    if letter.isdecimal():
+    if is_digit:
         return f"_{letter}"
     return "".join(f"_x{unit:X}" for unit in _utf16(letter))
 

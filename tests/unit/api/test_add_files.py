@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from iceberg_spark import Table
 from iceberg_spark.errors import (
     CorruptFileError,
     InvalidInputError,
@@ -161,3 +162,39 @@ def test_a_file_with_row_ids_of_another_table_is_refused(tmp_path: Path):
     with pytest.raises(InvalidSchemaError, match="'_row_id', the row ids of another table"):
         table.add_files(task.file_path)
     assert ids(table.refresh()) == [3, 4]
+
+
+def counts_of(table: Table, column: str) -> list[tuple[int, int]]:
+    """The value and null counts of a column, a pair for each file."""
+    field_id = table.schema().find_field(column).field_id
+    files = table.inspect.files().select(["value_counts", "null_value_counts"]).to_pylist()
+    return sorted(
+        (dict(f["value_counts"])[field_id], dict(f["null_value_counts"])[field_id]) for f in files
+    )
+
+
+def test_a_partition_column_that_files_lack_has_counts(tmp_path: Path):
+    """Else Trino returns rows of the NULL partition for `k < 'b'`."""
+    folder = tmp_path / "in"
+    parquet(folder / "k=a" / "1.parquet", rows(id=[1, 2]))
+    parquet(folder / "k=__HIVE_DEFAULT_PARTITION__" / "2.parquet", rows(id=[3]))
+    table = make(tmp_path / "t", partition_by=["k"])
+    table.add_files(str(folder))
+    assert counts_of(table, "k") == [(1, 1), (2, 0)]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_a_partition_column_without_metrics_has_counts(tmp_path: Path, file_format: str):
+    properties = {"write.metadata.metrics.default": "none", "write.format.default": file_format}
+    table = make(tmp_path / "t", partition_by=["k"], **properties)
+    table.append(rows(id=[1, 2, 3], k=["a", "a", None]))
+    assert counts_of(table, "k") == [(1, 1), (2, 0)]
+
+
+@pytest.mark.parametrize("prefix", ["file://", "file:"])
+def test_paths_without_a_scheme_get_that_of_the_table(tmp_path: Path, prefix: str):
+    added = parquet(tmp_path / "1.parquet", rows(id=[1], k=["a"]))
+    table = make(f"{prefix}{tmp_path}/t")
+    table.add_files(added)
+    assert [task.file_path for task in table.scan().plan_files()] == [f"{prefix}{added}"]
+    assert ids(table) == [1]
