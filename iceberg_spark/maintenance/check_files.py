@@ -48,14 +48,13 @@ class SnapshotFiles:
     deletes: Table
 
     @classmethod
-    def of(cls, manifests: Sequence[ManifestFile], tables: Sequence[Table]) -> SnapshotFiles:
-        """Return the live entries of a snapshot's manifests."""
-        found: dict[ManifestContent, list[Table]] = {one: [] for one in ManifestContent}
-        for manifest, entries in zip(manifests, tables, strict=True):
-            deleted = pc.equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
-            found[manifest.content].append(entries.filter(pc.invert(deleted)))
+    def of(cls, manifests: Sequence[ManifestFile], live: Sequence[Table]) -> SnapshotFiles:
+        """Return the files of a snapshot, by its manifests and their live entries."""
+        by_content: dict[ManifestContent, list[Table]] = {one: [] for one in ManifestContent}
+        for manifest, entries in zip(manifests, live, strict=True):
+            by_content[manifest.content].append(entries)
         none = _no_entries()
-        return cls(*(pa.concat_tables([none, *found[one]]) for one in ManifestContent))
+        return cls(*(pa.concat_tables([none, *by_content[one]]) for one in ManifestContent))
 
     def first_row_ids(self) -> FirstRowIds:
         """Return where the row ids of data files begin."""
@@ -64,13 +63,20 @@ class SnapshotFiles:
         return FirstRowIds(*(each.combine_chunks() for each in (paths, ids, commits)))
 
 
+def live_entries(entries: Table) -> Table:
+    """Return the entries (CHECKED) of files that a manifest has added or existing."""
+    deleted = pc.equal(entries.column("status"), int(ManifestEntryStatus.DELETED))
+    return entries.filter(pc.invert(deleted))
+
+
 def file_problems(
     metadata: TableMetadata, snapshot: Snapshot, files: SnapshotFiles
 ) -> Iterator[str]:
     """Yield what is wrong with the files of a snapshot."""
     for path, times in _repeated(files.data.column("file_path")):
         yield f"data file {path} is there {times} times"
-    yield from _delete_problems(metadata, snapshot, files)
+    if files.deletes.num_rows:
+        yield from _delete_problems(metadata, snapshot, files)
     if metadata.rules.has_row_lineage and snapshot.first_row_id is not None:
         yield from _row_id_problems(metadata, snapshot, files.data)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
+from typing import Any, TypeAlias
 
 from iceberg_spark.commits.new_manifests import tuple_type
 from iceberg_spark.errors import IcebergError
@@ -18,15 +19,18 @@ from iceberg_spark.maintenance.check_files import (
     FirstRowIds,
     SnapshotFiles,
     file_problems,
+    live_entries,
     moved_row_ids,
 )
 from iceberg_spark.maintenance.check_manifests import list_problems, manifest_problems
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.manifest.reader import read_manifest
 from iceberg_spark.spec.compatibility import check_schema
-from iceberg_spark.spec.manifest_file import ManifestVersion
+from iceberg_spark.spec.manifest_file import ManifestFile, ManifestVersion
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.snapshot import Snapshot
+
+Table: TypeAlias = Any  # pyarrow ships no types
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,45 +162,63 @@ def _snapshot_problems(metadata: TableMetadata, snapshot: Snapshot) -> Iterator[
 
 def _check_files(metadata: TableMetadata, io: FileIO, found: _Found) -> int:
     """Check lists, manifests and files of all snapshots; returns how many manifests there are."""
-    checked: set[ManifestVersion] = set()
-    known: dict[int, FirstRowIds] = {}
+    manifests = _Manifests(metadata, io, found)
+    row_ids: dict[int, FirstRowIds] = {}
     ordered = sorted(
         metadata.snapshots.values(), key=lambda one: (one.sequence_number, one.timestamp_ms)
     )
-    parents = [one.parent_snapshot_id for one in ordered]
+    last_child = {one.parent_snapshot_id: place for place, one in enumerate(ordered)}
     for place, snapshot in enumerate(ordered):
         try:
-            files = _files_of(metadata, io, snapshot, checked, found)
+            files = manifests.files_of(snapshot)
         except IcebergError as broken:
             found.add(_name(snapshot), iter((f"its files can't be read: {broken}",)))
             continue
         found.add(_name(snapshot), file_problems(metadata, snapshot, files))
+        if not metadata.rules.has_row_lineage:
+            continue
         ids = files.first_row_ids()
-        before = known.get(snapshot.parent_snapshot_id or -1)
+        parent = snapshot.parent_snapshot_id or -1
+        before = row_ids.get(parent)
         if before is not None:
             found.add(_name(snapshot), moved_row_ids(before, ids))
-        known[snapshot.snapshot_id] = ids
-        for number in set(known) - set(parents[place + 1 :]):
-            del known[number]
-    return len(checked)
+        if last_child.get(parent) == place:
+            row_ids.pop(parent, None)
+        if last_child.get(snapshot.snapshot_id, -1) > place:
+            row_ids[snapshot.snapshot_id] = ids
+    return len(manifests.checked)
 
 
-def _files_of(
-    metadata: TableMetadata,
-    io: FileIO,
-    snapshot: Snapshot,
-    checked: set[ManifestVersion],
-    found: _Found,
-) -> SnapshotFiles:
-    manifests = read_manifest_list(io, snapshot, metadata)
-    found.add(_name(snapshot), list_problems(metadata, snapshot, manifests))
-    tables = []
-    for manifest in manifests:
-        kind = tuple_type(metadata, manifest.partition_spec_id)
-        entries = read_manifest(io, manifest, kind, columns=CHECKED)
-        tables.append(entries)
-        if manifest.version not in checked:
-            checked.add(manifest.version)
+@dataclass(slots=True)
+class _Manifests:
+    """Reads and checks each manifest once, and holds the live entries of the last snapshot's.
+
+    A snapshot shares all but a few manifests with the one before it.
+    """
+
+    metadata: TableMetadata
+    io: FileIO
+    found: _Found
+    checked: set[ManifestVersion] = field(default_factory=set)
+    live: dict[ManifestVersion, Table] = field(default_factory=dict)
+
+    def files_of(self, snapshot: Snapshot) -> SnapshotFiles:
+        """Return the live files of a snapshot."""
+        manifests = read_manifest_list(self.io, snapshot, self.metadata)
+        self.found.add(_name(snapshot), list_problems(self.metadata, snapshot, manifests))
+        live = {
+            version: self.live[version] if version in self.live else self._read(manifest)
+            for manifest in manifests
+            for version in (manifest.version,)
+        }
+        self.live = live
+        return SnapshotFiles.of(manifests, [live[manifest.version] for manifest in manifests])
+
+    def _read(self, manifest: ManifestFile) -> Table:
+        kind = tuple_type(self.metadata, manifest.partition_spec_id)
+        entries = read_manifest(self.io, manifest, kind, columns=CHECKED)
+        if manifest.version not in self.checked:
+            self.checked.add(manifest.version)
             where = f"manifest {manifest.manifest_path}"
-            found.add(where, manifest_problems(metadata, manifest, entries))
-    return SnapshotFiles.of(manifests, tables)
+            self.found.add(where, manifest_problems(self.metadata, manifest, entries))
+        return live_entries(entries)
