@@ -16,6 +16,7 @@ from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_definitions import apply_definition
 from iceberg_spark.spec.apply_snapshots import apply_snapshot, corrected_log
 from iceberg_spark.spec.apply_state import ApplyState
+from iceberg_spark.spec.field_names import check_field_names
 from iceberg_spark.spec.format_version import FORMAT_VERSIONS, READ_VERSIONS, rules_of
 from iceberg_spark.spec.lineage_names import check_upgrade
 from iceberg_spark.spec.metadata import TableMetadata
@@ -45,6 +46,7 @@ def apply(
     metadata = replace(state.metadata, snapshot_log=corrected_log(state), last_updated_ms=now_ms)
     if base is None:
         _check_complete(metadata)
+    check_field_names(base, metadata)
     try:
         validate(metadata)
     except CorruptFileError as cause:

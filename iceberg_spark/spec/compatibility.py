@@ -94,7 +94,7 @@ def check_new_spec(spec: PartitionSpec, schema: Schema) -> None:
     a source has at most one time transform, and no (source, transform) comes twice. Raises
     InvalidSchemaError. Source: Java's PartitionSpec.Builder.
     """
-    _check_fields(spec, schema)
+    check_added_spec(spec, schema)
     seen: set[tuple[tuple[int, ...], str]] = set()
     for part in spec.fields:
         if schema.find_id(part.name) is not None and not isinstance(
@@ -120,16 +120,12 @@ def is_time_transform(transform: Transform) -> bool:
 
 
 def check_added_spec(spec: PartitionSpec, schema: Schema) -> None:
-    """Check a spec that is about to be added to a table, its names too.
+    """Check a spec that is about to be added to a table.
 
-    Ids and names are unique, names are given, and none is that of another column than the
-    field's source. Raises InvalidSchemaError. Source: Java's PartitionSpec.Builder.add.
+    Ids and names are unique, and no name is empty. Names of columns are another check, of the
+    table with all its specs: `field_names.check_field_names`. Raises InvalidSchemaError. Source:
+    Java's PartitionSpec.Builder.add.
     """
-    _check_fields(spec, schema)
-    _check_collisions(spec, schema)
-
-
-def _check_fields(spec: PartitionSpec, schema: Schema) -> None:
     check_spec(spec, schema)
     if len({part.field_id for part in spec.fields}) < len(spec.fields):
         raise InvalidSchemaError(f"Two partition fields have the same id: {spec}")

@@ -1,11 +1,14 @@
 """Tables with files of several partition specs."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
+from iceberg_spark.errors import InvalidSchemaError
 from tests.oracle import rows
 from tests.oracle.compare import assert_same_rows
 from tests.oracle.delete_tables import alter
@@ -109,3 +112,55 @@ def test_java_changes_the_spec_of_our_table_and_both_go_on(java: SparkSession) -
     assert_same_rows(expected, read_both(java, path), what="both engines")
     ice.load_table(path).overwrite(rows.table(50, 51), overwrite_filter="id < 100")
     assert_same_rows(rows.table(50, 51), read(java, path), what="Java after our overwrite")
+
+
+NAMES: dict[str, tuple[str, str, list[str], bool, bool]] = {
+    "another column": (
+        "2", "flag", ["RENAME COLUMN flag TO a", "ADD COLUMN flag int"], False, False,
+    ),
+    "its own column": (
+        "2", "flag", ["RENAME COLUMN flag TO a", "RENAME COLUMN a TO flag"], True, True,
+    ),
+    "a former spec": (
+        "2", "bucket(4, id)", ["DROP PARTITION FIELD id_bucket", "ADD COLUMN id_bucket int"],
+        False, False,
+    ),
+    "a void field of a dropped column": (
+        "1", "flag", ["DROP PARTITION FIELD flag", "DROP COLUMN flag", "ADD COLUMN flag int"],
+        True, True,
+    ),
+    "a former field of a dropped column": (
+        "2", "flag", ["DROP PARTITION FIELD flag", "DROP COLUMN flag", "ADD COLUMN flag int"],
+        True, True,
+    ),
+    "a void field of a renamed column": (
+        "1", "flag",
+        ["DROP PARTITION FIELD flag", "RENAME COLUMN flag TO a", "ADD COLUMN flag int"],
+        False, False,
+    ),
+    "a bucket of the column": ("2", "", ["ADD PARTITION FIELD bucket(4, id) AS id"], True, False),
+    "the column of a bucket": (
+        "2", "bucket(4, id)", ["RENAME COLUMN id TO id_bucket"], True, False,
+    ),
+}  # fmt: skip
+"""Version, partitions, changes, and whether Java and we accept them."""
+
+
+def test_names_that_java_refuses_are_refused_and_others_can_be_loaded(java: SparkSession) -> None:
+    """We refuse more, as Java does where it creates a table: only an identity shares a name."""
+    for number, (version, parts, changes, java_accepts, we_accept) in enumerate(NAMES.values()):
+        for ours, accepts in ((False, java_accepts), (True, we_accept)):
+            name = f"field_names_{number}_{'ours' if ours else 'java'}"
+            create(java, name, rows.DDL, parts, format__version=version)
+            path = location(java, name)
+            table = f"`{path}`" if ours else identifier(name)
+            run = partial(ice.sql, java) if ours else java.sql
+            for change in changes[:-1]:
+                run(f"ALTER TABLE {table} {change}")
+            if accepts:
+                run(f"ALTER TABLE {table} {changes[-1]}")
+            else:
+                with pytest.raises(InvalidSchemaError if ours else Py4JJavaError):
+                    run(f"ALTER TABLE {table} {changes[-1]}")
+            java.sql(f"REFRESH TABLE {identifier(name)}")
+            assert read(java, path).num_rows == 0

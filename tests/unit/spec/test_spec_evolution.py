@@ -140,16 +140,21 @@ def test_a_renamed_field_keeps_its_id(version: int):
 
 
 def test_a_new_field_may_take_the_name_of_a_removed_one():
-    new = (remove("category"), add("truncate(2, category)", "category"))
-    assert shown(changed(table(PARTITIONED), *new).spec)[-1] == (
-        "1003 category truncate[2](category)"
-    )
+    new = (remove("shard"), add("truncate(2, category)", "shard"))
+    assert shown(changed(table(PARTITIONED), *new).spec)[-1] == "1003 shard truncate[2](category)"
     assert shown(changed(table(PARTITIONED, 1), *new).spec) == [
-        "1000 category_1000 void(category)",
+        "1000 category identity(category)",
         "1001 ts_day day(ts)",
-        "1002 shard bucket[16](id)",
-        "1003 category truncate[2](category)",
+        "1002 shard_1002 void(id)",
+        "1003 shard truncate[2](category)",
     ]
+
+
+def test_a_new_field_has_the_name_of_its_column_only_as_its_identity():
+    """Java lets a spec be changed so, though not a table be created; PyIceberg refuses both."""
+    new = (remove("category"), add("truncate(2, category)", "category"))
+    with pytest.raises(InvalidSchemaError, match="only the identity of that very column"):
+        changed(table(PARTITIONED), *new)
 
 
 def test_version_1_renames_a_void_field_whose_name_is_wanted_again():
@@ -216,7 +221,7 @@ def test_reorder_needs_every_field(names: tuple[str, ...]):
         ([add("d", "x"), add("data", "x")], "the same update adds '1003: x"),
         ([add("days(d)"), add("months(d)")], "the same update adds 'd_day'"),
         ([add("truncate(2, category)", "shard")], "the spec has a field of that name"),
-        ([add("bucket(4, id)", "data")], "has the name of another column"),
+        ([add("bucket(4, id)", "data")], "Column 'data' and partition field 'data' of spec"),
         ([add("hours(d)")], "hour can't be used on column 'd' of type date"),
         ([add("d"), remove("d")], "the same update adds it"),
         ([add("days(d)"), remove_term("days(d)")], "the same update adds it"),
