@@ -73,6 +73,9 @@ _READS: Mapping[type, _Accepts] = {
 }
 
 
+_NANOS = (t.TimestampNanoType, t.TimestamptzNanoType)
+
+
 def leaf_step(kind: pa.DataType, wanted: t.IcebergType, column: str, where: str) -> Step | None:
     """Return how to turn a file's column into the table's type; None when it is that already.
 
@@ -81,8 +84,8 @@ def leaf_step(kind: pa.DataType, wanted: t.IcebergType, column: str, where: str)
     type that can't become the wanted one, at once.
     """
     target = to_arrow_type(wanted, column)
-    if kind == target:
-        return None
+    if kind == target and not isinstance(wanted, _NANOS):
+        return None  # an ORC file's nanoseconds may turn out to be microseconds of any year
     if isinstance(wanted, t.UnknownType):  # whatever is stored is ignored
         return lambda array: pa.nulls(len(array))
     if not pt.is_null(kind) and not _readable(storage_type(kind), wanted):

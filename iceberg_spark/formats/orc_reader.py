@@ -1,11 +1,12 @@
 """ORC files as batches that know their row positions.
 
 Field ids are the type attributes `iceberg.id`, which Arrow shows as field metadata. Arrow holds
-ORC timestamps as nanoseconds: a file with one outside the years 1677 to 2262 is refused.
+ORC timestamps as nanoseconds: `orc_timestamps` reads stripes that have one outside 1677 to 2262.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from iceberg_spark.formats.data_file import (
     sliced,
 )
 from iceberg_spark.formats.orc_tail import Stripe, stripes
+from iceberg_spark.formats.orc_timestamps import timestamp_reader
 from iceberg_spark.io.file_io import FileIO
 
 _OUT_OF_RANGE = "out of range for nanosecond resolution"
@@ -82,23 +84,46 @@ class OrcReader:
             with reading(self.path):
                 rows = self.file.reader.read_stripe(stripe, named)
         except CorruptFileError as cause:
-            if _OUT_OF_RANGE in str(cause):
-                raise UnsupportedError(
-                    f"{self.path} holds a timestamp outside the years 1677 to 2262 in column "
-                    f"'{self._beyond(stripe, columns)}', which Arrow can't read from ORC; leave "
-                    "the column out, or rewrite the file as Parquet by the engine that wrote it"
-                ) from cause
-            raise
+            if _OUT_OF_RANGE not in str(cause):
+                raise
+            return self._read_all_years(stripe, named, columns)
         return rows.select(columns)
 
-    def _beyond(self, stripe: int, columns: list[str]) -> str:
-        """Return which column can't be read."""
+    def _read_all_years(
+        self, stripe: int, named: list[str] | None, columns: list[str]
+    ) -> pa.RecordBatch:
+        try:
+            with reading(self.path):
+                far = columns if named is None else self._beyond(stripe, columns)
+                near = [name for name in columns if name not in far]
+                reader = timestamp_reader(self.source, self.file)
+                rows = reader.read(stripe, None if named is None else far, far)
+                if near:
+                    others = self.file.reader.read_stripe(stripe, near)
+                    rows = pa.RecordBatch.from_arrays(
+                        [*rows.columns, *others.columns], names=[*far, *others.schema.names]
+                    )
+                return rows.select(columns)
+        except UnsupportedError as cause:
+            raise UnsupportedError(
+                f"{self.path} holds timestamps outside the years 1677 to 2262 that can't be read: "
+                f"{cause}; leave their columns out, or rewrite the file as Parquet by the engine "
+                "that wrote it"
+            ) from cause
+        except (ValueError, KeyError, IndexError, zlib.error) as cause:
+            raise CorruptFileError(
+                f"{self.path} holds timestamps that can't be read: {cause}"
+            ) from cause
+
+    def _beyond(self, stripe: int, columns: list[str]) -> list[str]:
+        """Return the columns that Arrow can't read."""
+        far = []
         for name in columns:
             try:
                 self.file.reader.read_stripe(stripe, [name])
             except (pa.ArrowException, OSError):
-                return name
-        return columns[0]
+                far.append(name)
+        return far
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.orc as po
 import pytest
 
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.formats.orc_tail import Stripe, stripes
 from iceberg_spark.spec.data_file import FileFormat
 from tests.builders import field, list_of, map_of, schema, struct
@@ -95,12 +95,20 @@ def test_tinyint_and_smallint_are_int(tmp_path: Path):
     assert found.to_pylist() == [{"a": 1, "b": 2}]
 
 
-def test_a_timestamp_that_arrow_cannot_hold_is_refused_not_wrong(tmp_path: Path):
+def test_a_timestamp_that_arrow_cannot_hold_is_read(tmp_path: Path):
+    path = tmp_path / "far"
+    column = pa.array([253_402_300_799_000_000, None, -1], pa.timestamp("us"))
+    po.write_table(pa.table([column], pa.schema([with_id("t", pa.timestamp("us"), 1)])), str(path))
+    found = read_file(path, ORC, schema(field(1, "t", "timestamp")))
+    assert found["t"].cast(pa.int64()).to_pylist() == [253_402_300_799_000_000, None, -1]
+
+
+def test_such_a_timestamp_is_refused_in_nanoseconds(tmp_path: Path):
     path = tmp_path / "far"
     column = pa.array([253_402_300_799_000_000], pa.timestamp("us"))
     po.write_table(pa.table([column], pa.schema([with_id("t", pa.timestamp("us"), 1)])), str(path))
-    with pytest.raises(UnsupportedError, match=r"far.*1677 to 2262 in column 't'"):
-        read_file(path, ORC, schema(field(1, "t", "timestamp")))
+    with pytest.raises(CorruptFileError, match=r"Column 't' of .*far holds a value"):
+        read_file(path, ORC, schema(field(1, "t", "timestamp_ns")))
 
 
 def test_a_dotted_name_is_not_a_path(tmp_path: Path):
