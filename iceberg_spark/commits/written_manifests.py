@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 from iceberg_spark.commits.manifest_filter import FilteredManifests
 from iceberg_spark.commits.manifest_merge import MergedManifests
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.commits.required_columns import check_required_columns
 from iceberg_spark.spec.manifest_file import ManifestFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.types import NestedField
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +59,5 @@ class WrittenManifests:
 
         The rows were written for the schema of the first try. Raises ValidationException.
         """
-        planned, schema = self._planned, base.schema
-        if planned is None or planned == schema:
-            return
-        for field_id in schema.field_ids:
-            parent = schema.parent_id(field_id)
-            if parent is not None and planned.get(parent) is None:
-                continue  # the parent decides: an optional new struct may have required fields
-            if _may_be_missing(schema.find_field(field_id), planned.get(field_id)):
-                raise ValidationException(
-                    f"Column '{schema.find_column_name(field_id)}' of {base.location} is required "
-                    "since another commit, and the rows of this change may lack a value for it; "
-                    "write them again"
-                )
-
-
-def _may_be_missing(column: NestedField, before: NestedField | None) -> bool:
-    """Return whether rows for a former schema may have no value in a column that needs one."""
-    if not column.required:
-        return False
-    return not before.required if before is not None else column.initial_default is None
+        if self._planned is not None:
+            check_required_columns(base, self._planned)

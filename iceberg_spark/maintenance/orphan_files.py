@@ -23,6 +23,7 @@ from iceberg_spark.catalog.metadata_file import (
     read_metadata,
 )
 from iceberg_spark.catalog.owned import POINTERS, STAGING, OwnedFolders, former_metadata, is_folder
+from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import (
     CorruptFileError,
     IcebergError,
@@ -99,7 +100,7 @@ def remove_orphan_files(
     found = _candidates(table, search)
     seen: tuple[str, int] | None = None
     for _ in range(ORPHANS.looks):
-        table = catalog.load(identifier)
+        table = load_newest(catalog, table)
         version = table.metadata_location, table.metadata.last_updated_ms
         if version == seen:
             break

@@ -17,6 +17,7 @@ from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.batch_token import NoteToken, once
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_partitions import ReplacePartitions
+from iceberg_spark.commits.required_columns import RequireNoOtherColumns
 from iceberg_spark.commits.set_schema import SetSchema
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.io.file_io import FileIO
@@ -63,6 +64,8 @@ class SavePlan:
     def actions(self, io: FileIO, files: Sequence[DataFile]) -> tuple[Action, ...]:
         """Return what commits the files that were written by this plan."""
         schema = _merged(self.context.schema, io, self.merged_on)
+        if not self.is_new:
+            schema.append(RequireNoOtherColumns(self.context.schema))
         return once((*schema, self._change(files), *_noted(self.token)))
 
     def changes_with(self, files: Sequence[DataFile]) -> bool:
@@ -105,6 +108,7 @@ class UpsertPlan:
             snapshot_properties=with_summary(self.snapshot_properties, self.token),
         )
         schema = _merged(write.schema, write.io, self.merged_on)
+        schema.append(RequireNoOtherColumns(write.schema))
         return once((*schema, upsert, *_noted(self.token)))
 
 

@@ -262,3 +262,17 @@ def test_maintenance_of_a_table_that_was_created_again_is_refused(
     drop_and_create(catalog)
     with pytest.raises(CommitFailedException, match="another table by now"):
         MAINTENANCE[action](table)
+
+
+def test_orphan_removal_is_refused_when_another_table_has_the_name(catalog: TableCatalog) -> None:
+    """Files of the renamed table, which is in the same folder, are not named by the new one."""
+    table = table_in(catalog)
+
+    def other() -> None:
+        catalog.rename_table("db.t", "db.u")
+        table_in(catalog)
+
+    remove = maintenance("remove_orphan_files", older_than=1 << 42, allow_recent=True)
+    with pytest.raises(ValidationException, match="another table by now"):
+        run_overtaken(lambda: remove(table), other, 1)
+    assert ids(catalog.load_table("db.u")) == [1, 2, 3, 4]
