@@ -63,13 +63,15 @@ def changes_of(
     options.check()
     if is_frame(rows):
         names = rows.columns
-        sample = None if schema else on_spark.message_sample(rows).to_batches()
-        how = _unwrapping(envelope, schema or schema_of(envelope, sample or ()), names, options)
+        if schema is None:
+            schema = schema_of(envelope, on_spark.message_sample(rows).to_batches())
+        how = _unwrapping(envelope, schema, names, options)
         how = replace(how, ignores_case=not is_case_sensitive(rows.sparkSession))
         return on_spark.unwrapped_frame(rows, how)
     given, batches = given_rows(rows, "Messages")
     messages = pa.Table.from_batches(batches, given).select(needed(given.names))
-    schema = schema or schema_of(envelope, messages.to_batches())
+    if schema is None:
+        schema = schema_of(envelope, messages.to_batches())
     how = _unwrapping(envelope, schema, given.names, options)
     changes = list(unwrap_all(how, messages.combine_chunks().to_batches()))
     return pa.Table.from_batches(changes, to_arrow(how.columns))

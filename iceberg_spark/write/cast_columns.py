@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from iceberg_spark.arrow.arrays import Step, plain
@@ -15,6 +16,7 @@ from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.spec import types as t
 
 _Accepts = Callable[[pa.DataType], bool]
+_MICROS_OF_DAY = 86_400_000_000
 _INTS = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
 
 
@@ -83,7 +85,7 @@ def cast_step(kind: pa.DataType, wanted: t.IcebergType, column: str) -> Step | N
     raises InvalidInputError for a value that the table's type can't hold exactly.
     """
     target = to_arrow_type(wanted, column)
-    if kind == target:
+    if kind == target and not isinstance(wanted, t.TimeType):
         return None
     if not pt.is_null(kind) and not _accepted(storage_type(kind), wanted):
         raise InvalidSchemaError(
@@ -123,10 +125,12 @@ def _advice(kind: pa.DataType, wanted: t.IcebergType, column: str) -> str:
 
 def _convert(array: pa.Array, target: pa.DataType, wanted: t.IcebergType) -> pa.Array:
     array = plain(array)
-    if array.type == target:
-        return array
     if pt.is_null(array.type):
         return pa.nulls(len(array), target)
+    if isinstance(wanted, t.TimeType):
+        return _times_of_day(array.cast(target))
+    if array.type == target:
+        return array
     if isinstance(wanted, t.UUIDType) and _text(array.type):
         return uuid_bytes(array)
     if pt.is_fixed_size_binary(target) and not pt.is_binary(array.type):
@@ -135,3 +139,12 @@ def _convert(array: pa.Array, target: pa.DataType, wanted: t.IcebergType) -> pa.
         # Only the unit is converted: an instant is the same number in every zone.
         return array.cast(pa.timestamp(target.unit, array.type.tz)).view(target)
     return array.cast(target)
+
+
+def _times_of_day(array: pa.Array) -> pa.Array:
+    """Return times, all before 24:00:00: Arrow's type holds any number of microseconds."""
+    ends = pc.min_max(array.view(pa.int64()))
+    for end in (ends["min"].as_py(), ends["max"].as_py()):
+        if end is not None and not 0 <= end < _MICROS_OF_DAY:
+            raise InvalidInputError(f"{end} microseconds from midnight are not a time of day")
+    return array

@@ -205,7 +205,7 @@ def _exact(source: Source, forms: ValueForms, scale: int | None) -> Convert:
                 return Decimal(value)
             if not source and forms.decimals is None:
                 raise ValueError(
-                    f"{value!r} is text: say by decimals= whether it is 'text' or 'bytes'"
+                    f"{value!r} is text: say by decimals='text' or 'bytes' which it is"
                 )
         raise _refused(value, "a decimal number")
 
@@ -291,7 +291,7 @@ def _unit(source: Source, forms: ValueForms, units: Mapping[str, str]) -> str | 
 
 
 def _needs_unit(value: Any) -> ValueError:
-    return ValueError(f"{value} is a number: say its time_unit, 'ms', 'us' or 'ns'")
+    return ValueError(f"{value} is a number: say its unit by time_unit='ms', 'us' or 'ns'")
 
 
 def _time(source: Source, forms: ValueForms) -> Convert:

@@ -114,6 +114,9 @@ def test_times_of_every_unit_become_microseconds() -> None:
     [
         (TimestampType(), pa.array([1], pa.timestamp("ns")), "lose data"),
         (TimeType(), pa.array([1], pa.time64("ns")), "lose data"),
+        (TimeType(), pa.array([0, 86_400_000_000], pa.time64("us")), "not a time of day"),
+        (TimeType(), pa.array([-1, None], pa.time64("us")), "not a time of day"),
+        (TimeType(), pa.array([86_400], pa.time32("s")), "not a time of day"),
         (TimestampType(), pa.array([2**60], pa.timestamp("s")), "overflow|out of bounds"),
         (FixedType(3), pa.array([b"ab"]), "3"),
         (FixedType(3), pa.array([b"ab"], pa.binary(2)), "3"),
