@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -88,6 +88,9 @@ java-servers: setup ## Have Java change tables by turns with us on S3, Google, A
 
 auto-cdc: setup-4.3 ## Apply SEEDS (4) feeds of changes by Spark 4.3's own auto CDC, too, and compare the rows
 	@$(WITH_SPARK) PYSPARK_PYTHON="$(PY43)" PYSPARK_DRIVER_PYTHON="$(PY43)" $(PY43) -m tests.auto_cdc $${SEEDS:-4}
+
+feeds: setup ## Record FEED_SEEDS (3) feeds of random changes with Debezium, and compare the tables with the database
+	@$(WITH_SPARK) $(PY) -m tests.feeds
 
 attack: setup ## Try many more hostile settings and sequences of verbs than the tests do; ATTACK_SEED=7 draws others
 	@$(WITH_SPARK) ATTACK_BUNDLES=$${ATTACK_BUNDLES:-40} $(PY) -m pytest tests/spark/test_hostile_settings.py tests/spark/test_hostile_writes.py -q

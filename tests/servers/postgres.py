@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,7 @@ class Postgres:
 
 
 @contextmanager
-def postgres_server() -> Iterator[Postgres]:
+def postgres_server(more_settings: Mapping[str, str] | None = None) -> Iterator[Postgres]:
     """Serve a new Postgres while the block runs. It refuses to run as root, so nobody runs it."""
     found = subprocess.run(
         [ROOT / "scripts" / "postgres.sh"], check=True, stdout=subprocess.PIPE, text=True
@@ -71,7 +71,8 @@ def postgres_server() -> Iterator[Postgres]:
         make = f"{programs}/initdb -D data -U tests -A trust -E UTF8 --locale=C --no-sync".split()
         as_user = {"user": user, "group": "nogroup", "extra_groups": []} if user else {}
         subprocess.run(make, check=True, cwd=home, stdout=subprocess.DEVNULL, **as_user)  # type: ignore[call-overload]
-        settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        every = {**_SETTINGS, **(more_settings or {})}
+        settings = [part for key, value in every.items() for part in ("-c", f"{key}={value}")]
         command = [f"{programs}/postgres", "-D", "data", "-h", HOST, "-p", str(server.port)]
         with running(
             [*command, "-k", "", *settings],

@@ -117,6 +117,65 @@ def test_rows_that_debezium_has_unwrapped_are_taken() -> None:
     assert found.column("__deleted").to_pylist() == [False, True]
 
 
+NOTICES = [
+    {"source": {}, "ddl": "CREATE TABLE t (id int)", "tableChanges": [], "ts_ms": 1},
+    {"status": "BEGIN", "id": "7:1", "event_count": None, "ts_ms": 1},
+    {"ts_ms": 1},
+    {"schema": None, "payload": {"ts_ms": 1}},
+]
+
+
+def test_messages_about_definitions_transactions_and_heartbeats_are_left_out() -> None:
+    changes = ice.cdc.debezium(records(*NOTICES, event("c", None, ANN)), "id bigint")
+    assert changes.column("id").to_pylist() == [1]
+    assert ice.cdc.debezium(records(*NOTICES, event("c", None, ANN))).num_rows == 1
+
+
+def test_a_message_without_an_operation_is_refused_with_the_setting_to_change() -> None:
+    with pytest.raises(InvalidInputError, match=r"tombstone\.handling\.mode=rewrite"):
+        ice.cdc.debezium(records(ANN), "id bigint")
+
+
+def test_rows_of_an_incremental_snapshot_have_no_position() -> None:
+    read = records(event("r", None, ANN, snapshot="incremental", lsn=None))
+    with pytest.raises(InvalidInputError, match=r"incremental snapshot.* Kafka's offset"):
+        ice.cdc.debezium(read, "id bigint", sequence="source.lsn")
+    assert ice.cdc.debezium(read, "id bigint").num_rows == 1
+
+
+@pytest.mark.parametrize("path", ["source.lsn", "source.pos"])
+def test_a_row_of_a_snapshot_comes_before_a_change_at_its_position(path: str) -> None:
+    source = {"lsn": 8, "file": "bin.000002", "pos": 8, "row": 0}
+    both = records(event("r", None, ANN, **source), event("u", None, ANN, **source))
+    first, second = ice.cdc.debezium(both, "id bigint", sequence=path)["__seq"].to_pylist()
+    assert first < second
+
+
+def test_changes_of_one_time_are_in_the_order_of_their_offsets() -> None:
+    both = records(event("c", None, ANN), event("u", None, ANN))
+    changes = ice.cdc.debezium(both, "id bigint", sequence="ts_ms")
+    first, second = changes["__seq"].to_pylist()
+    assert first < second
+    alone = ice.cdc.debezium(both.drop_columns("offset"), "id bigint", sequence="ts_ms")
+    assert alone["__seq"].to_pylist() == [7, 7]
+
+
+def test_a_table_is_named_with_its_schema() -> None:
+    with pytest.raises(InvalidInputError, match=r"'schema\.table'"):
+        ice.cdc.debezium(records(event("c", None, ANN)), "id bigint", table="people")
+
+
+def test_flattened_messages_that_name_their_table_are_split_by_it() -> None:
+    rows = [{**ANN, "__deleted": "false", "__table": name, "__schema": "s"} for name in "ab"]
+    assert ice.cdc.debezium(records(*rows), "id bigint", table="s.a").num_rows == 1
+
+
+def test_what_a_deleted_row_had_need_not_be_a_value() -> None:
+    deleted = records(event("d", {"id": 1, "uid": ""}, None))
+    (row,) = ice.cdc.debezium(deleted, "id bigint, uid uuid").to_pylist()
+    assert (row["id"], row["uid"]) == (1, None)
+
+
 def test_maxwells_operations_become_changes() -> None:
     def message(kind: str, data: Any, **more: Any) -> dict[str, Any]:
         return {"database": "d", "table": "people", "type": kind, "data": data, **more}
