@@ -12,7 +12,7 @@ from iceberg_spark.formats.parquet_annotations import annotated
 
 _KINDS = {"int32": pa.int32(), "int64": pa.int64(), "binary": pa.binary()}
 _LEAST = {9: 4, 18: 8, 38: 16}
-_LZ4_RAW, _LZ4 = b"\x15\x0e\x16", b"\x15\x0a\x16"
+_LZ4_RAW, _LZ4, _LZO = b"\x15\x0e\x16", b"\x15\x0a\x16", b"\x15\x06\x16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,18 @@ def decimal_file(
 
 def raw_lz4_file(path: Path, rows: pa.Table) -> None:
     """Write a file whose pages are LZ4 blocks without Hadoop's frame, under the name LZ4."""
+    _file_named(path, rows, _LZ4)
+
+
+def lzo_file(path: Path, rows: pa.Table) -> None:
+    """Write a file that says its pages are compressed by LZO."""
+    _file_named(path, rows, _LZO)
+
+
+def _file_named(path: Path, rows: pa.Table, codec: bytes) -> None:
     pq.write_table(rows, path, compression="lz4", use_dictionary=False)
     data = path.read_bytes()
     length = int.from_bytes(data[-8:-4], "little")
     footer = data[-8 - length : -8]
     assert footer.count(_LZ4_RAW) == rows.num_columns
-    path.write_bytes(data[: -8 - length] + footer.replace(_LZ4_RAW, _LZ4) + data[-8:])
+    path.write_bytes(data[: -8 - length] + footer.replace(_LZ4_RAW, codec) + data[-8:])

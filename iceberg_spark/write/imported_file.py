@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from iceberg_spark.arrow.file_fields import FileField, Path, file_fields
+from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.formats.avro.head import avro_head
 from iceberg_spark.formats.data_file import reading
 from iceberg_spark.formats.file_kind import format_of
@@ -28,6 +29,9 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.transforms import VoidTransform
 from iceberg_spark.spec.types import IcebergType
 from iceberg_spark.write.footer_partition import values_between, values_of_extremes
+
+_DECIMAL_BYTES = 16
+"""Bytes of a 128 bit decimal, the widest that Iceberg has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,28 @@ def _parquet(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFile:
         with files.open_input_file(at) as source:
             size = source.size()
             footer = read_footer(source, path)
+            _check_decodable(footer, path)
             fields = file_fields(footer.schema.to_arrow_schema(), ids)
     return ImportedFile(
         FileFormat.PARQUET, fields, size, footer.num_rows, row_group_offsets(footer), footer
     )
+
+
+def _check_decodable(footer: pq.FileMetaData, path: str) -> None:
+    """Refuse what Arrow's reader lacks: the codec LZO, and decimals of more than 16 bytes."""
+    for number in range(footer.num_columns):
+        column = footer.schema.column(number)
+        is_wide = column.logical_type.type == "DECIMAL" and column.length > _DECIMAL_BYTES
+        if is_wide:
+            raise UnsupportedError(
+                f"Column '{column.path}' of {path} stores decimals in {column.length} bytes, "
+                f"which can't be read: write it with {_DECIMAL_BYTES} bytes or less"
+            )
+        if footer.num_row_groups and footer.row_group(0).column(number).compression == "LZO":
+            raise UnsupportedError(
+                f"Column '{column.path}' of {path} is compressed by LZO, which can't be read: "
+                "write it with zstd"
+            )
 
 
 def _orc(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFile:
