@@ -1,5 +1,6 @@
 """What somebody new gets wrong with a session at hand; without one: tests/unit/api."""
 
+import logging
 from pathlib import Path
 
 import pandas as pd
@@ -14,8 +15,22 @@ from iceberg_spark.errors import InvalidOptionError
 FORMAT = "pyiceberg-lite"
 
 
-def test_the_doctor_examines_a_session(any_spark: SparkSession):
+@pytest.fixture
+def connect_errors(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> pytest.LogCaptureFixture:
+    """What Spark Connect's client would log, with a stack trace, where its log is switched on."""
+    logger = logging.getLogger("pyspark.sql.connect.logging")
+    monkeypatch.setattr(logger, "disabled", False)
+    monkeypatch.setattr(logger, "handlers", [caplog.handler])
+    return caplog
+
+
+def test_the_doctor_examines_a_session(
+    any_spark: SparkSession, connect_errors: pytest.LogCaptureFixture
+):
     report = ice.doctor(any_spark)
+    assert [record.getMessage() for record in connect_errors.records] == []
     found = {one.what: one for one in report.findings}
     asked = ("Spark", "Java", "Python of the workers", f"format('{FORMAT}')")
     assert {what: found[what].state for what in asked} == dict.fromkeys(asked, State.OK)
