@@ -166,7 +166,7 @@ def _rolled(
     step = FEWEST_FILES_OF_A_FULL_MANIFEST
     start, count = 0, len(entries)
     if count > step:
-        some = manifest_bytes(**_manifest(base, entries[:step], spec_id, content, producer))
+        some = entries_bytes(producer, base, entries[:step], spec_id, content)
         count = _full(target, some / step)
     while start < len(entries):
         part = entries[start : start + count]
@@ -174,6 +174,17 @@ def _rolled(
         yield manifest
         start += len(part)
         count = _full(target, manifest.manifest_length / len(part))
+
+
+def entries_bytes(
+    producer: SnapshotProducer,
+    base: TableMetadata,
+    entries: Iterable[ManifestEntry] | pa.Table,
+    spec_id: int,
+    content: ManifestContent,
+) -> int:
+    """Return how many bytes a manifest of these entries would have."""
+    return manifest_bytes(**_manifest(base, entries, spec_id, content, producer))
 
 
 def _full(target_bytes: int, bytes_of_a_file: float) -> int:

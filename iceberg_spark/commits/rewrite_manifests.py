@@ -6,6 +6,7 @@ id, its sequence numbers and its first row id.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +17,12 @@ import pyarrow.compute as pc
 
 from iceberg_spark.arrow.arrays import concat, struct_children
 from iceberg_spark.commits.action import ActionCommit
-from iceberg_spark.commits.new_manifests import tuple_type, with_status, write_entries
+from iceberg_spark.commits.new_manifests import (
+    entries_bytes,
+    tuple_type,
+    with_status,
+    write_entries,
+)
 from iceberg_spark.commits.snapshot_producer import SnapshotProducer
 from iceberg_spark.commits.written_manifests import ManifestForm
 from iceberg_spark.errors import InvalidInputError, ValidationException
@@ -33,6 +39,7 @@ from iceberg_spark.spec.snapshot import Operation
 
 Table: TypeAlias = Any  # pyarrow ships no types
 
+_SAMPLED_ENTRIES = 2_000
 _UNCACHED = ManifestCache(0)  # each manifest is read once, and whole
 
 
@@ -134,13 +141,24 @@ class RewriteManifests:
             found = Rewritten()
         else:
             entries = _sorted(_live_entries(io, base, chosen), keys)
-            parts = _parts(entries, count)
+            needed = -(-self._estimated_bytes(base, entries, chosen[0]) // target)
+            parts = _parts(entries, min(count, needed))
             with ThreadPoolExecutor(PLANNING.manifest_readers, "manifests") as pool:
                 after = list(pool.map(lambda part: self._write(base, io, part, chosen[0]), parts))
             found = Rewritten(tuple(chosen), tuple(after))
             _check_counts(found)
         self._done[content] = found
         return found
+
+    def _estimated_bytes(self, base: TableMetadata, entries: Table, like: ManifestFile) -> int:
+        """Return the bytes of all entries in one manifest, by those of the first ones.
+
+        Small manifests are longer in all: each has a header with the schema.
+        """
+        sample = entries.slice(0, _SAMPLED_ENTRIES)
+        spec_id, content = like.partition_spec_id, like.content
+        size = entries_bytes(self._producer, base, sample, spec_id, content)
+        return math.ceil(size * entries.num_rows / max(sample.num_rows, 1))
 
     def _write(
         self, base: TableMetadata, io: FileIO, entries: Table, like: ManifestFile

@@ -19,7 +19,7 @@ class OpenFileLimits:
     """Threads: closing waits for the disk or the store (measured: half the time of small files)."""
     closing: int = 64
     """Files that are being closed, at most."""
-    first_ratio: float = 0.5
+    first_ratio: float = 1.0
     """Encoded bytes for each byte in memory, until a file shows its own."""
     held_rows: int = 8
     """An open file's buffers and extremes, in rows of its (measured with 10 MB a row)."""

@@ -96,7 +96,9 @@ class RollingFiles:
         """Return how much to gather: a row group, or what fills the file up to its target."""
         written = 0 if series.file is None else series.file.bytes_written
         missing = int((self._target_bytes - written) / series.ratio)
-        return max(min(self._row_group_bytes, missing), OPEN_FILES.least_flush_bytes)
+        # Small files are filled in small steps: one of 64 KB would make 80 KB 144 KB.
+        least = min(OPEN_FILES.least_flush_bytes, self._target_bytes // 8)
+        return max(min(self._row_group_bytes, missing), least, 1)
 
     def _make_room(self) -> None:
         fullest = sorted(self._series.items(), key=lambda item: -item[1].waiting_bytes)

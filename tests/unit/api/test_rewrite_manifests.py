@@ -12,7 +12,7 @@ from iceberg_spark.commits.new_manifests import read_entries
 from iceberg_spark.errors import InvalidInputError, InvalidTypeError
 from iceberg_spark.manifest.manifest_list import read_manifest_list
 from iceberg_spark.spec.data_file import ManifestEntryStatus
-from iceberg_spark.spec.manifest_file import ManifestFile
+from iceberg_spark.spec.manifest_file import ManifestContent, ManifestFile
 from tests.unit.api.tables import ids, make, rows
 
 KEPT = (
@@ -95,7 +95,9 @@ def test_manifests_are_sorted_by_partition_and_cut_at_the_target_size() -> None:
         table.append(
             rows(id=[number] * 4, k=["c", "a", "b", None], v=pa.array([number] * 4, pa.int32()))
         )
-    length = sum(one.manifest_length for one in manifests(table))
+    table.maintenance.rewrite_manifests()
+    (single,) = manifests(table)
+    length = single.manifest_length
     table.update_properties().set(
         {"commit.manifest.target-size-bytes": str(length // 4 + 1)}
     ).commit()
@@ -107,6 +109,19 @@ def test_manifests_are_sorted_by_partition_and_cut_at_the_target_size() -> None:
     by_number = [one.partitions[1] for one in manifests(table)]  # type: ignore[index]
     ends = [(one.lower_bound, one.upper_bound) for one in by_number]
     assert ends == sorted(ends) and len(set(ends)) == len(ends)
+
+
+def test_small_manifests_become_as_few_as_their_entries_fill() -> None:
+    """Each small manifest has a header of its own, so that their lengths say too much."""
+    table = many(["k"])
+    data = [each for each in manifests(table) if each.content is ManifestContent.DATA]
+    total = sum(each.manifest_length for each in data)
+    with table.update_properties() as update:
+        update.set({"commit.manifest.target-size-bytes": str(int(total * 0.6))})
+    table.maintenance.rewrite_manifests(sort_by=("k",))
+    data = [each for each in manifests(table) if each.content is ManifestContent.DATA]
+    assert len(data) == 1
+    assert data[0].manifest_length <= total * 0.6
 
 
 def test_only_manifests_of_the_chosen_spec_are_rewritten() -> None:
