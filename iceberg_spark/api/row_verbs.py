@@ -303,6 +303,7 @@ class RowVerbs:
         `apply_as_truncates` are conditions over the rows. All columns of `df` are taken, those of
         `column_list`, or all but `except_column_list`. Type 2 keeps what rows were, from
         `__START_AT` to before `__END_AT`. Deletes are remembered for `cdc.tombstone-retention`.
+        Columns that a change names in a list column `__unavailable` keep their value (type 1).
 
         Raises InvalidInputError for a NULL key or sequence, and for different changes of one key
         that have one sequence.

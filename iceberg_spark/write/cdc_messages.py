@@ -21,6 +21,7 @@ Message: TypeAlias = dict[str, Any]
 
 OP, DELETED = "__op", "__deleted"
 _TABLE_PARTS = ("__source_table", "__table")
+_SPACES = ("schema", "db")
 _WRAPPER = {"schema", "payload"}
 _MAXWELL_OPS = {"insert": "c", "bootstrap-insert": "r", "update": "u", "delete": "d"}
 
@@ -113,9 +114,6 @@ def _is_flattened_of(table: str, payload: Message) -> bool:
         )
     parts = [payload.get(f"{prefix}{part}") for prefix in ("__source_", "__") for part in _SPACES]
     return table in {f"{space}.{name}" for space in parts if space is not None}
-
-
-_SPACES = ("schema", "db")
 
 
 def _enveloped(

@@ -200,6 +200,8 @@ def columns_of(modes: dict[str, str]) -> list[Column]:
         left_out.add("num")  # of another scale than the table's
     if modes["binary.handling.mode"].startswith("base64"):
         left_out.add("bin")  # Debezium sends NULL for long values that did not change
+    if modes["time.precision.mode"] == "nanoseconds":
+        left_out |= {"ts", "ts3", "moments"}  # Debezium sends NULL beyond the year 2262
     return [Column(name, kind) for name, (_, kind) in TYPES.items() if name not in left_out]
 
 

@@ -188,7 +188,8 @@ def test_binary_texts_have_the_one_form_that_fits_all() -> None:
     assert binary_form(["beef"]) is None
 
 
-def test_names_are_matched_exactly_without_a_session() -> None:
+def test_names_are_matched_exactly_without_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iceberg_spark.engines.envelopes.active_session", lambda: None)
     message = {"op": "c", "after": {"V": 1}}
     records = pa.table({"value": [json.dumps(message).encode()], "offset": [0]})
     assert ice.cdc.debezium(records, "v int").column("v").to_pylist() == [None]
