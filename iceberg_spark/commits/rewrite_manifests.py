@@ -158,7 +158,8 @@ class RewriteManifests:
         sample = entries.slice(0, _SAMPLED_ENTRIES)
         spec_id, content = like.partition_spec_id, like.content
         size = entries_bytes(self._producer, base, sample, spec_id, content)
-        return math.ceil(size * entries.num_rows / max(sample.num_rows, 1))
+        share: float = entries.num_rows / max(sample.num_rows, 1)
+        return math.ceil(size * share)
 
     def _write(
         self, base: TableMetadata, io: FileIO, entries: Table, like: ManifestFile

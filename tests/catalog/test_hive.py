@@ -222,6 +222,30 @@ def test_tables_without_locks_are_moved_by_what_the_metastore_compares(
     assert ids(made.refresh()) == list(range(12))
 
 
+def test_a_metastore_without_direct_sql_takes_every_change_of_a_locked_table(
+    catalog: TableCatalog, db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a metastore can't compare a parameter, and under the lock Java does not ask it to."""
+    connect = Metastore.connect
+
+    def without_direct_sql(self: Metastore) -> tuple[Any, Any]:
+        client, line = connect(self)
+        for setting in ("hive.metastore.try.direct.sql", "hive.metastore.try.direct.sql.ddl"):
+            client.setMetaConf(setting, "false")
+        return client, line
+
+    monkeypatch.setattr(Metastore, "connect", without_direct_sql)
+    catalog.create_table(f"{db}.t", "id bigint")
+    table = catalog.load_table(f"{db}.t")
+    table.append(rows(id=[1]))
+    table.append(rows(id=[2]))
+    catalog.rename_table(f"{db}.t", f"{db}.u")
+    assert catalog.list_tables(db) == [(db, "u")]
+    assert ids(catalog.load_table(f"{db}.u")) == [1, 2]
+    catalog.drop_table(f"{db}.u")
+    assert catalog.list_tables(db) == []
+
+
 def test_hive_is_shown_columns_and_no_partitions(
     catalog: TableCatalog, hive: HiveMetastore, db: str
 ) -> None:

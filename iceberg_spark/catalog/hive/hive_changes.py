@@ -98,14 +98,19 @@ def created(session: Session, catalog: str, table: Any) -> bool:
     return True
 
 
-def _altered(session: Session, at: tuple[str, str], table: Any, before: str) -> bool:
-    """Replace Hive's table; metastores that can (2.3.10, 4.0) see that it is at `before`.
+def _altered(
+    session: Session, at: tuple[str, str], table: Any, before: str, *, is_locked: bool
+) -> bool:
+    """Replace Hive's table. Without a lock the metastore checks that it still is at `before`.
 
-    While the metastore may be at work on it nobody else gets the lock.
+    Metastores 2.3.10 and 4.0 can check that, by direct SQL only: without it they refuse to. Under
+    the lock nothing is checked there (Java: HiveTableOperations.persistTable), and nobody else gets
+    it while the metastore may be at work on the table.
     """
+    expected = None if is_locked else before
     after = place_of(table)
     try:
-        session.once("alter_table_with_environment_context", *at, table, _expecting(before))
+        session.once("alter_table_with_environment_context", *at, table, _expecting(expected))
     except StorageError:
         if _awaited(session, at, before) == after:
             return True
@@ -138,7 +143,7 @@ def moved(
         describe(table)
         if held is not None:
             held.check()
-        done = _altered(session, at, table, before)
+        done = _altered(session, at, table, before, is_locked=held is not None)
         if held is not None:
             held.check()
         return done
