@@ -394,7 +394,8 @@ class FileSystemCatalog:
         """Remove the table's metadata files, oldest first; with `purge` its data and metadata too.
 
         Files outside the table's folders stay (`purge.files_to_purge`); folders that hold
-        nothing go.
+        nothing go. A commit between the listing and the removal is not noticed: a folder has no
+        removal with a condition.
         """
         table = self.location_of(identifier)
         if is_metadata_file(table) or not self.table_exists(identifier):
@@ -402,9 +403,11 @@ class FileSystemCatalog:
         self._committable(table)
         found = self.load(identifier) if purge else None
         rest = files_to_purge(self._io, found, table) if found else ()
-        versions = [path for _, path in version_files(self._io, table)]
-        self._io.delete_many([*versions, hint_path(table)])
-        self._io.delete_many(rest)
+        pointers = [*(path for _, path in version_files(self._io, table)), hint_path(table)]
+        self._io.delete_many(pointers)
+        # Another table may be created here from now on, whose pointers have the same paths.
+        removed = set(map(location.normalise, pointers))
+        self._io.delete_many(path for path in rest if location.normalise(path) not in removed)
         if found is not None:
             remove_empty_folders(self._io, table, found.metadata)
 

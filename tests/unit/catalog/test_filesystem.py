@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,24 @@ def test_a_file_system_table_is_not_moved(tmp_path: Path):
     with pytest.raises(UnsupportedError, match="can't be set"):
         CATALOG.commit(base.identifier, [], [SetLocation(str(tmp_path / "u"))], base)
     assert CATALOG.load(base.identifier) == base
+
+
+def test_a_purge_keeps_a_table_that_is_created_while_it_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The first version of the new table has the path of the first version of the former."""
+    create(tmp_path / "t", owner="former")
+    delete_many = FsspecIO.delete_many
+
+    def delete_then_create(io: FsspecIO, paths: Iterable[str]) -> None:
+        delete_many(io, paths)
+        monkeypatch.setattr(FsspecIO, "delete_many", delete_many)
+        create(tmp_path / "t", owner="new")
+
+    monkeypatch.setattr(FsspecIO, "delete_many", delete_then_create)
+    FileSystemCatalog("c").drop_table(str(tmp_path / "t"), purge=True)
+    table = FileSystemCatalog("c").load(str(tmp_path / "t"))
+    assert table.metadata.properties["owner"] == "new"
 
 
 def test_a_commit_to_a_table_that_was_dropped_and_made_again_fails(tmp_path: Path):
