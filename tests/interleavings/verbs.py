@@ -36,7 +36,7 @@ def rows(*ids: int, k: str = "a", v: int = 0) -> pa.Table:
 
 
 def make(format_version: int) -> None:
-    """A table of two partitions with deletes, a second name `db.u` of another table, and files."""
+    """A table of two partitions with deletes, another table `db.log`, and files to be added."""
     names = catalog()
     if not names.namespace_exists("db"):
         names.create_namespace("db")
@@ -46,6 +46,7 @@ def make(format_version: int) -> None:
         partition_by=["k"],
         properties={**QUICK, **MERGES, "format-version": str(format_version)},
     )
+    names.create_table("db.log", "id bigint", properties=QUICK)
     table.append(pa.concat_tables([rows(1, 2, 3), rows(4, 5, k="b")]))
     table.append(rows(6, 7))
     table.append(rows(9, k="b"))
@@ -75,6 +76,33 @@ def transaction() -> None:
     with load().transaction() as tx:
         tx.append(rows(20, 21, k="c"))
         tx.delete("id = 20")
+
+
+def two_tables() -> None:
+    with catalog().transaction() as tx:
+        tx.load_table("db.t").append(rows(70))
+        tx.load_table("db.log").append(pa.table({"id": pa.array([70], pa.int64())}))
+
+
+def branch() -> None:
+    with load().transaction() as tx:
+        tx.manage_snapshots().create_branch(None, "audit").commit()
+        tx.append(rows(71), branch="audit")
+
+
+def publish() -> None:
+    load().manage_snapshots().fast_forward("main", "audit").commit()
+
+
+def branch_and_publish() -> None:
+    branch()
+    publish()
+
+
+def require_column() -> None:
+    update = load().update_schema(allow_incompatible_changes=True)
+    update.add_column("n", "int", required=True).commit()
+    load().overwrite(rows(72).append_column("n", pa.array([1], pa.int32())))
 
 
 def apply_changes() -> None:
@@ -146,6 +174,8 @@ VERBS: dict[str, Writer] = {
     "upsert": lambda: load().upsert(rows(1, 23, v=7), ["id", "k"]),
     "apply_changes": apply_changes,
     "transaction": transaction,
+    "two_tables": two_tables,
+    "branch": branch,
     "add_files": lambda: load().add_files(OUTSIDE.replace("added", "k=a/added")),
     "add_other_file": lambda: load().add_files(OTHER_COLUMNS.replace("bare", "k=b/bare")),
     "add_column": lambda: load().update_schema().add_column("note", "string").commit(),
@@ -171,6 +201,8 @@ VERBS: dict[str, Writer] = {
 }
 
 SEQUENCES: dict[str, Writer] = {
+    "branch_and_publish": branch_and_publish,
+    "require_column": require_column,
     "rename_and_add": rename_and_add,
     "drop_key_and_compact": drop_key_and_compact,
     "upgrade_and_append": upgrade_and_append,
