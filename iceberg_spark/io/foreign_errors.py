@@ -25,6 +25,7 @@ _DRIVERS = {
     "s3": "'iceberg-spark[s3]'",
     "gs": "'iceberg-spark[gcs]'",
     "abfs": "'iceberg-spark[adls]'",
+    "hdfs": "'iceberg-spark[hdfs]'",
     "az": "adlfs",
     "oss": "ossfs",
     "hf": "huggingface_hub",

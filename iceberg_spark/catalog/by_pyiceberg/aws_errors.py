@@ -32,6 +32,8 @@ def as_ours() -> Iterator[None]:
     """Raise our errors for theirs. StorageError: nobody knows whether it was done."""
     try:
         yield
+    except IcebergError:  # one that names a missing extra, too: botocore may not be there
+        raise
     except botocore.ClientError as error:
         raise _refused(error) from error
     except (botocore.NoCredentialsError, botocore.PartialCredentialsError) as error:
@@ -42,7 +44,7 @@ def as_ours() -> Iterator[None]:
         raise StorageError(f"DynamoDB failed: {error}") from error
     except Exception as error:
         same = {kind.__name__: kind for kind in _SAME}.get(type(error).__name__)
-        if same is None or isinstance(error, IcebergError):
+        if same is None:
             raise
         raise same(str(error)) from error
 
