@@ -132,9 +132,8 @@ class OrcReader:
 
 def open_orc(io: FileIO, path: str) -> OrcReader:
     """Open an ORC file. Raises CorruptFileError, NoSuchFileError or StorageError naming it."""
-    files, at = io.arrow(path)
     with reading(path):
-        source = files.open_input_file(at)
+        source = io.open_arrow(path)
         try:
             file = po.ORCFile(source)
             tail = stripes(file.reader.serialized_file_tail())

@@ -149,9 +149,8 @@ def open_parquet(io: FileIO, path: str) -> ParquetReader:
 
     Raises CorruptFileError, NoSuchFileError or StorageError naming the file.
     """
-    files, at = io.arrow(path)
     with reading(path):
-        source = files.open_input_file(at)
+        source = io.open_arrow(path)
         try:
             metadata, decoded = read_footer_sizes(source, path)
             file = _parquet_file(source, metadata)

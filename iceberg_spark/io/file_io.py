@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 
@@ -95,4 +96,8 @@ class FileIO(Protocol):
 
     def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
         """Return an Arrow file system and the path on it, for native readers."""
+        ...
+
+    def open_arrow(self, path: str) -> pa.NativeFile:
+        """Open a file for Arrow's readers."""
         ...

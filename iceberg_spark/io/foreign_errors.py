@@ -6,6 +6,7 @@ use them and by names of classes where they don't, so that none of them has to b
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from types import TracebackType
@@ -58,6 +59,8 @@ _BELOW_A_FILE = "(is not a directory)"
 _JAVA_TRACE = r"\n\tat "
 """As hdfs-native quotes the name node's lines."""
 _HTTP_DENIED = (401, 403)
+_BAD_REQUEST = re.compile(r"status code: 400 Bad Request:?(?P<body>[^\n]*)")
+_EXPIRED = ("ExpiredToken", "TokenRefreshRequired", "InvalidToken", "RequestExpired")
 _HTTP_NOT_FOUND = 404
 _HTTP_EXISTS = 412
 _REFUSED_FOR_GOOD = (NoSuchFileError, FileAlreadyExistsError, StoragePermissionError)
@@ -167,13 +170,25 @@ def _by_library(error: BaseException) -> type[IcebergError] | None:
     status = _http_status(error)
     if names & _NOT_FOUND or status == _HTTP_NOT_FOUND:
         return NoSuchFileError
-    if names & _DENIED or status in _HTTP_DENIED:
+    if names & _DENIED or status in _HTTP_DENIED or _is_expired(str(error)):
         return StoragePermissionError
     if "InvalidPathError" in names:  # a name in a listing that obstore refuses
         return StorageError
     if names & _EXISTS or status == _HTTP_EXISTS:
         return FileAlreadyExistsError
     return TransientStorageError
+
+
+def _is_expired(text: str) -> bool:
+    """Return whether a store refuses credentials as expired, which S3 does by a status of 400.
+
+    The answer to a HEAD has no body that would say so.
+    """
+    bad_request = _BAD_REQUEST.search(text)
+    if bad_request is None:
+        return False
+    body = bad_request["body"].strip()
+    return not body or body.startswith("No Body") or any(code in body for code in _EXPIRED)
 
 
 def _by_panic(error: BaseException) -> type[IcebergError] | None:

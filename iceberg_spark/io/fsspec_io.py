@@ -10,6 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import BinaryIO, TypeVar, cast
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
 
@@ -208,6 +209,11 @@ class FsspecIO:
             store = self._reached_store(path)
             at = store.path_of(path)
             return store.arrow(at, self._errors("read", path)), at
+
+    def open_arrow(self, path: str) -> pa.NativeFile:
+        """Open a file for Arrow's readers."""
+        files, at = self.arrow(path)
+        return files.open_input_file(at)
 
     def _errors(self, doing: str, path: str) -> named_errors:
         self._check_scheme(doing, path)

@@ -106,13 +106,11 @@ def imported_file(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFil
 
 
 def _parquet(io: FileIO, path: str, ids: Mapping[Path, int]) -> ImportedFile:
-    with reading(path):
-        files, at = io.arrow(path)
-        with files.open_input_file(at) as source:
-            size = source.size()
-            footer = read_footer(source, path)
-            _check_decodable(footer, path)
-            fields = file_fields(footer.schema.to_arrow_schema(), ids)
+    with reading(path), io.open_arrow(path) as source:
+        size = source.size()
+        footer = read_footer(source, path)
+        _check_decodable(footer, path)
+        fields = file_fields(footer.schema.to_arrow_schema(), ids)
     return ImportedFile(
         FileFormat.PARQUET, fields, size, footer.num_rows, row_group_offsets(footer), footer
     )

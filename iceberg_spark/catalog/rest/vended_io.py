@@ -1,15 +1,18 @@
 """Storage with credentials that a catalog gave for a time, renewed there before they expire.
 
-It is pickled into Spark's tasks like any storage: a task of a long job asks the catalog itself.
+A store may refuse them earlier: its clock differs, or the credentials were revoked. They are
+renewed then as well, once, and the call is repeated. The storage is pickled into Spark's tasks like
+any other: a task of a long job asks the catalog itself.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import BinaryIO, TypeAlias, TypeVar
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 from iceberg_spark.catalog.rest.answers import TABLE, Answer
@@ -17,15 +20,19 @@ from iceberg_spark.catalog.rest.credentials import credential_for, expires_at_ms
 from iceberg_spark.catalog.rest.paths import CREDENTIALS, Paths
 from iceberg_spark.catalog.rest.session import RestSession, session_of
 from iceberg_spark.catalog.rest.transport import Request
-from iceberg_spark.errors import IcebergError
+from iceberg_spark.errors import IcebergError, StoragePermissionError
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.storage import open_storage
+
+T = TypeVar("T")
 
 ENDPOINT = "client.refresh-credentials-endpoint"
 ENABLED = "client.refresh-credentials-enabled"
 _WINDOW_MS = 300_000
 _PAUSE_MS = 10_000
 """Between asking in vain and asking again, while the credentials are still good."""
+_REFUSED_PAUSE_MS = 60_000
+"""Between two renewals because the store refused: a user without rights costs one request then."""
 
 
 def vended_io(
@@ -53,7 +60,10 @@ _MadeFrom: TypeAlias = tuple[str, dict[str, str], str, str, FileIO, dict[str, st
 class VendedIO:
     """A `FileIO` whose credentials are asked for anew some minutes before they expire."""
 
-    __slots__ = ("_ask_at", "_catalog", "_identifier", "_io", "_lock", "_name", "_own", "_place")
+    __slots__ = (
+        "_ask_at", "_catalog", "_identifier", "_io", "_lock", "_name", "_own", "_place",
+        "_refused_until",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -72,6 +82,7 @@ class VendedIO:
         self._io = io
         self._ask_at = _ask_at(io)
         self._lock = threading.Lock()
+        self._refused_until = 0.0
 
     def __reduce__(self) -> tuple[type[VendedIO], _MadeFrom]:
         at = self._identifier, self._place
@@ -118,57 +129,91 @@ class VendedIO:
         request = Request("GET", path.lstrip("/"), of_table=self._identifier)
         return session.read(request, TABLE, what, parsed)
 
+    def _tried(self, work: Callable[[FileIO], T]) -> T:
+        """Do something with the storage, and again with newer credentials where it is refused."""
+        io = self._now()
+        try:
+            return work(io)
+        except StoragePermissionError:
+            if not self._renewed_since(io):
+                raise
+        return work(self._io)
+
+    def _renewed_since(self, refused: FileIO) -> bool:
+        """Return whether there are other credentials than those of a storage that was refused."""
+        with self._lock:
+            if self._io is not refused:
+                return True  # another thread renewed them
+            if time.time() * 1000 < self._refused_until:
+                return False
+            self._refused_until = time.time() * 1000 + _REFUSED_PAUSE_MS
+            try:
+                credentials = self._asked(session_of(self._name, self._catalog))
+            except IcebergError:
+                return False  # the store's refusal says more
+            before = refused.properties
+            if all(before.get(key) == value for key, value in credentials.items()):
+                return False
+            self._io = open_storage({**before, **credentials})
+            self._ask_at = _ask_at(self._io)
+            return True
+
     def open(self, path: str) -> BinaryIO:
         """Open for seekable reading."""
-        return self._now().open(path)
+        return self._tried(lambda io: io.open(path))
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
-        return self._now().read_bytes(path)
+        return self._tried(lambda io: io.read_bytes(path))
 
     def create(self, path: str) -> BinaryIO:
         """Open a new file for streaming writes."""
-        return self._now().create(path)
+        return self._tried(lambda io: io.create(path))
 
     def create_if_absent(self, path: str, data: bytes) -> None:
         """Write a whole file atomically, or raise FileAlreadyExistsError."""
-        self._now().create_if_absent(path, data)
+        self._tried(lambda io: io.create_if_absent(path, data))
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a whole small file, replacing what is there."""
-        self._now().replace(path, data)
+        self._tried(lambda io: io.replace(path, data))
 
     def exists(self, path: str) -> bool:
         """Return whether a file is there."""
-        return self._now().exists(path)
+        return self._tried(lambda io: io.exists(path))
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
         """Return those of the files that are there."""
-        return self._now().find(paths)
+        return self._tried(lambda io: io.find(paths))
 
     def size(self, path: str) -> int:
         """Return a file's size in bytes."""
-        return self._now().size(path)
+        return self._tried(lambda io: io.size(path))
 
     def delete(self, path: str) -> None:
         """Delete a file; one that is gone already is fine."""
-        self._now().delete(path)
+        self._tried(lambda io: io.delete(path))
 
     def delete_many(self, paths: Iterable[str]) -> None:
         """Delete files; those that are gone already are fine."""
-        self._now().delete_many(paths)
+        several = tuple(paths)
+        self._tried(lambda io: io.delete_many(several))
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
         """Yield all files below a folder, recursively."""
-        return self._now().list(prefix)
+        yield from self._tried(lambda io: tuple(io.list(prefix)))
 
     def list_folders(self, prefix: str) -> Iterator[str]:
         """Yield the folders right below a folder."""
-        return self._now().list_folders(prefix)
+        yield from self._tried(lambda io: tuple(io.list_folders(prefix)))
 
     def arrow(self, path: str) -> tuple[pafs.FileSystem, str]:
         """Return an Arrow file system with the credentials of now, and the path on it."""
-        return self._now().arrow(path)
+        return self._tried(lambda io: io.arrow(path))
+
+    def open_arrow(self, path: str) -> pa.NativeFile:
+        """Open a file for Arrow's readers."""
+        return self._tried(lambda io: io.open_arrow(path))
 
 
 def _ask_at(io: FileIO) -> float:
