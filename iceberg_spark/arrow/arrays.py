@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 Step = Callable[[pa.Array], pa.Array]
 """From one array to another of the same length."""
+_MOST_VALUES = (1 << 31) - 1
+"""The values below a plain list: its offsets are 32 bit."""
 
 
 def validity(array: pa.Array) -> pa.Buffer | None:
@@ -94,14 +96,46 @@ def map_list(array: pa.Array, step: Step, kind: pa.DataType) -> pa.Array:
 def plain_list(array: pa.Array) -> pa.ListArray:
     """Return a list of another layout (large, fixed size, view) as a plain list.
 
-    Arrow's own cast makes an invalid array of a list view.
+    Arrow's own cast makes invalid arrays of list views, loses run ends, and may crash. Null lists
+    become empty: whatever their slots hold is no value.
+    Raises ArrowInvalid if the lists hold more values than a plain list can.
     """
-    values = array.flatten()
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    starts, lengths = _list_windows(array)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    total = int(offsets[-1])
+    if total > _MOST_VALUES:
+        raise pa.ArrowInvalid(f"{total:,} list elements in one batch: write smaller batches")
+    used = starts[lengths > 0]
+    first = int(used[0]) if len(used) else 0
+    if np.array_equal(used - first, offsets[:-1][lengths > 0]):
+        values = array.values.slice(first, total)
+    else:
+        # Value k of list i is stored at starts[i] + k, and moves to offsets[i] + k.
+        shifts = np.repeat(starts - offsets[:-1], lengths)
+        values = plain_values(array.values).take(pa.array(np.arange(total) + shifts))
     kind = pa.list_(pa.field("element", values.type))
-    buffers = [validity(array), pa.py_buffer(offsets)]
+    buffers = [validity(array), pa.py_buffer(offsets.astype(np.int32))]
     return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, 0, children=[values])
+
+
+def _list_windows(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each list starts in `array.values` and how long it is; null lists are empty."""
+    kind = array.type
+    if pa.types.is_fixed_size_list(kind):
+        starts = (np.arange(len(array)) + array.offset) * kind.list_size
+        lengths = np.full(len(array), kind.list_size)
+    elif pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+        starts, lengths = _int64s(array.offsets), _int64s(array.sizes)
+    else:
+        ends = _int64s(array.offsets)
+        starts, lengths = ends[:-1], np.diff(ends)
+    if array.null_count:
+        lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
+    return starts, lengths
+
+
+def _int64s(numbers: pa.Array) -> np.ndarray:
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int64)
 
 
 def map_entries(array: pa.MapArray) -> pa.StructArray:
@@ -124,16 +158,57 @@ def concat(parts: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """Return the values that an extension, dictionary or run-end encoded array stands for."""
+    """Return the values that an extension, dictionary or run-end encoded array stands for.
+
+    Arrow decodes neither dictionaries nor run ends of views or of nested values. Taking the
+    values by their positions works for every type.
+    """
     while True:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         elif pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            array = plain_values(array.dictionary).take(array.indices)
         elif pa.types.is_run_end_encoded(array.type):
-            array = pc.run_end_decode(array)
+            rows = np.arange(array.offset, array.offset + len(array))
+            runs = np.searchsorted(_int64s(array.run_ends), rows, side="right")
+            array = plain_values(array.values).take(pa.array(runs))
         else:
             return array
+
+
+def plain_values(array: pa.Array) -> pa.Array:
+    """Return an array that Arrow can take from: without encodings and views at any depth."""
+    array = plain(array)
+    kind = array.type
+    if pa.types.is_string_view(kind):
+        return array.cast(pa.large_string())
+    if pa.types.is_binary_view(kind):
+        return array.cast(pa.large_binary())
+    if not pa.types.is_nested(kind):
+        return array
+    if pa.types.is_struct(kind):
+        children = [plain_values(child) for child in struct_children(array)]
+        fields = [field.with_type(child.type) for field, child in zip(kind, children, strict=True)]
+        return map_struct(array, children, pa.struct(fields))
+    if pa.types.is_map(kind):
+        return _plain_map(array)
+    if pa.types.is_union(kind):
+        return array
+    values = plain_list(array)
+    inner = plain_values(values.values)
+    element = kind.value_field.with_type(inner.type)
+    return map_list(values, lambda _: inner, pa.list_(element))
+
+
+def _plain_map(array: pa.MapArray) -> pa.MapArray:
+    first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
+    entries = map_entries(array).slice(first, last - first)
+    keys, items = map(plain_values, struct_children(entries))
+    kind = pa.map_(
+        array.type.key_field.with_type(keys.type), array.type.item_field.with_type(items.type)
+    )
+    made = struct_of(len(keys), (keys, items), pa.struct([kind.key_field, kind.item_field]))
+    return map_list(array, lambda _: made, kind)
 
 
 def with_offsets(array: pa.Array) -> pa.Array:

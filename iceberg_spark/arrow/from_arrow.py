@@ -120,7 +120,7 @@ def _type(kind: pa.DataType, path: tuple[str, ...], ids: IdOf, *, nano: bool) ->
         return t.ListType(element.field_id, element.field_type, element.required)
     if pa.types.is_timestamp(kind):
         return _timestamp(kind, nano=nano)
-    if pa.types.is_fixed_size_binary(kind):
+    if pa.types.is_fixed_size_binary(kind) and kind.byte_width:
         return t.FixedType(kind.byte_width)
     if pa.types.is_decimal(kind) and kind.precision <= _LARGEST_PRECISION and kind.scale >= 0:
         return t.DecimalType(kind.precision, kind.scale)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_spark.errors import InvalidInputError, InvalidTypeError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
 
 
 def given_rows(rows: Any, what: str = "Rows") -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
@@ -29,11 +29,40 @@ def given_rows(rows: Any, what: str = "Rows") -> tuple[pa.Schema, Iterable[pa.Re
         table = _from_pandas(rows)
         return table.schema, table.to_batches()
     if hasattr(rows, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(rows)
+        reader = _from_stream(rows)
         return reader.schema, reader
     raise InvalidTypeError(
         f"{what} must be a Spark DataFrame, a pyarrow.Table, RecordBatch or RecordBatchReader, or "
         f"a pandas DataFrame, not {type(rows).__name__}{_way_out(rows)}"
+    )
+
+
+def _from_stream(rows: Any) -> pa.RecordBatchReader:
+    for column in _polars_columns(rows):
+        if column.dtype == sys.modules["polars"].Object:  # its Arrow form is the addresses
+            raise _no_arrow_type(column)
+    try:
+        return pa.RecordBatchReader.from_stream(rows)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as cause:
+        for column in _polars_columns(rows):
+            try:
+                pa.chunked_array(column.clear())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                raise _no_arrow_type(column) from cause
+        raise InvalidInputError(f"The rows can't be read as Arrow: {cause}") from cause
+
+
+def _polars_columns(rows: Any) -> list[Any]:
+    """Return the columns of a polars DataFrame, without importing polars; none of other rows."""
+    polars = sys.modules.get("polars")
+    is_polars = polars is not None and isinstance(rows, polars.DataFrame)
+    return list(rows.get_columns()) if is_polars else []
+
+
+def _no_arrow_type(column: Any) -> InvalidSchemaError:
+    return InvalidSchemaError(
+        f"Column '{column.name}' has polars' type {column.dtype}, which pyarrow has no type for; "
+        "cast it"
     )
 
 

@@ -16,11 +16,14 @@ from iceberg_spark.arrow.arrays import (
     batch_of,
     map_list,
     null_column,
+    plain,
+    plain_list,
     struct_children,
     struct_of,
     without_nulls,
 )
 from iceberg_spark.arrow.default_values import default_array
+from iceberg_spark.arrow.promote import storage_type
 from iceberg_spark.arrow.schema import is_list, to_arrow, to_arrow_type
 from iceberg_spark.arrow.variant_layout import VARIANT, is_variant, plain_variant
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
@@ -200,6 +203,14 @@ def _make(column: _Column, sources: Sequence[pa.Array], rows: int) -> pa.Array:
 
 
 def _step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> Step | None:
+    stored = storage_type(kind)
+    if stored == kind or not pa.types.is_nested(stored):
+        return _plain_step(kind, field, path, rules)
+    below = _plain_step(stored, field, path, rules) or _same
+    return lambda array: below(plain(array))
+
+
+def _plain_step(kind: pa.DataType, field: NestedField, path: str, rules: _Rules) -> Step | None:
     wanted = field.field_type
     match wanted:
         case StructType(fields=fields) if pa.types.is_struct(kind):
@@ -283,12 +294,19 @@ def _list_step(kind: pa.DataType, wanted: ListType, below: Step | None, path: st
 
     def convert(array: pa.Array) -> pa.Array:
         if not pa.types.is_list(array.type):
-            array = array.cast(pa.list_(array.type.value_field))
+            array = _plain_list(array, path)
         if wanted.element_required and array.flatten().null_count:
             raise null_error(element)
         return map_list(array, below or _same, target)
 
     return convert
+
+
+def _plain_list(array: pa.Array, path: str) -> pa.ListArray:
+    try:
+        return plain_list(array)
+    except pa.ArrowInvalid as cause:
+        raise InvalidInputError(f"Column '{path}' can't be written: {cause}") from cause
 
 
 def _map_step(kind: pa.DataType, wanted: MapType, path: str, rules: _Rules) -> Step | None:
@@ -305,6 +323,8 @@ def _map_step(kind: pa.DataType, wanted: MapType, path: str, rules: _Rules) -> S
         children: list[Any] = []
         for step, child in zip(steps, struct_children(array), strict=True):
             children.append(child if step is None else step(child))
+        if children[0].null_count:  # Arrow ends the process for a map with such keys
+            raise null_error(f"{path}.key")
         if wanted.value_required and children[1].null_count:
             raise null_error(f"{path}.value")
         return struct_of(len(array), children, entry)

@@ -87,7 +87,7 @@ def cast_step(kind: pa.DataType, wanted: t.IcebergType, column: str) -> Step | N
     target = to_arrow_type(wanted, column)
     if kind == target and not isinstance(wanted, t.TimeType):
         return None
-    if not pt.is_null(kind) and not _accepted(storage_type(kind), wanted):
+    if not pt.is_null(storage_type(kind)) and not _accepted(storage_type(kind), wanted):
         raise InvalidSchemaError(
             f"Column '{column}' is {wanted} in the table and {kind} in the data; "
             f"{_advice(kind, wanted, column)}"
