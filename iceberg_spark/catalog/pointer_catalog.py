@@ -43,6 +43,7 @@ from iceberg_spark.catalog.new_version import unknown
 from iceberg_spark.catalog.pointer_views import PointerViews, ViewPointers, asked_again
 from iceberg_spark.catalog.purge import check_purge, files_to_purge
 from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.errors import (
     CommitFailedException,
     CorruptFileError,
@@ -187,10 +188,12 @@ class PointerCatalog:
         """Return the newest committed metadata.
 
         Raises NoSuchTableError, StorageError, CorruptFileError (also where the file is missing
-        that the catalog names: then the table is broken, not absent).
+        that the catalog names: then the table is broken, not absent), UnsupportedError where the
+        catalog of another machine names a local path.
         """
         path = self._find(identifier)
         for _ in range(_TRIES):
+            Trust(self._name, self._properties).check_local(path)
             try:
                 return load_version(self._io, identifier, path)
             except NoSuchFileError:  # deleted after a later commit, or lost: look again

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from iceberg_spark.catalog.rest.settings import HEADER
+from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
 
@@ -25,15 +26,18 @@ _KEY = "s3.access-key-id"
 
 
 def storage_properties(
-    catalog: Mapping[str, str], answer: Mapping[str, Any], place: str
+    catalog: Mapping[str, str], answer: Mapping[str, Any], place: str, trust: Trust
 ) -> dict[str, str]:
     """Return what opens a table's files: the catalog's properties below the table's own.
 
     `answer` is a LoadTableResult; of its credentials the one with the longest prefix of `place`
-    counts. Raises UnsupportedError where the server insists on signing requests itself.
+    counts. Raises UnsupportedError where the server insists on signing requests itself, and for
+    what only the user may set.
     """
-    config = texts(answer.get("config"))
-    found = credential_for(answer.get("storage-credentials"), place)
+    source = f"The server's answer for the table at {place}"
+    config = trust.accepted(texts(answer.get("config")), source)
+    found = accepted_credential(answer.get("storage-credentials"), place, trust)
+    trust.check_stores({**config, **found}, source)
     below = {key: value for key, value in catalog.items() if is_of_storage(key)}
     own = {key: value for key, value in config.items() if is_of_storage(key)}
     every = {**below, **own, **found}
@@ -48,6 +52,11 @@ def storage_properties(
 def is_of_storage(name: str) -> bool:
     """Return whether a property may be about storage; the rest is about the catalog's server."""
     return name not in _NOT_OF_STORAGE_EITHER and not name.startswith(_NOT_OF_STORAGE)
+
+
+def accepted_credential(credentials: Any, place: str, trust: Trust) -> dict[str, str]:
+    """Return the properties of the credential for a place. Raises UnsupportedError."""
+    return trust.accepted(credential_for(credentials, place), f"The credentials for {place}")
 
 
 def credential_for(credentials: Any, place: str) -> dict[str, str]:

@@ -150,6 +150,7 @@ class RestCatalog:
     def _after(self, change: TableChange, made: Committed, known: Tagged | None) -> LoadedTable:
         """Return a table after its commit: its storage is that of before, or what was staged."""
         place, tables, base = made.metadata.location, self._tables, change.base
+        self._session.trust.check_local(place)
         io = base.io if base else tables.known.staged(place) or self.io(place)
         table = LoadedTable(
             change.identifier,

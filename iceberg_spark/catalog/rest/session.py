@@ -22,6 +22,7 @@ from iceberg_spark.catalog.rest.patience import BusyError, Patience
 from iceberg_spark.catalog.rest.settings import RestSettings, hidden_values, rest_settings
 from iceberg_spark.catalog.rest.table_auth import TableAuths
 from iceberg_spark.catalog.rest.transport import Request, Transport
+from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError
 from iceberg_spark.io.secrets import blot
 
@@ -59,7 +60,7 @@ class RestSession:
     """Requests to one server; the first one asks for its configuration."""
 
     __slots__ = ("_auth", "_config", "_hidden", "_lock", "_made_for", "_name", "_of_tables",
-                 "_properties", "_transport", "known", "stages")  # fmt: skip
+                 "_properties", "_transport", "known", "stages", "trust")  # fmt: skip
 
     def __init__(
         self,
@@ -78,6 +79,8 @@ class RestSession:
         self._hidden = hidden_values(self._properties)
         self._lock = threading.RLock()
         self._of_tables = TableAuths()
+        self.trust = Trust(name, self._properties)
+        """What of the server's answers counts."""
         self.known = KnownTables()
         self.stages = True
         """Whether the server prepares tables, as far as one knows."""
@@ -106,7 +109,12 @@ class RestSession:
             Answer.node,
         )  # fmt: skip
         given = self._properties
-        merged = {**_texts(node.get("defaults")), **given, **_texts(node.get("overrides"))}
+        source = f"The server of catalog '{self._name}'"
+        unset = {k: v for k, v in _texts(node.get("defaults")).items() if k not in given}
+        defaults = self.trust.accepted(unset, source)
+        overrides = self.trust.accepted(_texts(node.get("overrides")), source)
+        self.trust.check_stores({**defaults, **overrides}, source)
+        merged = {**defaults, **given, **overrides}
         settings = rest_settings(self._name, merged)
         named = node.get("endpoints")
         endpoints = frozenset(map(str, named)) if named else _endpoints_unsaid(merged)

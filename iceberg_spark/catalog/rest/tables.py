@@ -85,8 +85,10 @@ class RestTables:
     ) -> FileIO:
         """Return storage for a table's files, which renews its credentials where it can."""
         config = self.session.config
-        properties = storage_properties(config.properties, node, metadata.location)
-
+        trust = self.session.trust
+        for named in dict.fromkeys((place, metadata.location)):
+            trust.check_local(named or metadata.location)
+        properties = storage_properties(config.properties, node, metadata.location, trust)
         io = table_io(open_storage(properties), metadata, place or metadata.location)
         if expires_at_ms(properties) is None:
             return io

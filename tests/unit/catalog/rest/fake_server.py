@@ -15,7 +15,7 @@ from iceberg_spark.catalog.rest.rest_catalog import RestCatalog
 from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.transport import Request
 
-URI = "http://catalog.test/api"
+URI = "http://localhost/api"  # of this machine: its tables may lie in local folders
 Reply = httpx.Response | Exception
 Handler = Callable[[httpx.Request], Reply]
 

@@ -10,6 +10,7 @@ import pytest
 from iceberg_spark.catalog.rest import vended_io
 from iceberg_spark.catalog.rest.credentials import credential_for, storage_properties
 from iceberg_spark.catalog.rest.vended_io import VendedIO
+from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.errors import ServiceUnavailableError, UnsupportedError
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.metadata_json import metadata_to_json
@@ -17,6 +18,7 @@ from iceberg_spark.spec.new_table import new_metadata
 from iceberg_spark.spec.schema import Schema
 from tests.unit.catalog.rest.fake_server import URI, FakeServer, error
 
+TRUST = Trust("c", {"uri": URI})
 EXPIRES = "s3.session-token-expires-at-ms"
 CREDENTIALS = [
     {"prefix": "s3://b", "config": {"s3.access-key-id": "whole"}},
@@ -38,7 +40,7 @@ def test_a_tables_own_properties_lie_over_the_catalogs_and_its_credential_over_b
         "config": {"s3.region": "table", "s3.access-key-id": "old", "token": "table"},
         "storage-credentials": CREDENTIALS,
     }
-    assert storage_properties(catalog, answer, "s3://b/t") == {
+    assert storage_properties(catalog, answer, "s3://b/t", TRUST) == {
         "s3.endpoint": "http://a",
         "s3.region": "table",
         "s3.access-key-id": "table",
@@ -48,9 +50,9 @@ def test_a_tables_own_properties_lie_over_the_catalogs_and_its_credential_over_b
 def test_a_server_that_wants_to_sign_itself_is_an_error_that_says_so():
     config = {"s3.remote-signing-enabled": "true"}
     with pytest.raises(UnsupportedError, match="vended-credentials"):
-        storage_properties({}, {"config": config}, "s3://b/t")
+        storage_properties({}, {"config": config}, "s3://b/t", TRUST)
     given = {"config": config, "storage-credentials": CREDENTIALS}
-    assert storage_properties({}, given, "s3://b/t")["s3.access-key-id"] == "table"
+    assert storage_properties({}, given, "s3://b/t", TRUST)["s3.access-key-id"] == "table"
 
 
 def in_ms(seconds: float) -> str:
