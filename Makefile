@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -101,6 +101,9 @@ attack: setup ## Try many more hostile settings and sequences of verbs than the 
 bench: setup ## Measure against Java Iceberg, PyIceberg and plain Parquet; writes benchmarks/results.md
 	@$(WITH_SPARK) $(PY) -m benchmarks.run
 
+engine-matrix: setup ## Read tables of this library with other engines; writes the matrix of docs/engines.md
+	@$(WITH_SPARK) $(PY) -m scripts.engine_matrix --write
+
 notebook: setup ## Run the notebooks anew and keep their output
 	@$(WITH_SPARK) $(PY) scripts/run_notebooks.py
 
@@ -116,6 +119,6 @@ public-api: setup ## Write public-api.txt anew
 	$(PY) scripts/public_api.py --write
 
 clean: ## Remove everything that was made here, the environments too
-	rm -rf .venv .venv-4.3 build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-4.3 .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf .import_linter_cache spark-warehouse metastore_db derby.log artifacts demo/warehouse benchmarks/data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,20 @@
+"""PyIceberg, with its Arrow reader."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyiceberg.table import StaticTable
+
+from scripts.engine_matrix.worker import Read
+
+
+@contextmanager
+def open_reader(folder: str) -> Iterator[Read]:  # noqa: ARG001 - one signature for all readers
+    """Yield a function from a metadata file to the table's rows."""
+    yield read
+
+
+def read(metadata: str) -> pa.Table:
+    """Read the current rows."""
+    return StaticTable.from_metadata(metadata).scan().to_arrow()
