@@ -23,7 +23,7 @@ from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.commits.update_properties import set_name_mapping
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import active_session, session_settings, session_time_zone
-from iceberg_spark.errors import InvalidInputError, UnsupportedError
+from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.io import location as locations
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
@@ -34,7 +34,7 @@ from iceberg_spark.spec.new_table import new_table_updates
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec
 from iceberg_spark.spec.updates import TableUpdate
-from iceberg_spark.write.hive_folder import hive_folder
+from iceberg_spark.write.hive_folder import HiveFolder, hive_folder
 from iceberg_spark.write.import_folder import ALL, check_same_files
 
 _SNAPSHOT = {"gc.enabled": "false", "snapshot": "true"}
@@ -123,13 +123,7 @@ class _Import:
         if self.table is not None:
             check_same_files(io, self.folder, self.table.files, self.table.name)
         found = hive_folder(io, self.folder)
-        told: SchemaInput = found.schema
-        if self.schema is not None:
-            told = self.schema
-        elif session is not None and (provider := self._provider(found.file_format)) is not None:
-            told = on_spark.folder_schema(self.folder, provider, session)
-            if self.table is not None:
-                told = on_spark.taken_schema(self.table, told, found.partitions)
+        told = self._columns(found, session)
         given = as_schema(told)
         spec = parse_partition_spec([f"`{name}`" for name in found.partitions], given)
 
@@ -143,6 +137,26 @@ class _Import:
             dropped_unless_committed(self.catalog, self.identifier, new.ours, handover),
         ):
             return self._filled(new, io, session, beside=beside, handover=handover)
+
+    def _columns(self, found: HiveFolder, session: Any) -> SchemaInput:
+        """Return the caller's schema, else Spark's, else that of the files."""
+        if self.schema is not None:
+            return self.schema
+        provider = None if session is None else self._provider(found.file_format)
+        read = None
+        if provider is not None:
+            read = on_spark.folder_schema(self.folder, provider, session)
+        if read is None and self.table is not None:
+            raise InvalidSchemaError(
+                f"Spark can't read the columns of the files of {self.table.name}: take in their "
+                f"folder {self.folder} instead"
+            )
+        if read is None:
+            found.check_types()
+            return found.schema
+        if self.table is not None:
+            return on_spark.taken_schema(self.table, read, found.partitions)
+        return read
 
     def _provider(self, file_format: FileFormat | None) -> str | None:
         """Return what reads the folder in Spark; None where a session may lack it (Avro's)."""

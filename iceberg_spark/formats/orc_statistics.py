@@ -18,7 +18,9 @@ _STATISTICS = 7
 _ORC_135 = 6
 """The version of writers since 2017; earlier ones put together extremes of texts wrongly."""
 
-_VALUES, _BYTES = 1, 11
+_VALUES, _BYTES, _TEXTS = 1, 11, 4
+_TEXT_BOUNDS = frozenset((1, 2, 4, 5))
+"""Least and greatest text, and what is in place of long ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class OrcColumn:
 
     Days count from the epoch. None: the file does not say it, or not so that it is surely true. Of
     floats a NaN hides others, and fractions of times before 1970 have been written in several ways.
-    Writers in C++ compare texts up to a NUL.
+    Writers in C++ compare texts up to a NUL. `is_utf8`: no extreme of texts has other bytes.
     """
 
     values: int | None
@@ -37,6 +39,7 @@ class OrcColumn:
     text: tuple[str, str] | None = None
     decimals: tuple[Decimal, Decimal] | None = None
     flags: tuple[bool, bool] | None = None
+    is_utf8: bool = True
 
 
 def orc_columns(tail: bytes) -> tuple[OrcColumn, ...]:
@@ -56,9 +59,9 @@ def orc_columns(tail: bytes) -> tuple[OrcColumn, ...]:
 def _column(told: bytes, is_known: bool) -> OrcColumn:
     numbers, parts = tail_numbers(told), tail_parts(told)
     values = numbers.get(_VALUES)
-    extremes: dict[str, Any] = {}
+    extremes: dict[str, Any] = {"is_utf8": _is_utf8(parts.get(_TEXTS, b""))}
     if is_known and values:
-        extremes = {name: read(parts[at]) for at, (name, read) in _EXTREMES.items() if at in parts}
+        extremes |= {name: read(parts[at]) for at, (name, read) in _EXTREMES.items() if at in parts}
         if _FLAGS in parts:
             extremes["flags"] = _flags(parts[_FLAGS], values)
     return OrcColumn(values, numbers.get(_BYTES), **extremes)
@@ -87,6 +90,16 @@ def _texts(part: bytes) -> tuple[str, str] | None:
         return None
 
 
+def _is_utf8(part: bytes) -> bool:
+    found = tail_parts(part)
+    try:
+        for number in _TEXT_BOUNDS & found.keys():
+            found[number].decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _decimals(part: bytes) -> tuple[Decimal, Decimal] | None:
     pair = _texts(part)
     return None if pair is None else (Decimal(pair[0]), Decimal(pair[1]))
@@ -101,7 +114,7 @@ def _flags(part: bytes, values: int) -> tuple[bool, bool] | None:
 
 _EXTREMES: Mapping[int, tuple[str, Callable[[bytes], Any]]] = {
     2: ("ints", _signed),
-    4: ("text", _texts),
+    _TEXTS: ("text", _texts),
     6: ("decimals", _decimals),
     7: ("days", _signed),
 }

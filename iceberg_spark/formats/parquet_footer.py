@@ -38,6 +38,8 @@ _CHUNK_UNCOMPRESSED = 6
 _BOUNDS = (1, 2, 5, 6)
 _UNENCODED, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 _OPTIONAL, _REPEATED = 1, 2
+_NAME, _CONVERTED, _LOGICAL = 4, 6, 10
+_MAPS, _MAP = (1, 2), 2  # converted types MAP and MAP_KEY_VALUE, logical type MAP
 _BYTE_ARRAY = 6
 _WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}  # bytes of a bound by physical type
 
@@ -62,7 +64,7 @@ def read_footer_sizes(source: pa.NativeFile, path: str) -> tuple[pq.FileMetaData
     A dictionary holds a value once that a thousand rows repeat. Its writer tells what the texts
     take without it (parquet.thrift, SizeStatistics); older writers don't, and their columns are
     not among the sizes. Raises CorruptFileError naming `path` for a footer that contradicts
-    itself, UnsupportedError for an encrypted file.
+    itself, UnsupportedError for an encrypted file and for a map with optional keys.
     """
     footer = _footer_bytes(source, path)
     try:
@@ -72,7 +74,26 @@ def read_footer_sizes(source: pa.NativeFile, path: str) -> tuple[pq.FileMetaData
     except UnsupportedError as refused:
         raise UnsupportedError(f"{path}: {refused}") from refused
     end = len(footer).to_bytes(4, "little") + _MAGIC
-    return pq.read_metadata(pa.BufferReader(_MAGIC + footer + end)), decoded
+    try:
+        return pq.read_metadata(pa.BufferReader(_MAGIC + footer + end)), decoded
+    except pa.ArrowInvalid as cause:
+        column = _map_with_optional_keys(read_struct(footer)[_SCHEMA])
+        if column is None:
+            raise
+        raise UnsupportedError(
+            f"Column '{column}' of {path} is a map with optional keys, which can't be read: write "
+            "it with required keys"
+        ) from cause
+
+
+def _map_with_optional_keys(elements: list[Any]) -> str | None:
+    """Return the name of a map whose key may be null, which Arrow refuses with the whole file."""
+    for group, entries, key in zip(elements, elements[1:], elements[2:], strict=False):
+        is_map = group.get(_CONVERTED) in _MAPS or _MAP in group.get(_LOGICAL, {})
+        is_pair = entries.get(_REPETITION) == _REPEATED and _children(entries) > 0
+        if is_map and is_pair and key.get(_REPETITION) == _OPTIONAL:
+            return str(group[_NAME], "utf-8", "replace")
+    return None
 
 
 def _footer_bytes(source: pa.NativeFile, path: str) -> bytes:

@@ -43,6 +43,7 @@ from iceberg_spark.spec.types import (
 from iceberg_spark.write.file_entry import file_entry
 from iceberg_spark.write.hive_paths import HIVE_NULL, partition_value, unescape
 from iceberg_spark.write.imported_file import ImportedFile, imported_file
+from iceberg_spark.write.readable_values import check_values
 
 _WALL_CLOCKS = (TimestampType, TimestampNanoType)
 _INSTANTS = (TimestamptzType, TimestamptzNanoType)
@@ -60,15 +61,18 @@ def imported_data_file(
     Columns are matched by field id, or by the table's name mapping (its schema's names, where
     it has none) in files without ids. `partition` holds canonical values; None finds them in
     the statistics, which Avro files lack. Raises InvalidSchemaError naming file and column where
-    the file doesn't fit the table, InvalidInputError where its rows are not of one partition or it
-    can't be told, CorruptFileError, NoSuchFileError.
+    the file doesn't fit the table, InvalidInputError for a value that no reader could read as the
+    table's type, and where its rows are not of one partition or it can't be told,
+    CorruptFileError, NoSuchFileError.
     """
-    file = imported_file(io, path, _mapped_ids(metadata))
+    ids = _mapped_ids(metadata)
+    file = imported_file(io, path, ids)
     schema = metadata.schema
     given = {part.source_id for part in spec.fields} if partition is not None else set()
     _check_fits(path, file.fields, schema, given)
     if file.file_format is FileFormat.ORC:
         _check_orc_times(path, file.fields, schema)
+    check_values(io, path, file, schema, ids)
     modes = metrics_modes(schema, metadata.properties)
     with decoding(path):
         found = _partition(path, file, schema, spec, partition)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from iceberg_spark.arrow.from_arrow import from_arrow
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.formats.avro.arrow_types import arrow_field
 from iceberg_spark.formats.avro.head import avro_head
@@ -16,6 +16,7 @@ from iceberg_spark.formats.avro.types import AvroField
 from iceberg_spark.formats.data_file import reading
 from iceberg_spark.formats.file_kind import format_of
 from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.formats.parquet_footer import read_footer
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.write.hive_paths import HIVE_NULL, folder_parts
@@ -31,12 +32,21 @@ _SAMPLED = 10
 class HiveFolder:
     """The columns of a folder's files and folders, the names of the latter, and the files' format.
 
-    It is None where they have several.
+    It is None where they have several. `file_schemas` are the columns of some files by path.
     """
 
     schema: pa.Schema
     partitions: tuple[str, ...]
     file_format: FileFormat | None
+    file_schemas: Mapping[str, pa.Schema]
+
+    def check_types(self) -> None:
+        """Raise InvalidSchemaError naming file and column for a type that Iceberg lacks."""
+        for path, schema in self.file_schemas.items():
+            try:
+                from_arrow(schema)
+            except InvalidSchemaError as cause:
+                raise InvalidSchemaError(f"{path} can't be added: {cause}") from cause
 
 
 def hive_folder(io: FileIO, root: str) -> HiveFolder:
@@ -56,16 +66,16 @@ def hive_folder(io: FileIO, root: str) -> HiveFolder:
             )
     step = max(1, len(paths) // _SAMPLED)
     looked_at = [(path, format_of(io, path)) for path in paths[::step]]
-    schemas = [_columns(io, path, kind) for path, kind in looked_at]
+    schemas = {path: _columns(io, path, kind) for path, kind in looked_at}
     try:
-        schema = pa.unify_schemas(schemas, promote_options="permissive")
+        schema = pa.unify_schemas(list(schemas.values()), promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InvalidSchemaError(f"The files below {root} differ: {error}") from error
     for at, name in enumerate(names):
         if name not in schema.names:
             schema = schema.append(pa.field(name, _kind(each[at][1] for each in parts)))
     kinds = {kind for _, kind in looked_at}
-    return HiveFolder(schema, names, kinds.pop() if len(kinds) == 1 else None)
+    return HiveFolder(schema, names, kinds.pop() if len(kinds) == 1 else None, schemas)
 
 
 def _columns(io: FileIO, path: str, file_format: FileFormat) -> pa.Schema:
@@ -83,9 +93,10 @@ def _columns(io: FileIO, path: str, file_format: FileFormat) -> pa.Schema:
 
 def _parquet_columns(io: FileIO, path: str) -> pa.Schema:
     """Return the columns of a Parquet file; Hive's and Spark's old timestamps are instants."""
-    with reading(path), io.open(path) as file:
-        footer = pq.ParquetFile(file)
-        schema = footer.schema_arrow.remove_metadata()
+    files, place = io.arrow(path)
+    with reading(path), files.open_input_file(place) as source:
+        footer = read_footer(source, path)
+        schema = footer.schema.to_arrow_schema().remove_metadata()
         old = {
             column.path
             for column in (footer.schema.column(at) for at in range(len(footer.schema)))

@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import iceberg_spark as ice
-from iceberg_spark.errors import CorruptFileError, InvalidInputError, UnsupportedError
+from iceberg_spark.errors import (
+    CorruptFileError,
+    InvalidInputError,
+    InvalidSchemaError,
+    UnsupportedError,
+)
 
 
 @pytest.fixture
@@ -265,3 +272,26 @@ def test_a_snapshot_of_a_name_has_its_files_where_it_is_told(
             rows(spark, f"CALL st.system.snapshot('{source}', 'd.u', location => '{wrong}')")
     with pytest.raises(UnsupportedError, match="by their folders"):
         rows(spark, f"CALL fs.system.snapshot('{source}', 'd.u', location => '{tmp_path}/u')")
+
+
+def test_a_folder_of_types_that_spark_lacks_has_the_columns_of_its_files(
+    spark: Any, tmp_path: Path
+) -> None:
+    columns = {
+        "ns": pa.array([1000], pa.timestamp("ns")),
+        "t": pa.array([1], pa.time32("ms")),
+        "h": pa.array([1.5], pa.float16()),
+    }
+    (tmp_path / "source").mkdir()
+    pq.write_table(pa.table(columns), tmp_path / "source" / "f.parquet")
+    table = ice.snapshot(f"{tmp_path}/source", f"{tmp_path}/t", spark=spark)
+    types = [str(field.field_type) for field in table.schema().fields]
+    assert types == ["timestamp", "time", "float"]
+    assert table.scan().count() == 1
+    name = f"default.taken_in_{uuid.uuid4().hex[:8]}"
+    spark.sql(f"CREATE TABLE {name} (ns timestamp) USING parquet LOCATION '{tmp_path}/source'")
+    try:
+        with pytest.raises(InvalidSchemaError, match="take in their folder"):
+            ice.snapshot(name, f"{tmp_path}/u", spark=spark)
+    finally:
+        spark.sql(f"DROP TABLE {name}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.types import StructField, StructType
@@ -81,6 +82,12 @@ def taken_schema(table: SourceTable, folder: StructType, partitions: Sequence[st
     return StructType([*found, *there.values()])
 
 
-def folder_schema(folder: str, provider: str, spark: SparkSession) -> StructType:
-    """Return the columns of a folder of files as Spark reads it."""
-    return spark.read.format(provider).load(folder).schema
+def folder_schema(folder: str, provider: str, spark: SparkSession) -> StructType | None:
+    """Return the columns of a folder of files as Spark reads it.
+
+    None if Spark has no type for one of them: nanoseconds, times, UUIDs, half floats.
+    """
+    try:
+        return spark.read.format(provider).load(folder).schema
+    except PySparkException:
+        return None

@@ -1,0 +1,162 @@
+"""Whether every value of an imported file can be read as the table's type.
+
+A reader may refuse values of a type that fits: nanoseconds in a column of microseconds, bytes that
+are not UTF-8 in a column of text. Statistics settle most columns. The others are read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from iceberg_spark.arrow.evolve import evolution, needed_leaves
+from iceberg_spark.arrow.file_fields import FileField, Path, file_fields
+from iceberg_spark.arrow.promote import storage_type
+from iceberg_spark.arrow.texts import wrong_text
+from iceberg_spark.errors import CorruptFileError, InvalidInputError
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.formats.data_file import WHOLE_FILE, Wanted
+from iceberg_spark.formats.footer_metrics import chunks_of, extremes, known_id
+from iceberg_spark.formats.open_file import open_data_file
+from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.spec import types as t
+from iceberg_spark.spec.data_file import FileFormat
+from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.imported_file import ImportedFile
+
+_MICROS = (t.TimestampType, t.TimestamptzType, t.TimeType)
+_TIMESTAMPS = (
+    t.TimestampType,
+    t.TimestamptzType,
+    t.TimestampNanoType,
+    t.TimestamptzNanoType,
+)
+_OF_ONE_LENGTH = (t.FixedType, t.UUIDType)
+
+
+def check_values(
+    io: FileIO, path: str, file: ImportedFile, schema: Schema, ids: Mapping[Path, int]
+) -> None:
+    """Read the columns of a file whose values may not fit the table's types.
+
+    The types themselves fit. `ids` are those of a name mapping. Raises InvalidInputError naming
+    the file and the column of a value that no reader could read afterwards.
+    """
+    if not file.rows:
+        return
+    columns = [
+        column
+        for field in file.fields
+        if (column := schema.get(known_id(field) or 0)) is not None
+        and any(_is_doubtful(file, leaf, kind) for leaf, kind in _leaves(field, column.field_type))
+    ]
+    if columns:
+        _read(io, path, file.file_format, columns, ids)
+
+
+def _leaves(field: FileField, kind: t.IcebergType) -> Iterator[tuple[FileField, t.IcebergType]]:
+    """Yield the primitive columns below a field with the types that the table has for them."""
+    match kind:
+        case t.StructType(fields=fields):
+            by_id = {child.field_id: child.field_type for child in fields}
+            for child in field.children:
+                yield from _leaves(child, by_id[known_id(child) or 0])
+        case t.ListType() | t.MapType():
+            for child, wanted in zip(field.children, t.child_fields(kind), strict=True):
+                yield from _leaves(child, wanted.field_type)
+        case t.VariantType():
+            pass
+        case _:
+            yield field, kind
+
+
+def _is_doubtful(file: ImportedFile, leaf: FileField, kind: t.IcebergType) -> bool:
+    """Return whether a value of the column may not be read, by all that the file's end states."""
+    stored = storage_type(leaf.kind)
+    chunks = [] if file.footer is None else chunks_of(file.footer, leaf)
+    if any(chunk.physical_type == "INT96" for chunk in chunks):
+        return False  # read as microseconds, without a check
+    if isinstance(kind, _OF_ONE_LENGTH):
+        return not pt.is_fixed_size_binary(stored)
+    if isinstance(kind, t.StringType):
+        return not _is_text(stored) or _has_other_bytes(file, leaf, chunks)
+    is_time = pt.is_time(stored) or pt.is_timestamp(stored)
+    if isinstance(kind, _MICROS) and is_time and stored.unit == "ns":
+        return True  # no statistics state whether all values are whole microseconds
+    if isinstance(kind, _TIMESTAMPS) and _may_overflow(stored, kind):
+        return extremes(chunks, leaf, kind) is None and not _are_nulls(chunks)
+    return False
+
+
+def _may_overflow(stored: pa.DataType, kind: t.IcebergType) -> bool:
+    """Return whether a column has days, or a coarser unit than the table's."""
+    if pt.is_date(stored):
+        return True
+    is_nano = isinstance(kind, t.TimestampNanoType | t.TimestamptzNanoType)
+    finest = ("ns",) if is_nano else ("us", "ns")
+    return bool(pt.is_timestamp(stored) and stored.unit not in finest)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
+
+
+def _has_other_bytes(file: ImportedFile, leaf: FileField, chunks: Sequence[Any]) -> bool:
+    """Return whether the least or the greatest text of a column is not UTF-8.
+
+    A column that its writer marks as text is believed unless its statistics contradict it: to read
+    all texts of all files would take as long as to copy them.
+    """
+    column = file.columns.get(known_id(leaf) or 0)
+    return not all(map(_has_text_bounds, chunks)) or (column is not None and not column.is_utf8)
+
+
+def _has_text_bounds(chunk: Any) -> bool:
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_min_max:
+        return True
+    try:
+        for bound in (statistics.min_raw, statistics.max_raw):
+            bytes(bound).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _are_nulls(chunks: Sequence[Any]) -> bool:
+    found = [(chunk.statistics, chunk.num_values) for chunk in chunks]
+    return bool(found) and all(
+        statistics is not None and statistics.null_count == values for statistics, values in found
+    )
+
+
+def _read(
+    io: FileIO,
+    path: str,
+    file_format: FileFormat,
+    columns: Sequence[t.NestedField],
+    ids: Mapping[Path, int],
+) -> None:
+    with open_data_file(io, path, file_format) as reader:
+        fields = file_fields(reader.schema, ids)
+        leaves = needed_leaves(fields, columns, {})
+        wanted = Wanted(fields, leaves, 0, WHOLE_FILE, ALWAYS_TRUE, checks_texts=False)
+        step = evolution(reader.given(wanted), columns, {}, path)
+        for batch in reader.batches(wanted):
+            try:
+                rows = step.apply(batch.rows)
+            except CorruptFileError as cause:
+                raise InvalidInputError(
+                    f"{cause}. The rows could not be read afterwards: write the file with values "
+                    "of the table's type"
+                ) from cause
+            for column, array in zip(columns, rows.columns, strict=True):
+                text = wrong_text(array, column.name)
+                if text is not None:
+                    raise InvalidInputError(
+                        f"Column '{text}' of {path} holds a text that is not UTF-8, which could "
+                        "not be read afterwards: write it as UTF-8, or as binary"
+                    )
