@@ -64,6 +64,21 @@ def read(spark: Any, text: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in ice.sql(spark, text.replace("CAT", CATALOG)).collect())
 
 
+def test_a_stored_view_runs_no_code(any_spark: Any, views: Views) -> None:
+    create(any_spark, "db.v", "SELECT id FROM t")
+    harmless = views.load("db.v")
+    for name, text in {
+        "called": "SELECT reflect('java.lang.System', 'getProperty', 'user.home') AS id",
+        "substituted": "SELECT '${env:HOME}' AS id",
+    }.items():
+        stored = (ViewRepresentation(text, "spark"),)
+        hostile = replace(harmless.current_version, representations=stored)
+        views.create(f"db.{name}", NewView(harmless.schema, hostile))
+        for query in (f"SELECT * FROM CAT.db.{name}", f"SELECT 1 FROM (TABLE CAT.db.{name}) AS a"):
+            with pytest.raises(UnsupportedError, match=rf"View viewtest\.db\.{name} uses"):
+                read(any_spark, query)
+
+
 def test_views_of_views_are_read_by_their_own_names(any_spark: Any, views: Views) -> None:
     any_spark.range(9).createOrReplaceTempView("t")  # the view does not see it
     columns = {"number": "its number", "{name}": ""}

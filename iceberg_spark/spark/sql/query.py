@@ -41,6 +41,7 @@ from iceberg_spark.spark.sql.table_planner import (
     is_selector,
 )
 from iceberg_spark.spark.sql.text_edits import Edit, edited
+from iceberg_spark.spark.sql.view_code import check_no_code
 from iceberg_spark.spark.sql.view_columns import as_view
 from iceberg_spark.spark.sql.view_names import ViewNames, spark_text
 from iceberg_spark.spec.quoted_name import quoted
@@ -346,7 +347,9 @@ def _queried_view(
         (*path, name),
     )
     names.check_path()
-    query = plan_query(planner.asked.spark, spark_text(view, name), names, seen=seen)
+    spark, text = planner.asked.spark, spark_text(view, name)
+    check_no_code(text, name, place.catalog.properties, session_dialect(spark))
+    query = plan_query(spark, text, names, seen=seen)
     return QueriedView(reference, query, view.schema, name)
 
 

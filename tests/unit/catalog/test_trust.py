@@ -126,14 +126,18 @@ def test_a_catalog_on_another_machine_names_no_local_path(place: str) -> None:
 @pytest.mark.parametrize(
     ("uri", "is_this"),
     [
-        ("http://localhost:1", True), ("http://127.0.0.1", True), ("http://[::1]:80", True),
+        ("http://localhost:1", True),
+        ("http://127.0.0.1", True),
+        ("http://[::1]:80", True),
         ("sqlite:////x.db", True),
         ("jdbc:postgresql://db.example.com/x", False),
         ("postgresql+psycopg://localhost/x", True),
-        ("thrift://127.0.0.1:9083,thrift://other:9083", False), ("http://127.0.0.1.evil.com", False), ("http://10.0.0.1", False),
+        ("thrift://127.0.0.1:9083,thrift://other:9083", False),
+        ("http://127.0.0.1.evil.com", False),
+        ("http://10.0.0.1", False),
         ("http://localhost.evil.com", False),
     ],
-)  # fmt: skip
+)
 def test_which_addresses_are_this_machine(uri: str, is_this: bool) -> None:
     assert is_this_machine(uri) is is_this
 
