@@ -48,6 +48,7 @@ from iceberg_spark.errors import (
     CommitFailedException,
     CorruptFileError,
     IcebergError,
+    InvalidInputError,
     NoSuchFileError,
     NoSuchTableError,
     StorageError,
@@ -179,9 +180,16 @@ class PointerCatalog:
         return NewTable(creation(at), self.io(at))
 
     def location_of(self, identifier: str) -> str:
-        """Return where a new table of that name goes."""
-        if location.is_absolute(identifier):
-            return identifier.rstrip("/")
+        """Return where a new table of that name goes.
+
+        Raises InvalidInputError for a name that would lead out of its namespace's folder.
+        """
+        if "/" in identifier or any(part in ("", ".", "..") for part in identifier.split(".")):
+            raise InvalidInputError(
+                f"{identifier} is a path: tables of catalog '{self._name}' have names, and "
+                "lie in the folder of their namespace. Give the table a location if it is to lie "
+                "elsewhere"
+            )
         return self._pointers.default_location(identifier)
 
     def load(self, identifier: str) -> LoadedTable:

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -88,10 +89,20 @@ def _prove_condition(store: Store, at: str, where: str, properties: Mapping[str,
 
 @contextmanager
 def _locked(folder: str, where: str) -> Iterator[None]:
-    """Hold the lock of the folder of a location, a file below `folder`."""
+    """Hold the lock of the folder of a location, a file below `folder`.
+
+    The folder may be shared with other users, who could place a link under the file's name: it is
+    not followed, and what the file holds is not touched.
+    """
     os.makedirs(folder, exist_ok=True)
     key = location.normalise(location.parent(where))
     name = hashlib.sha256(key.encode()).hexdigest()
-    with open(os.path.join(folder, f"{name}.lock"), "wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    lock = os.open(os.path.join(folder, f"{name}.lock"), flags, 0o666)
+    try:
+        if not stat.S_ISREG(os.fstat(lock).st_mode):
+            raise PermissionError(f"the lock {name}.lock in {folder} is not a plain file")
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released when the file is closed
         yield
+    finally:
+        os.close(lock)

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import iceberg_spark
+from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.catalog.trust import Ruling, Trust, is_this_machine, ruling_of
-from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.errors import IcebergError, UnsupportedError
+from iceberg_spark.io.conditional_put import _locked
 
 SOURCE = Path(iceberg_spark.__file__).parent
 CATALOG = "https://catalog.example.com/api"
@@ -310,3 +312,28 @@ def test_names_of_a_family_do_not_leak_its_ruling() -> None:
     assert ruling_of("HEADER.HOST") is Ruling.USER
     assert ruling_of("header.X-Custom") is Ruling.HARMLESS
     assert ruling_of("nessie.is-nessie-catalog") is None
+
+
+@pytest.mark.parametrize("name", ["/dir.t", "db./t", "db.../t", "db..t", "db.a/../../t"])
+def test_a_name_leads_out_of_no_warehouse(name: str, tmp_path: Path) -> None:
+    uri, warehouse = f"sqlite:///{tmp_path}/c.db", tmp_path / "warehouse"
+    catalog = load_catalog("c", type="sql", uri=uri, warehouse=str(warehouse))
+    with pytest.raises(IcebergError):
+        catalog.location_of(name)  # type: ignore[attr-defined]
+
+
+def test_a_lock_follows_no_link_and_empties_no_file(tmp_path: Path) -> None:
+    """A neighbour on the machine can place a link where the lock of a table is going to be."""
+    locks, victim = tmp_path / "locks", tmp_path / "victim"
+    victim.write_text("precious")
+    table = "memory://bucket/t/metadata/v1.metadata.json"
+    with _locked(str(locks), table):
+        (lock,) = locks.iterdir()
+    lock.write_text("kept")
+    with _locked(str(locks), table):
+        assert lock.read_text() == "kept"
+    lock.unlink()
+    lock.symlink_to(victim)
+    with pytest.raises(OSError, match="symbolic links"), _locked(str(locks), table):
+        pass
+    assert victim.read_text() == "precious"
