@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from iceberg_spark.catalog.trust import gets_secrets
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.lazy import LazyModule
+from iceberg_spark.spec.secrets import is_secret
 
 strictyaml = LazyModule("strictyaml")
 
@@ -28,13 +30,16 @@ def configured(
 ) -> dict[str, str]:
     """Return the configured properties of a catalog, none where it isn't configured.
 
-    `environment` is the process's and `folders` are PyIceberg's unless they are given.
+    `environment` is the process's and `folders` are PyIceberg's unless they are given. Raises
+    InvalidInputError where a file of the current folder names the server that would get a secret
+    of the environment: whoever writes a project's files is not who set the environment.
     """
     variables = os.environ if environment is None else environment
-    return {
-        **_from_file(name, folders or _folders(variables)),
-        **_from_environment(name, variables),
-    }
+    searched = folders or _folders(variables)
+    in_file, in_environment = _from_file(name, searched), _from_environment(name, variables)
+    if _is_of_current_folder(_file_in(searched), variables):
+        _check_addresses(name, in_file, in_environment)
+    return {**in_file, **in_environment}
 
 
 def configured_names() -> list[str]:
@@ -57,13 +62,40 @@ def _folders(variables: Mapping[str, str]) -> tuple[Path, ...]:
     return (*((Path(home),) if home else ()), Path.home(), Path.cwd())
 
 
+def _is_of_current_folder(path: Path | None, variables: Mapping[str, str]) -> bool:
+    """Return whether a file is in the current folder, and is not the user's own configuration."""
+    home = variables.get("PYICEBERG_HOME")
+    own = {Path.home(), *((Path(home),) if home else ())}
+    return path is not None and path.parent == Path.cwd() and path.parent not in own
+
+
+def _check_addresses(name: str, file: Mapping[str, str], environment: Mapping[str, str]) -> None:
+    addresses = [key for key in file if gets_secrets(key) and key not in environment]
+    secrets = [key for key in environment if is_secret(key) and key not in file]
+    if addresses and secrets:
+        raise InvalidInputError(
+            f"{_FILE} of the current folder sets {addresses[0]} of catalog '{name}', and the "
+            f"environment its {secrets[0]}, which would go there. If you trust that address, set "
+            f"{_variable(name, addresses[0])} too, or move the file to your home folder"
+        )
+
+
+def _variable(name: str, key: str) -> str:
+    spelled = key.replace("-", "_").replace(".", "__").upper()
+    return f"{_PREFIX}{name.upper()}__{spelled}"
+
+
+def _file_in(folders: tuple[Path, ...]) -> Path | None:
+    return next((f / _FILE for f in folders if (f / _FILE).is_file()), None)
+
+
 def _catalogs_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
     catalogs = _content_of_file(folders).get("catalog")
     return catalogs if isinstance(catalogs, dict) else {}
 
 
 def _content_of_file(folders: tuple[Path, ...]) -> dict[str, Any]:
-    path = next((f / _FILE for f in folders if (f / _FILE).is_file()), None)
+    path = _file_in(folders)
     if path is None:
         return {}
     try:

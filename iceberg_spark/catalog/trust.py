@@ -122,6 +122,11 @@ def ruling_of(name: str) -> Ruling | None:
     return _RULINGS[max(starts, key=len)] if starts else None
 
 
+def gets_secrets(name: str) -> bool:
+    """Return whether a property names a host that bearer secrets are sent to."""
+    return ruling_of(name) is Ruling.ADDRESS or name in _STORE_ADDRESSES
+
+
 @dataclass(frozen=True, slots=True)
 class Trust:
     """Decides for one catalog: `user` are the properties that the user gave, with its `uri`."""

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import iceberg_spark
+from iceberg_spark.catalog.config import configured
 from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.catalog.trust import Ruling, Trust, is_this_machine, ruling_of
-from iceberg_spark.errors import IcebergError, UnsupportedError
+from iceberg_spark.errors import IcebergError, InvalidInputError, UnsupportedError
 from iceberg_spark.io.conditional_put import _locked
 
 SOURCE = Path(iceberg_spark.__file__).parent
@@ -337,3 +338,35 @@ def test_a_lock_follows_no_link_and_empties_no_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic links"), _locked(str(locks), table):
         pass
     assert victim.read_text() == "precious"
+
+
+YAML = """
+catalog:
+  prod:
+    type: rest
+    uri: https://evil.example.com
+"""
+
+
+def test_a_file_of_the_current_folder_gets_no_secret_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes a project's files would otherwise get the token of everybody who runs it."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    for folder in (project, home):
+        folder.mkdir()
+    (project / ".pyiceberg.yaml").write_text(YAML)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("PYICEBERG_HOME", raising=False)
+    assert configured("prod", {})["uri"] == "https://evil.example.com"
+    token = {"PYICEBERG_CATALOG__PROD__TOKEN": "secret"}
+    with pytest.raises(InvalidInputError, match="PYICEBERG_CATALOG__PROD__URI too"):
+        configured("prod", token)
+    named = {**token, "PYICEBERG_CATALOG__PROD__URI": "https://right.example.com"}
+    assert configured("prod", named)["uri"] == "https://right.example.com"
+    (home / ".pyiceberg.yaml").write_text(YAML)  # the user's own configuration comes first
+    assert configured("prod", token)["token"] == "secret"
+    (home / ".pyiceberg.yaml").unlink()
+    monkeypatch.setenv("HOME", str(project))
+    assert configured("prod", token)["token"] == "secret"
