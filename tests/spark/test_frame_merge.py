@@ -50,6 +50,26 @@ def test_the_target_is_called_by_more_of_its_name(enabled: Any, name: str) -> No
     assert rows(enabled.table("st.d.t")) == [(1, "ax"), (3, "z")]
 
 
+def test_a_by_source_clause_resolves_against_the_target_alone(enabled: Any) -> None:
+    """The source has columns of the same names."""
+    (
+        news(enabled).mergeInto("st.d.t", sf.expr("t.id = source.id"))
+        .whenMatched().update({"v": sf.lit("m")})
+        .whenNotMatched(sf.col("v") == "z").insert({"id": sf.col("id"), "v": sf.upper("v")})
+        .whenNotMatchedBySource(sf.col("v") == "b").update({"v": sf.upper("v")})
+        .merge()
+    )  # fmt: skip
+    assert rows(enabled.table("st.d.t")) == [(1, "m"), (2, "B"), (3, "Z")]
+    enabled.sql(
+        """MERGE INTO st.d.t USING (SELECT 1L AS id, 'x' AS v UNION ALL SELECT 4L, 'q') s
+           ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v
+           WHEN NOT MATCHED AND v = 'q' THEN INSERT (id, v) VALUES (id, upper(v))
+           WHEN NOT MATCHED BY SOURCE AND v = (SELECT max(v) FROM st.d.t WHERE id > 1) THEN DELETE
+           WHEN NOT MATCHED BY SOURCE AND v = 'B' THEN UPDATE SET v = lower(v)"""
+    )
+    assert rows(enabled.table("st.d.t")) == [(1, "x"), (2, "b"), (4, "Q")]
+
+
 def test_a_column_behind_the_tables_name_gets_one_value(enabled: Any) -> None:
     merge = news(enabled).mergeInto("st.d.t", sf.expr("t.id = source.id")).whenMatched()
     with pytest.raises(InvalidSchemaError, match="twice"):

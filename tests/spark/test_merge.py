@@ -9,7 +9,7 @@ import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
-from iceberg_spark.errors import InvalidInputError, ValidationException
+from iceberg_spark.errors import InvalidExpressionError, InvalidInputError, ValidationException
 from iceberg_spark.spark.row_level import position_deletes
 from tests.limits import set_limits
 from tests.spark.test_delete_update import ROW, both_modes, deletes_as, files, made, rows_of
@@ -69,6 +69,52 @@ def test_all_clauses_in_their_order(any_spark: Any, tmp_path: Path, mode: str) -
         (7, 70, "1"),
         (20, None, "s!"),
     ]
+
+
+@both_modes
+def test_bare_names_belong_to_the_rows_that_a_clause_is_about(
+    any_spark: Any, tmp_path: Path, mode: str
+) -> None:
+    """Both sides have `id`, `v` and `k`; Spark resolves each clause against its own rows."""
+    table = made(tmp_path, any_spark, mode)
+    source = SOURCE.append_column("extra", pa.array([1, 2, 3, 4]))
+    done = (
+        table.merge(source, "t.id = s.id")
+        .when_matched_update({"v": "t.v + extra"}, "extra < 3")
+        .when_matched_delete()
+        .when_not_matched_insert({"id": "id", "v": "v + 1", "k": "upper(k)"}, "v > 100")
+        .when_not_matched_by_source_update({"v": "v + 1", "k": "concat(k, '!')"}, "k = '0'")
+        .when_not_matched_by_source_delete("v > 30")
+        .execute()
+    )
+    assert counts(done) == (1, 2, 6)
+    assert rows_of(table) == [
+        (0, 1, "0!"),
+        (1, 10, "1"),
+        (2, 20, "2"),
+        (3, 31, "0"),
+        (20, 121, "S"),
+    ]
+
+
+@both_modes
+def test_a_bare_name_outside_of_a_clauses_rows_is_an_error(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path, spark, mode)
+    table.update_schema().add_column("only", "int").commit()
+    merge = table.merge(SOURCE.append_column("extra", pa.array([1, 2, 3, 4])), "t.id = s.id")
+    others = merge.when_matched_update({"v": "1"}, "s.id < 0")
+    for refused, name in (
+        (merge.when_matched_update({"v": "v + 1"}), "v"),
+        (merge.when_matched_delete("v > 1"), "v"),
+        (others.when_not_matched_insert({"id": "only"}), "only"),
+        (others.when_not_matched_insert({"id": "id"}, "only > 1"), "only"),
+        (others.when_not_matched_by_source_update({"v": "extra"}), "extra"),
+        (others.when_not_matched_by_source_delete("extra > 1"), "extra"),
+    ):
+        with pytest.raises(InvalidExpressionError, match=f"`{name}`"):
+            refused.execute()
 
 
 def kept_by(spark: Any) -> set[int]:

@@ -26,10 +26,13 @@ from iceberg_spark.spark.row_level.position_deletes import (
     twice_error,
     write_deletes,
 )
-from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS
+from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, named
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
+
+_ALONE = -1
+"""Stands in `CLAUSE` for a target row without a source row until by-source clauses apply."""
 
 
 def merge_on_spark(
@@ -190,19 +193,29 @@ def _inserted(work: Merging, matched: DataFrame) -> tuple[list[DataFrame], int]:
 def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
     """Return all rows of rewritten files as the clauses leave them."""
     clauses, on = work.clauses, sf.expr(work.on)
-    if clauses.of(Kind.MATCHED):
-        found = work.source_row().isNotNull()
-        number = sf.when(found, clauses.number(Kind.MATCHED))
-        joined = target.join(work.source.rows, on, "left")
-        met = [joined.withColumn(CLAUSE, number.otherwise(clauses.number(Kind.BY_SOURCE)))]
-    else:  # rows that match stay, once each, however many source rows they match
+    by_source = clauses.number(Kind.BY_SOURCE)
+    if not clauses.of(Kind.MATCHED):
+        # Rows that match stay, once each, however many source rows they match.
         matching = target.join(work.keys(), on, "left_semi").withColumn(CLAUSE, sf.lit(0))
-        alone = target.join(work.keys(), on, "left_anti")
-        met = [matching, alone.withColumn(CLAUSE, clauses.number(Kind.BY_SOURCE))]
-    gone = sf.col(CLAUSE).isin(clauses.numbers(Does.DELETE))
-    kinds = [Kind.MATCHED, Kind.BY_SOURCE]
-    made = [made_rows(clauses, rows.where(~gone), kinds, work.lineage, old=True) for rows in met]
-    return _numbered_anew(work, made[0] if len(made) == 1 else made[0].unionByName(made[1]))
+        alone = target.join(work.keys(), on, "left_anti").withColumn(CLAUSE, by_source)
+        rows = [_applied(work, part, Kind.BY_SOURCE) for part in (matching, alone)]
+        return _numbered_anew(work, rows[0].unionByName(rows[1]))
+    joined = target.join(work.source.rows, on, "left")
+    number = sf.when(work.source_row().isNotNull(), clauses.number(Kind.MATCHED))
+    changed = _applied(work, joined.withColumn(CLAUSE, number.otherwise(_ALONE)), Kind.MATCHED)
+    if clauses.of(Kind.BY_SOURCE):
+        # Spark resolves these clauses against the target alone. The rows so far have only its
+        # columns: a bare `v` would be ambiguous in the join if the source has a `v` too.
+        changed = named(changed, clauses.names.target)
+        number = sf.when(sf.col(CLAUSE) == _ALONE, by_source).otherwise(sf.col(CLAUSE))
+        changed = _applied(work, changed.withColumn(CLAUSE, number), Kind.BY_SOURCE)
+    return _numbered_anew(work, changed)
+
+
+def _applied(work: Merging, rows: DataFrame, kind: Kind) -> DataFrame:
+    """Return target rows as the clauses of a kind leave them; all other rows are unchanged."""
+    gone = sf.col(CLAUSE).isin(work.clauses.numbers(Does.DELETE))
+    return made_rows(work.clauses, rows.where(~gone), [kind], work.lineage, old=True)
 
 
 def _numbered_anew(work: Merging, rows: DataFrame) -> DataFrame:
