@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.default_text import write_default_text
 from iceberg_spark.spark.adapt.many_columns import by_position, renamed
 from iceberg_spark.spark.adapt.task_results import results
@@ -39,6 +40,9 @@ from iceberg_spark.write.align_batches import AlignOptions, aligned, check_colum
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.data_file_writer import write_data_files
 from iceberg_spark.write.uncommitted_files import remove_aborted, remove_other_attempts
+
+_INPUT_ERRORS = (InvalidInputError,)
+"""Errors about the rows: another attempt meets the same rows, so Spark does not try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +109,14 @@ def _write_by_arrow(
         with held_settings(frame.sparkSession, shuffle.settings, shuffle.defaults):
             rows = _arranged(frame, context, options, asked, placement)
             work = WriteTask(context, options).written
-            done = results(rows, work, names=rows.schema.names)
+            done = results(rows, work, names=rows.schema.names, final=_INPUT_ERRORS)
         files = tuple(file for task in done for file in task.files)
         others = any(task.again for task in done) or speculates(frame.sparkSession)
         remove_other_attempts(io, context, [file.file_path for file in files], outlive=others)
-    except BaseException:
-        remove_aborted(io, context)
+    except BaseException as error:
+        # After an error about the rows every task has ended: only speculative ones still write.
+        ended = isinstance(error, _INPUT_ERRORS)
+        remove_aborted(io, context, outlive=not ended or speculates(frame.sparkSession))
         raise
     return files
 
