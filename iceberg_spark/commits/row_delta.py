@@ -93,8 +93,8 @@ class RowDelta:
         """Return the updates that make the change on this base."""
         if not base.rules.has_delete_files:
             raise UnsupportedError(
-                f"Row-level changes of {base.location} need its format-version to be 2; it has 1. "
-                "Set the table property format-version to 2 first"
+                f"Delete files of {base.location} need format-version 2; the table has "
+                f"{base.format_version}. Set the table property format-version to 2"
             )
         if self._data and self._referenced:
             self._check_row_ids(base)

@@ -82,17 +82,22 @@ class RowLevelMode:
 
     @classmethod
     def of(cls, metadata: TableMetadata, verb: str) -> RowLevelMode:
-        """Return what a table says. Raises UnsupportedError for a version without such."""
-        if not metadata.rules.has_delete_files:
-            raise UnsupportedError(
-                f"Row-level changes of {metadata.location} need its format-version to be 2; it "
-                "has 1. Set the table property format-version to 2 first"
-            )
+        """Return the mode that the table's properties set for a verb.
+
+        Raises UnsupportedError for merge-on-read in a format version without delete files.
+        """
         mode, isolation = _KEYS[verb]
         given = metadata.properties
+        merge_on_read = text_property(given, mode).lower() == "merge-on-read"
+        if merge_on_read and not metadata.rules.has_delete_files:
+            raise UnsupportedError(
+                f"{mode} of {metadata.location} is merge-on-read, which needs format-version 2; "
+                f"the table has {metadata.format_version}. Set the table property format-version "
+                f"to 2, or {mode} to copy-on-write"
+            )
         return cls(
             verb,
-            text_property(given, mode).lower() == "merge-on-read",
+            merge_on_read,
             text_property(given, isolation).lower() == "serializable",
             text_property(given, DELETE_GRANULARITY).lower(),
         )

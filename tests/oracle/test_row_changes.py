@@ -25,21 +25,22 @@ SOURCE = pa.table(
     }
 )
 CASES = [
-    ("copy-on-write", "file", ()),
-    ("merge-on-read", "file", ("k",)),
-    ("merge-on-read", "partition", ("bucket(3, id)",)),
+    ("copy-on-write", "file", (), "2"),
+    ("copy-on-write", "file", ("k",), "1"),
+    ("merge-on-read", "file", ("k",), "2"),
+    ("merge-on-read", "partition", ("bucket(3, id)",), "2"),
 ]
 
 
-@pytest.mark.parametrize(("mode", "granularity", "partition_by"), CASES)
+@pytest.mark.parametrize(("mode", "granularity", "partition_by", "version"), CASES)
 def test_every_engine_reads_our_changes(
-    java: SparkSession, mode: str, granularity: str, partition_by: tuple[str, ...]
+    java: SparkSession, mode: str, granularity: str, partition_by: tuple[str, ...], version: str
 ) -> None:
-    name = f"changed_{mode}_{granularity}".replace("-", "_")
+    name = f"changed_{mode}_{granularity}_{version}".replace("-", "_")
     path = location(java, name)
     verbs = ("delete", "update", "merge")
     properties = {f"write.{verb}.mode": mode for verb in verbs}
-    properties["write.delete.granularity"] = granularity
+    properties |= {"write.delete.granularity": granularity, "format-version": version}
     table = ice.create_table(
         path, "id bigint, v int, k string", partition_by=partition_by, properties=properties
     )
@@ -62,14 +63,14 @@ def test_every_engine_reads_our_changes(
         .when_matched_delete("s.id = 33")
         .when_matched_update_all()
         .when_not_matched_insert_all("s.v is not null")
-        .when_not_matched_by_source_update({"v": "0"}, "t.id < 3")
+        .when_not_matched_by_source_update({"v": "v - 1"}, "id < 3")
         .execute()
     )
     java.sql(
         f"MERGE INTO {identifier(twin)} t USING row_changes_source s ON t.id = s.id "
         "WHEN MATCHED AND s.id = 33 THEN DELETE WHEN MATCHED THEN UPDATE SET * "
         "WHEN NOT MATCHED AND s.v is not null THEN INSERT * "
-        "WHEN NOT MATCHED BY SOURCE AND t.id < 3 THEN UPDATE SET v = 0"
+        "WHEN NOT MATCHED BY SOURCE AND id < 3 THEN UPDATE SET v = v - 1"
     )
     assert_all_agree(java, name, path)
 

@@ -116,7 +116,13 @@ MADE = [
 FIRST_VERSION = [
     """CREATE TABLE {c}.sqls.first (a int, b int, s string) USING iceberg
        PARTITIONED BY (a, bucket(4, s)) TBLPROPERTIES ('format-version' = '1')""",
-    "INSERT INTO {c}.sqls.first VALUES (1, 2, 'x')",
+    "INSERT INTO {c}.sqls.first VALUES (1, 2, 'x'), (1, 3, 'y')",
+    "UPDATE {c}.sqls.first SET b = b + 1 WHERE s = 'x'",
+    """MERGE INTO {c}.sqls.first t USING (SELECT 3 AS b, 'w' AS s) q ON t.s = q.s
+       WHEN MATCHED THEN DELETE
+       WHEN NOT MATCHED THEN INSERT (a, b, s) VALUES (9, b, upper(s))
+       WHEN NOT MATCHED BY SOURCE AND b = 3 AND s = 'x' THEN UPDATE SET s = concat(s, s)""",
+    "DELETE FROM {c}.sqls.first WHERE s IN ('y', 'W')",
     """CREATE OR REPLACE TABLE {c}.sqls.first (a int, b int, s string) USING iceberg
        PARTITIONED BY (bucket(8, s), b)""",
     "INSERT INTO {c}.sqls.first VALUES (3, 4, 'y')",

@@ -193,11 +193,50 @@ def test_columns_may_be_called_anything(spark: Any, tmp_path: Path, mode: str) -
     assert rows_of(table) == [(3, "x"), (10, "x")]
 
 
-def test_format_version_1_is_refused(spark: Any, tmp_path: Path) -> None:
-    table = made(tmp_path, spark, properties={"format-version": "1"})
-    for change in (lambda: table.delete("id = 1"), lambda: table.update({"v": "1"})):
+def test_format_version_1_is_changed_by_copy_on_write(any_spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, any_spark, properties={"format-version": "1"}, partition_by=["k"])
+    assert table.delete("abs(id) = 1").deleted == 1
+    assert table.update({"v": "v + 1"}, "id = 2").updated == 1
+    merge = table.merge(pa.table({"id": [4, 50], "k": ["x", "y"]}), "t.id = s.id")
+    merge = merge.when_matched_update({"k": "s.k"}).when_not_matched_by_source_delete("id > 4")
+    done = merge.when_not_matched_insert({"id": "id", "k": "k"}).execute()
+    assert (done.inserted, done.updated, done.deleted) == (1, 1, 5)
+    assert rows_of(table) == [
+        (0, 0, "0"),
+        (2, 21, "2"),
+        (3, 30, "0"),
+        (4, 40, "x"),
+        (50, None, "y"),
+    ]
+    assert table.metadata.format_version == 1
+    assert not table.maintenance.check().problems
+
+
+def test_format_version_1_refuses_merge_on_read(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, spark, "merge-on-read", properties={"format-version": "1"})
+    merge = table.merge(pa.table({"id": [1]}), "t.id = s.id").when_matched_delete()
+    changes = (lambda: table.delete("abs(id) = 1"), lambda: table.update({"v": "1"}), merge.execute)
+    for change in changes:
         with pytest.raises(UnsupportedError, match="format-version"):
             change()
+
+
+@both_modes
+def test_a_null_for_a_required_column_is_an_error_that_names_it(
+    spark: Any, tmp_path: Path, mode: str
+) -> None:
+    """The Arrow engine writes tables with required fields in structs, in Spark's workers."""
+    properties = {f"write.{verb}.mode": mode for verb in ("update", "merge")}
+    columns = "id bigint, v int not null, p struct<x: int not null>"
+    table = ice.create_table(str(tmp_path / "t"), columns, properties=properties)
+    table.append(spark.range(2).selectExpr("id", "1 v", "named_struct('x', 1) p"))
+    before = files(tmp_path)
+    merge = table.merge(pa.table({"id": [1, 9], "w": pa.nulls(2, pa.int32())}), "t.id = s.id")
+    with pytest.raises(InvalidInputError, match=r"Column 'p\.x' is required"):
+        table.update({"p.x": "NULL"})
+    with pytest.raises(InvalidInputError, match="Column 'v' is required"):
+        merge.when_matched_update({"v": "s.w"}).execute()
+    assert files(tmp_path) == before
 
 
 @both_modes

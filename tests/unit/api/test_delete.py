@@ -233,12 +233,36 @@ def test_positions_that_a_file_does_not_have_are_no_rows_that_were_deleted():
     assert table.delete("true").deleted == left
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_table_of_format_version_1_is_refused(mode: str):
-    table = filled(**{"write.delete.mode": mode, "format_version": "1"})
-    with pytest.raises(UnsupportedError, match="format-version"):
-        table.delete("id = 1")
+def test_format_version_1_refuses_merge_on_read_and_upserts_by_name():
+    table = filled(**MERGE_ON_READ, **{"format-version": "1"})
+    for change in (
+        lambda: table.delete("id = 1"),
+        lambda: table.upsert(rows(id=[1], k=["z"]), ["id"]),
+    ):
+        with pytest.raises(UnsupportedError, match="format-version"):
+            change()
     assert ids(table) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("partition_by", [(), ("k",)])
+def test_format_version_1_deletes_by_copy_on_write(partition_by: tuple[str, ...]):
+    table = filled(partition_by=partition_by, **{"format-version": "1"})
+    assert table.delete("id = 1 or k = 'b'").deleted == 3
+    table.append(rows(id=[7], k=["a"]))
+    assert table.delete("id > 5").deleted == 2
+    assert ids(table) == [2, 5]
+    assert table.metadata.format_version == 1
+    assert not table.maintenance.check().problems
+
+
+def test_a_delete_of_format_version_1_is_in_conflict_with_rows_added_meanwhile(tmp_path: Path):
+    table = filled(tmp_path / "t", **{"format-version": "1"})
+    tx = table.transaction()
+    tx.delete("id = 1")
+    ice.load_table(table.location()).append(rows(id=[1], k=["a"]))
+    with pytest.raises(ValidationException, match="Conflict"):
+        tx.commit_transaction()
+    assert ids(table.refresh()) == [1, 1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(
