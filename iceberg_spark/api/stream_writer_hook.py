@@ -16,8 +16,11 @@ from iceberg_spark.api.save_frame import with_partitioning
 from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.save.commit_save import create_if_missing
 from iceberg_spark.save.stream_options import written_stream_options
+from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
@@ -106,7 +109,8 @@ class StreamWriterHook(AskedHook):
     ) -> StreamingQuery:
         """Start writing to a table of one of our catalogs, or to one of its branches.
 
-        Others are left to PySpark. Raises UnsupportedError for tags and metadata tables.
+        A new table is created before the first batch, as Spark does. Others are left to PySpark.
+        Raises UnsupportedError for tags and metadata tables.
         """
         self._take(format, outputMode, partitionBy, queryName, options)
         session = self._frame.sparkSession
@@ -115,9 +119,8 @@ class StreamWriterHook(AskedHook):
         if ours and not self._asked.other and names_ours(session, name, 3):
             found = target(session, name)
             branch = found.branch
-            return self._start(
-                found.path, None if branch is None else self._asked.with_branch(branch)
-            )
+            named = None if branch is None else self._asked.with_branch(branch)
+            return self._start(found.path, named, creates=True)
         self._partition()
         query: StreamingQuery = self._own.toTable(tableName)
         return query
@@ -144,7 +147,9 @@ class StreamWriterHook(AskedHook):
         if self._asked.partition_by:
             self._own.partitionBy(*self._asked.partition_by)
 
-    def _start(self, table: str, named: Mapping[str, str] | None = None) -> StreamingQuery:
+    def _start(
+        self, table: str, named: Mapping[str, str] | None = None, *, creates: bool = False
+    ) -> StreamingQuery:
         session = self._frame.sparkSession
         asked = {**self._asked.options, **(named or {}), "path": table}
         given = with_partitioning(asked, self._asked.partition_by)
@@ -156,16 +161,19 @@ class StreamWriterHook(AskedHook):
                 "outputMode('update') gives a row again when it changes: write it with "
                 "option('write-mode', 'upsert') and 'equality-fields', or use 'complete'"
             )
+        if not connect:
+            self._check_checkpoint(session)
+        settings = partial(session_catalog, session)
+        storage = with_settings(options.path, options.storage, settings)
+        case = is_case_sensitive(session)
+        options = replace(options, storage=storage, case_sensitive=case)
+        if creates and _creates_table(options):
+            create_if_missing(options, from_spark(self._frame.schema))
         if connect:
             self._own.format(FORMAT_NAME)
             given = {**self._branch_to_send(given), **given, **catalog_to_send(session, table)}
             self._own.options(**{key: value for key, value in given.items() if key != "path"})
             return self._started(table)
-        self._check_checkpoint(session)
-        settings = partial(session_catalog, session)
-        storage = with_settings(options.path, options.storage, settings)
-        case = is_case_sensitive(session)
-        options = replace(options, storage=storage, case_sensitive=case)
         self._own.foreachBatch(BatchSaver(options, overwrite=mode == "complete"))
         return self._started()
 
@@ -188,6 +196,14 @@ class StreamWriterHook(AskedHook):
     def _started(self, *path: str | None) -> StreamingQuery:
         query: StreamingQuery = self._own.start(*path)
         return query
+
+
+def _creates_table(options: WriteOptions) -> bool:
+    """Return whether a stream may create its table before it has rows.
+
+    Changes by key need a table that exists. A branch begins with the first batch's snapshot.
+    """
+    return options.write_mode != "upsert" and options.branch in (None, MAIN_BRANCH)
 
 
 def _in_batch(

@@ -10,10 +10,17 @@ from iceberg_spark.catalog.registry import resolve
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.made_table import drop_unchanged, dropped_unless_committed
 from iceberg_spark.commits.table_part import check_same_table
-from iceberg_spark.errors import AlreadyCommittedException
+from iceberg_spark.errors import (
+    AlreadyCommittedException,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
 from iceberg_spark.maintenance.auto_compact import compact_after
+from iceberg_spark.save.plan_save import plan_save
 from iceberg_spark.save.save_plan import SavePlan, TablePlace, UpsertPlan
+from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.data_file import DataFile
+from iceberg_spark.spec.schema import Schema
 from iceberg_spark.write.cdc_writer import UpsertedFiles
 
 
@@ -38,6 +45,22 @@ def commit_save(place: TablePlace, plan: SavePlan, files: Sequence[DataFile]) ->
         after = commit(catalog, identifier, actions, base, creation=creation, handover=handover)
     if after is not None:
         compact_after(catalog, base, after)
+
+
+def create_if_missing(options: WriteOptions, columns: Schema) -> None:
+    """Create the table that the options describe, without rows, unless it exists.
+
+    Raises what `plan_save` and `commits.commit.commit` raise.
+    """
+    catalog, identifier = resolve(options.path, options.storage)
+    with suppress(NoSuchTableError):
+        catalog.load(identifier)
+        return
+    plan = plan_save(options, columns, overwrite=False)
+    if plan.creation:  # else another writer or the catalog's server has created it
+        creation = NewTable(plan.creation, plan.context.io)
+        with suppress(TableAlreadyExistsError):
+            commit(catalog, identifier, (), None, creation=creation)
 
 
 @contextmanager

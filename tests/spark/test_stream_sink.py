@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -149,6 +150,28 @@ def test_to_table_makes_a_table_of_a_catalog_of_ours(
     made = ice.load_table("streamed.db.t")
     assert pairs(made) == [(1, "a"), (2, "b")]
     assert [field.name for field in made.spec().fields] == ["k"]
+
+
+def test_to_table_creates_a_table_for_a_stream_without_rows(lake: Any, tmp_path: Path) -> None:
+    given = Input(tmp_path / "in")
+
+    def write(**options: str) -> None:
+        writer = given.stream(lake).writeStream.partitionBy("k").options(**options)
+        writer = writer.option("checkpointLocation", str(tmp_path / "c"))
+        query = writer.trigger(availableNow=True).toTable("lake.db.t")
+        query.awaitTermination()
+
+    lake.sql("CREATE NAMESPACE lake.db")
+    write(**{"table-property.a": "b"})
+    table = ice.load_table(str(tmp_path / "db" / "t"))
+    assert [field.name for field in table.schema().fields] == ["id", "k"]
+    assert [field.name for field in table.spec().fields] == ["k"]
+    assert table.properties["a"] == "b"
+    assert table.current_snapshot() is None
+    given.add((1, "a"))
+    write()
+    assert pairs(table.refresh()) == [(1, "a")]
+    assert epochs(table) == ["0"]
 
 
 def test_a_stream_over_connect_lands_once(
