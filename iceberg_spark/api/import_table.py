@@ -118,13 +118,13 @@ class _Import:
     def made(self, session: Any, *, beside: bool) -> Table:
         """Create the table with its files by one commit."""
         texts = created_with(self.catalog.properties, property_texts(self.properties))
-        check_writable_version(texts)
+        version = check_writable_version(texts)
         io = self.catalog.io(self.folder)
         if self.table is not None:
             check_same_files(io, self.folder, self.table.files, self.table.name)
         found = hive_folder(io, self.folder)
         told = self._columns(found, session)
-        given = as_schema(told)
+        given = as_schema(told, format_version=version)
         spec = parse_partition_spec([f"`{name}`" for name in found.partitions], given)
 
         def creation(at: str) -> tuple[TableUpdate, ...]:

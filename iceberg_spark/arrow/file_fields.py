@@ -29,6 +29,7 @@ class FileField:
     mapped_id: int | None
     leaves: tuple[int, ...]
     children: tuple[FileField, ...] = ()
+    nullable: bool = True
 
 
 def file_fields(schema: pa.Schema, ids: Mapping[Path, int] | None = None) -> tuple[FileField, ...]:
@@ -57,7 +58,7 @@ def _file_field(
     mapped = ids.get(path) if own is None else None
     # A struct without children (Arrow allows it) has no column in a file.
     leaves = inner if names or pa.types.is_struct(field.type) else (next(numbers),)
-    return FileField(path[-1], field.type, own, mapped, leaves, children)
+    return FileField(path[-1], field.type, own, mapped, leaves, children, field.nullable)
 
 
 def child_names(kind: pa.DataType) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 """Whether every value of an imported file can be read as the table's type.
 
 A reader may refuse values of a type that fits: nanoseconds in a column of microseconds, bytes that
-are not UTF-8 in a column of text. Statistics settle most columns. The others are read once.
+are not UTF-8 in a column of text. Nulls of a required column are read, and then no filter finds
+them and no rewrite accepts them. Statistics settle most columns. The others are read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +21,13 @@ from iceberg_spark.arrow.texts import wrong_text
 from iceberg_spark.errors import CorruptFileError, InvalidInputError
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.formats.data_file import WHOLE_FILE, Wanted
-from iceberg_spark.formats.footer_metrics import chunks_of, extremes, known_id
+from iceberg_spark.formats.footer_metrics import chunks_of, extremes, known_id, null_count
 from iceberg_spark.formats.open_file import open_data_file
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.data_file import FileFormat
 from iceberg_spark.spec.schema import Schema
+from iceberg_spark.write.align_columns import align
 from iceberg_spark.write.imported_file import ImportedFile
 
 _MICROS = (t.TimestampType, t.TimestamptzType, t.TimeType)
@@ -43,7 +46,8 @@ def check_values(
     """Read the columns of a file whose values may not fit the table's types.
 
     The types themselves fit. `ids` are those of a name mapping. Raises InvalidInputError naming
-    the file and the column of a value that no reader could read afterwards.
+    the file and the column of a value that no reader could read afterwards, or of a null in a
+    required column.
     """
     if not file.rows:
         return
@@ -51,32 +55,60 @@ def check_values(
         column
         for field in file.fields
         if (column := schema.get(known_id(field) or 0)) is not None
-        and any(_is_doubtful(file, leaf, kind) for leaf, kind in _leaves(field, column.field_type))
+        and any(_is_doubtful(file, leaf) for leaf in _leaves(field, column, may_lack=False))
     ]
     if columns:
         _read(io, path, file.file_format, columns, ids)
 
 
-def _leaves(field: FileField, kind: t.IcebergType) -> Iterator[tuple[FileField, t.IcebergType]]:
-    """Yield the primitive columns below a field with the types that the table has for them."""
-    match kind:
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A primitive column of a file with the type that the table has for it.
+
+    `may_lack`: the table requires a field on its path, for which the file allows nulls.
+    """
+
+    field: FileField
+    kind: t.IcebergType
+    may_lack: bool
+
+
+def _leaves(field: FileField, column: t.NestedField, *, may_lack: bool) -> Iterator[_Leaf]:
+    may_lack = may_lack or (column.required and field.nullable)
+    match column.field_type:
         case t.StructType(fields=fields):
-            by_id = {child.field_id: child.field_type for child in fields}
-            for child in field.children:
-                yield from _leaves(child, by_id[known_id(child) or 0])
-        case t.ListType() | t.MapType():
-            for child, wanted in zip(field.children, t.child_fields(kind), strict=True):
-                yield from _leaves(child, wanted.field_type)
+            by_id = {child.field_id: child for child in fields}
+            pairs = [(child, by_id[known_id(child) or 0]) for child in field.children]
+        case t.ListType() | t.MapType() as kind:
+            pairs = list(zip(field.children, t.child_fields(kind), strict=True))
         case t.VariantType():
-            pass
-        case _:
-            yield field, kind
+            return
+        case kind:
+            yield _Leaf(field, kind, may_lack)
+            return
+    for child, wanted in pairs:
+        yield from _leaves(child, wanted, may_lack=may_lack)
 
 
-def _is_doubtful(file: ImportedFile, leaf: FileField, kind: t.IcebergType) -> bool:
+def _is_doubtful(file: ImportedFile, leaf: _Leaf) -> bool:
     """Return whether a value of the column may not be read, by all that the file's end states."""
+    chunks = [] if file.footer is None else chunks_of(file.footer, leaf.field)
+    if leaf.may_lack and _may_have_nulls(file, leaf.field, chunks):
+        return True
+    return _may_not_fit(file, leaf.field, leaf.kind, chunks)
+
+
+def _may_have_nulls(file: ImportedFile, leaf: FileField, chunks: Sequence[Any]) -> bool:
+    if file.footer is not None:
+        return null_count(chunks) != 0
+    column = file.columns.get(known_id(leaf) or 0)
+    return column is None or column.values != file.rows
+
+
+def _may_not_fit(
+    file: ImportedFile, leaf: FileField, kind: t.IcebergType, chunks: Sequence[Any]
+) -> bool:
     stored = storage_type(leaf.kind)
-    chunks = [] if file.footer is None else chunks_of(file.footer, leaf)
     if any(chunk.physical_type == "INT96" for chunk in chunks):
         return False  # read as microseconds, without a check
     if isinstance(kind, _OF_ONE_LENGTH):
@@ -145,6 +177,7 @@ def _read(
         leaves = needed_leaves(fields, columns, {})
         wanted = Wanted(fields, leaves, 0, WHOLE_FILE, ALWAYS_TRUE, checks_texts=False)
         step = evolution(reader.given(wanted), columns, {}, path)
+        nulls = align(Schema(*columns), step.schema)
         for batch in reader.batches(wanted):
             try:
                 rows = step.apply(batch.rows)
@@ -153,6 +186,10 @@ def _read(
                     f"{cause}. The rows could not be read afterwards: write the file with values "
                     "of the table's type"
                 ) from cause
+            try:
+                nulls.apply(rows)
+            except InvalidInputError as cause:
+                raise InvalidInputError(f"{path} can't be added: {cause}") from cause
             for column, array in zip(columns, rows.columns, strict=True):
                 text = wrong_text(array, column.name)
                 if text is not None:

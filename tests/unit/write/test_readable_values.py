@@ -47,6 +47,7 @@ def avro(path: Path, kind: Any, value: Any) -> str:
 
 FAR = 1 << 60
 """Milliseconds that a long of microseconds can't hold."""
+STRUCTS_IN_A_LIST = pa.struct([("x", pa.list_(pa.struct([("y", pa.int32())])))])
 UUID_TEXT = b"f79c3e09-677c-4bbd-a479-3f349cb785e7"
 UNREADABLE = {
     "nanoseconds": (nanos(1000, None, 1001), "timestamp_ntz", "c"),
@@ -95,6 +96,66 @@ def check_refused(folder: Path, path: str, kind: str, column: str) -> None:
 def test_a_value_that_no_reader_could_read_is_refused_by_column(tmp_path: Path, name: str) -> None:
     values, kind, column = UNREADABLE[name]
     check_refused(tmp_path, parquet(tmp_path / "f.parquet", values), kind, column)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "column"),
+    [
+        (pa.array([1, None]), "bigint not null", "c"),
+        (pa.array([{"x": 1}, {"x": None}]), "struct<x bigint not null>", "c.x"),
+        (
+            pa.array([{"x": [{"y": 1}, {}]}], STRUCTS_IN_A_LIST),
+            "struct<x array<struct<y: int not null>>>",
+            "c.x.element.y",
+        ),
+    ],
+)
+def test_a_null_in_a_required_column_is_refused(
+    tmp_path: Path, values: pa.Array, kind: str, column: str
+) -> None:
+    table = ice.create_table(str(tmp_path / "t"), f"id bigint, c {kind}")
+    path = parquet(tmp_path / "f.parquet", values)
+    with pytest.raises(InvalidInputError, match=rf"{path} can't be added: Column '{column}' is re"):
+        table.add_files(path)
+    assert table.refresh().current_snapshot() is None
+
+
+def test_nulls_of_an_optional_parent_are_no_nulls_of_its_required_fields(tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, c struct<x bigint not null>")
+    table.add_files(parquet(tmp_path / "f.parquet", pa.array([{"x": 1}, None])))
+    assert table.scan("c is null").count() == 1
+
+
+def test_an_orc_file_without_nulls_fits_a_required_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(readable_values, "open_data_file")
+    po.write_table(pa.table({"c": [1, 2]}), tmp_path / "f.orc")
+    table = ice.create_table(str(tmp_path / "t"), "c bigint not null")
+    table.add_files(str(tmp_path / "f.orc"))
+    assert table.scan().count() == 2
+
+
+def test_an_avro_file_without_nulls_fits_a_required_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = avro(tmp_path / "f.avro", ["null", "long"], None)
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, c bigint not null")
+    with pytest.raises(InvalidInputError, match="Column 'c' is required"):
+        table.add_files(path)
+    monkeypatch.delattr(readable_values, "open_data_file")
+    table.add_files(avro(tmp_path / "g.avro", "long", 1))
+    assert table.scan().count() == 1
+
+
+def test_a_snapshot_of_version_3_keeps_nanoseconds(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    parquet(source / "f.parquet", nanos(1001))
+    version = {"format-version": 3}
+    table = ice.snapshot(str(source), str(tmp_path / "t"), properties=version)
+    assert str(table.schema().find_type("c")) == "timestamp_ns"
+    assert table.scan().to_arrow().column("c").cast("int64").to_pylist() == [1001]
 
 
 def test_a_column_without_statistics_is_read(tmp_path: Path) -> None:
