@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -111,6 +111,10 @@ docs: setup ## Build the documentation into site/
 	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e '.[docs]'
 	$(PY) -m mkdocs build --strict
 
+audit: ## Look for known holes in the pinned dependencies (needs the package index's JSON interface)
+	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet pip-audit; }
+	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+
 format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
@@ -119,6 +123,6 @@ public-api: setup ## Write public-api.txt anew
 	$(PY) scripts/public_api.py --write
 
 clean: ## Remove everything that was made here, the environments too
-	rm -rf .venv .venv-4.3 .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-4.3 .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf .import_linter_cache spark-warehouse metastore_db derby.log artifacts demo/warehouse benchmarks/data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
