@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.fsspec_io import ALLOWED_SCHEMES, allowed_stores
+from iceberg_spark.io.providers import is_provider_host
 
 
 class Ruling(Enum):
@@ -97,12 +98,6 @@ _RULINGS: Mapping[str, Ruling] = {
     "py-io-impl": Ruling.HARMLESS,
     "io-impl": Ruling.HARMLESS,
 }
-_PROVIDERS = (
-    ".amazonaws.com", ".amazonaws.com.cn", ".googleapis.com", ".core.windows.net",
-    ".core.chinacloudapi.cn", ".core.usgovcloudapi.net", ".storage.azure.net",
-    ".fabric.microsoft.com",
-)  # fmt: skip
-"""Domains in which the providers themselves answer."""
 _STORE_ADDRESSES: Mapping[str, tuple[str, ...]] = {
     "gcs.service.host": ("gcs.oauth2.token",),
     "adls.account-host": ("adls.sas-token", "adls.token", "adls.account-key"),
@@ -227,9 +222,9 @@ def _has_tls(address: str) -> bool:
 def _is_provider(address: str) -> bool:
     """Return whether an address is a provider's own, with TLS; Azure's are hosts alone."""
     if "://" not in address:
-        return f".{address.lower().partition('/')[0]}".endswith(_PROVIDERS)
-    return _has_tls(address) and f".{_host(address)}".endswith(_PROVIDERS)
+        return is_provider_host(address.partition("/")[0])
+    return _has_tls(address) and is_provider_host(_host(address))
 
 
 def _is_plain_provider(address: str) -> bool:
-    return "://" in address and not _has_tls(address) and f".{_host(address)}".endswith(_PROVIDERS)
+    return "://" in address and not _has_tls(address) and is_provider_host(_host(address))

@@ -24,6 +24,7 @@ from iceberg_spark.io.hdfs_store import hdfs_store
 from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
 from iceberg_spark.io.object_clients import object_store
+from iceberg_spark.io.providers import check_account_host
 from iceberg_spark.io.secrets import secrets_of
 from iceberg_spark.io.store import OddKeyError, Store, exists, size
 from iceberg_spark.io.stores import file_system
@@ -232,6 +233,7 @@ class FsspecIO:
 
     def _store(self, path: str) -> Store:
         """Return what speaks to a location's store; nothing is asked of it yet."""
+        check_account_host(path, self._properties)
         found: Store | None = object_store(path, self._properties, self._timeout_s)
         found = found or hdfs_store(path, self._properties)
         return self._by_fsspec(path) if found is None else found

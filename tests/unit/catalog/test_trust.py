@@ -13,6 +13,8 @@ from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.catalog.trust import Ruling, Trust, is_this_machine, ruling_of
 from iceberg_spark.errors import IcebergError, InvalidInputError, UnsupportedError
 from iceberg_spark.io.conditional_put import _locked
+from iceberg_spark.io.providers import check_account_host
+from iceberg_spark.io.storage import open_storage
 
 SOURCE = Path(iceberg_spark.__file__).parent
 CATALOG = "https://catalog.example.com/api"
@@ -370,3 +372,12 @@ def test_a_file_of_the_current_folder_gets_no_secret_of_the_environment(
     (home / ".pyiceberg.yaml").unlink()
     monkeypatch.setenv("HOME", str(project))
     assert configured("prod", token)["token"] == "secret"
+
+
+@pytest.mark.parametrize("path", ["abfss://c@evil.example.com/t/f", "abfs://c@a.evil.com/t/f"])
+def test_a_path_names_no_host_that_gets_azure_credentials(path: str) -> None:
+    io = open_storage({"adls.token": "users", "adls.account-name": "a"})
+    with pytest.raises(UnsupportedError, match=r"adls\.account-host"):
+        io.read_bytes(path)
+    check_account_host("abfss://c@account.dfs.core.windows.net/t/f", {"adls.token": "users"})
+    check_account_host(path, {"adls.account-host": path.split("@")[1].split("/", maxsplit=1)[0]})
