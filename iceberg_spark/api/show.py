@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from iceberg_spark.catalog.catalog import LoadedTable
+from iceberg_spark.commits.required_columns import RequireNoOtherColumns
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.printable import printable
@@ -46,8 +47,9 @@ def transaction_text(base: LoadedTable, actions: Sequence[object] | None) -> str
     """Return the changes of a transaction that is not committed, a line each; None: it ended."""
     if actions is None:
         return printable(f"Transaction of {base.identifier}, ended")
-    made = [f"  {type(action).__name__}" for action in actions] or ["  no change yet"]
-    return printable("\n".join([f"Transaction of {base.identifier}, not committed:", *made]))
+    changes = [action for action in actions if not isinstance(action, RequireNoOtherColumns)]
+    lines = [f"  {type(change).__name__}" for change in changes] or ["  no change yet"]
+    return printable("\n".join([f"Transaction of {base.identifier}, not committed:", *lines]))
 
 
 def _columns(metadata: TableMetadata) -> list[str]:

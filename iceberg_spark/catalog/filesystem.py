@@ -311,7 +311,7 @@ class FileSystemCatalog:
         data = encode_metadata(metadata, codec)
         self._look_before(table, version, base)
         create_version(self._io, path, data)
-        own = table_io(self._io, metadata, path)
+        own = table_io(self._io, path)
         put = LoadedTable(table, metadata, path, own, digest_of(data))
         try:
             tag = self._withdraw_if_late(table, version, put, base)

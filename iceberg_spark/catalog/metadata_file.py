@@ -117,7 +117,7 @@ def load_version(
     else:
         limits = limits_of(io.properties)
         metadata = decoded_file((digest, limits), lambda: _sized(path, data, limits))
-    return LoadedTable(table, metadata, path, table_io(io, metadata, path), digest)
+    return LoadedTable(table, metadata, path, table_io(io, path), digest)
 
 
 def digest_of(data: bytes) -> bytes:

@@ -281,7 +281,7 @@ class PointerCatalog:
         path = metadata_location(metadata, numbered_name(version, str(uuid.uuid4()), codec))
         data = encode_metadata(metadata, codec)
         self._io.create_if_absent(path, data)
-        io = table_io(self._io, metadata, path)
+        io = table_io(self._io, path)
         return LoadedTable(identifier, metadata, path, io, digest_of(data))
 
     def _settle(self, written: Sequence[_Written], ask: Callable[[], bool]) -> None:

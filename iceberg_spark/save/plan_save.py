@@ -84,7 +84,7 @@ def _before_it_is_made(creation: NewTable) -> tuple[TableMetadata, FileIO]:
     if creation.table is not None:
         return creation.table.metadata, creation.table.io
     metadata = apply(None, creation.updates, now_ms=int(time.time() * 1000))
-    return metadata, table_io(creation.io, metadata, metadata.location)
+    return metadata, table_io(creation.io, metadata.location)
 
 
 def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> UpsertPlan:

@@ -156,7 +156,7 @@ class RestCatalog:
             change.identifier,
             made.metadata,
             made.place,
-            table_io(io, made.metadata, made.place),
+            table_io(io, made.metadata.location),
             given_by_catalog=True,
             reporter=tables.reporter(change.identifier),
         )

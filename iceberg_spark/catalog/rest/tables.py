@@ -89,7 +89,7 @@ class RestTables:
         for named in dict.fromkeys((place, metadata.location)):
             trust.check_local(named or metadata.location)
         properties = storage_properties(config.properties, node, metadata.location, trust)
-        io = table_io(open_storage(properties), metadata, place or metadata.location)
+        io = table_io(open_storage(properties), metadata.location)
         if expires_at_ms(properties) is None:
             return io
         own = own_of_table(texts(node.get("config")))

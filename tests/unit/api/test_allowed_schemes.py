@@ -98,7 +98,22 @@ def test_names_of_one_store_are_one_scheme(tmp_path: Path) -> None:
         s3._check_scheme("open", spelling)
 
 
-def test_the_stores_of_the_write_paths_are_the_tables(tmp_path: Path) -> None:
-    table = make(tmp_path / "t", **{"write.data.path": "memory://elsewhere/data"})
+def test_a_tables_own_words_widen_nothing(tmp_path: Path) -> None:
+    """Its `location` and `write.*.path` are metadata: who writes that could name any store."""
+    elsewhere = {"write.data.path": "memory://elsewhere/data"}
+    with pytest.raises(IcebergError, match=r"scheme 'memory'.*io\.allowed-schemes"):
+        make(tmp_path / "t", **elsewhere).append(rows(id=[1], k=["a"]))
+    properties = {"type": "filesystem", "warehouse": str(tmp_path), "io.allowed-schemes": "memory"}
+    allowing = ice.load_catalog("allowing", **properties)
+    table = allowing.load_table("t")
+    table.append(rows(id=[1], k=["a"]))
+    assert ids(table) == [1]
+    with pytest.raises(IcebergError, match=r"io\.allowed-schemes"):
+        ids(ice.load_table(str(tmp_path / "t")))
+
+
+def test_a_write_path_in_the_same_store_is_read_and_written(tmp_path: Path) -> None:
+    table = make(tmp_path / "t", **{"write.data.path": str(tmp_path / "elsewhere")})
     table.append(rows(id=[1], k=["a"]))
     assert ids(ice.load_table(str(tmp_path / "t"))) == [1]
+    assert list((tmp_path / "elsewhere").rglob("*.parquet"))

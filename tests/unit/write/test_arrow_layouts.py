@@ -126,7 +126,7 @@ def test_polars_categories_are_texts(kind: Any, values: list[Any], rows: list[An
 @pytest.mark.parametrize(
     ("kind", "value"),
     [(pl.Int128, 1), (pl.List(pl.Int128), [1]), (pl.Object, object())],
-    ids=str,
+    ids=["Int128", "List(Int128)", "Object"],
 )
 def test_polars_types_without_an_arrow_type_are_refused_by_column(kind: Any, value: Any) -> None:
     frame = pl.DataFrame({"a": [1], "c": pl.Series([value], dtype=kind)})

@@ -63,7 +63,7 @@ MOVED = apply(BASE, (SetLocation("/w/other"),), now_ms=2)
 
 
 def commit(server: FakeServer, catalog: RestCatalog | None = None) -> LoadedTable:
-    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), BASE, "/w/b.json"))
+    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), "/w/b.json"))
     used = catalog or server.catalog()
     return used.commit("db.t", requirements_for(BASE, CHANGE), CHANGE, base)
 
@@ -253,7 +253,7 @@ def test_a_new_tables_place_properties_and_ids_are_the_servers():
 
 def test_a_tag_that_the_server_leaves_out_without_a_word_is_said():
     """Nessie does so."""
-    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), BASE, "/w/b.json"))
+    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), "/w/b.json"))
     tag = SetSnapshotRef("eoy", SnapshotRef(1, SnapshotRefType.TAG))
     server = served([given(BASE)])
     with pytest.raises(UnsupportedError, match="no branch or tag eoy"):
@@ -265,7 +265,7 @@ def test_a_tag_that_the_server_leaves_out_without_a_word_is_said():
 
 def test_rows_for_a_branch_that_the_server_leaves_out_are_not_taken_for_landed_there():
     """Whether they are in main is open: nothing of the commit may be removed."""
-    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), BASE, "/w/b.json"))
+    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), "/w/b.json"))
     snapshot = Snapshot(7, 5, "/w/list.avro", None, 1, {"operation": "append"})
     add, branch = AddSnapshot(snapshot), SnapshotRef(7, SnapshotRefType.BRANCH)
     in_main = apply(BASE, (add, SetSnapshotRef("main", branch)), now_ms=9)
@@ -276,7 +276,7 @@ def test_rows_for_a_branch_that_the_server_leaves_out_are_not_taken_for_landed_t
 
 
 def test_nessie_is_sent_no_commit_with_branches_of_a_table():
-    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), BASE, "/w/b.json"))
+    base = LoadedTable("db.t", BASE, "/w/b.json", table_io(open_storage(), "/w/b.json"))
     branch = SnapshotRef(7, SnapshotRefType.BRANCH)
     says = {"defaults": {"nessie.is-nessie-catalog": "true"}}
     server = served([given(BASE)], **says)
