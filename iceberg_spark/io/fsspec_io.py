@@ -21,6 +21,7 @@ from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
 from iceberg_spark.io.fsspec_store import FsspecStore
 from iceberg_spark.io.hdfs_store import hdfs_store
+from iceberg_spark.io.limits import check_read_whole
 from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
 from iceberg_spark.io.object_clients import object_store
@@ -92,6 +93,7 @@ class FsspecIO:
         if location.is_local(path):
             at = location.strip_scheme(path)
             with self._errors("read", path), local_files.opened(at) as file:
+                check_read_whole(path, os.fstat(file.fileno()).st_size)
                 return file.read()
         return self._ask("read", path, lambda store, at: store.read(at))
 

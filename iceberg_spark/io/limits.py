@@ -34,6 +34,9 @@ class Growth:
     times_of_large: int = 32
     """Times its size that any file may grow: entries have names and bounds of their own, so that
     a million of them, in 100 MB, grow 5 to 20 times."""
+    read_whole_bytes: int = 2 << 30
+    """Bytes of a file that is read whole: metadata, a manifest list, a manifest. A sparse file of
+    a few kilobytes may claim more; a manifest of a million files has some 100 MB."""
     parts: int = 1_000
     """Members or frames one after another; each takes a decompressor, and may hold nothing."""
     fixed_bytes: int = 1 << 30
@@ -107,6 +110,15 @@ def too_many_bytes(where: str, allowed: int) -> CorruptFileError:
         f"{where} grows beyond {allowed:,} bytes when it is decompressed; if that is as it should "
         f"be, set the storage property {MAX_DECOMPRESSED_BYTES} to more"
     )
+
+
+def check_read_whole(where: str, size: int) -> None:
+    """Refuse to read a whole file that no honest writer makes. Raises CorruptFileError."""
+    if size > GROWTH.read_whole_bytes:
+        raise CorruptFileError(
+            f"{where} has {size:,} bytes; a file of metadata with more than "
+            f"{GROWTH.read_whole_bytes:,} is not read"
+        )
 
 
 def _positive(properties: Mapping[str, str], key: str, default: int | None) -> int | None:

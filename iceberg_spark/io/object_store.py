@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.forked import process_of_threads
-from iceberg_spark.io.limits import RANGES
+from iceberg_spark.io.limits import RANGES, check_read_whole
 from iceberg_spark.io.object_files import ObjectFiles
 from iceberg_spark.io.range_file import Part, RangeFile
 from iceberg_spark.io.store import OddKeyError, below
@@ -54,7 +54,9 @@ class ObjectStore:
 
     def read(self, at: str) -> bytes:
         """Return a whole object."""
-        return bytes(obstore.get(self.client, _object(at)).bytes())
+        answer = obstore.get(self.client, _object(at))
+        check_read_whole(at, int(answer.meta["size"]))
+        return bytes(answer.bytes())
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:
         """Return those of the objects of one folder that are there, by one listing if it can."""

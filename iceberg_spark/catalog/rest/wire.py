@@ -31,6 +31,8 @@ _KEPT_S = 5.0
 """How long connections that nobody uses may be taken up again."""
 _MOST_KEPT = 20
 _PART_BYTES = 1 << 18
+_MOST_BYTES = 256 * 1024 * 1024
+"""Bytes of an answer: the metadata of 10,000 snapshots is some 10 MB."""
 _PROXY_END = "_proxy"
 
 
@@ -197,9 +199,15 @@ def _sent(
 
 def _received(response: Any, until_s: float) -> Reply:
     parts = []
+    left = _MOST_BYTES
     try:
+        if (response.length_remaining or 0) > left:
+            raise CutError(f"the answer has more than {_MOST_BYTES:,} bytes")
         while part := response.read1(_PART_BYTES, decode_content=False):
             parts.append(part)
+            left -= len(part)
+            if left < 0:
+                raise CutError(f"the answer has more than {_MOST_BYTES:,} bytes")
             if time.monotonic() > until_s:
                 raise TimeoutError("the answer does not end")
     except exceptions.TimeoutError as error:

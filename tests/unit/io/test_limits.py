@@ -1,8 +1,12 @@
 """How far a file may grow when it is decompressed: far enough for each honest manifest."""
 
+from pathlib import Path
+
 import pytest
 
+from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.limits import Limits, limits_of
+from iceberg_spark.io.storage import open_storage
 
 MB = 1024 * 1024
 
@@ -28,3 +32,11 @@ def test_a_manifest_of_7_mb_may_not_grow_to_1_5_gb() -> None:
 def test_a_storage_property_raises_the_limit() -> None:
     raised = limits_of({"io.max-decompressed-bytes": str(2_000 * MB)})
     assert raised.bytes_for(7 * MB) == 2_000 * MB
+
+
+def test_a_sparse_file_of_gigabytes_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "snap-1.avro"
+    with path.open("wb") as out:
+        out.truncate(8 << 30)
+    with pytest.raises(CorruptFileError, match=r"snap-1\.avro has 8,589,934,592 bytes"):
+        open_storage().read_bytes(str(path))

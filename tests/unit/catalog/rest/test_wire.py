@@ -217,6 +217,23 @@ def test_an_answer_does_not_grow_without_end(serving: Serving, monkeypatch: pyte
         asked(serving(ZIP % len(ZIPPED) + ZIPPED))
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9000000000\r\n\r\nx",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3E8\r\n" + b"x" * 1000 + b"\r\n",
+    ],
+    ids=["announced", "chunked"],
+)
+def test_an_answer_of_more_bytes_than_any_server_means_is_not_read(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch, answer: bytes
+):
+    monkeypatch.setattr(wire, "_MOST_BYTES", 500)
+    line = transport(serving(answer).uri)
+    with pytest.raises(LostAnswerError, match="more than 500 bytes"):
+        line.send(line.whole(Request("GET", "a")))
+
+
 def test_an_answer_that_does_not_come_is_given_up(serving: Serving):
     with pytest.raises(LostAnswerError, match="in time"):
         asked(serving(None), **{"rest.client.socket-timeout-ms": "100"})
