@@ -24,7 +24,7 @@ from iceberg_spark.io.hdfs_store import hdfs_store
 from iceberg_spark.io.limits import check_read_whole
 from iceberg_spark.io.new_file import NewFile, Unfinished
 from iceberg_spark.io.numbers import number
-from iceberg_spark.io.object_clients import object_store
+from iceberg_spark.io.object_clients import IO_IMPL, object_store
 from iceberg_spark.io.providers import check_account_host
 from iceberg_spark.io.secrets import secrets_of
 from iceberg_spark.io.store import OddKeyError, Store, exists, size
@@ -64,7 +64,7 @@ class FsspecIO:
         self._allowed = allowed_stores(self._properties)
 
     def __reduce__(self) -> tuple[type[FsspecIO], tuple[dict[str, str]]]:
-        return FsspecIO, (self._properties,)
+        return FsspecIO, (sent_properties(self._properties),)
 
     def __repr__(self) -> str:
         return f"FsspecIO({', '.join(sorted(self._properties))})"
@@ -312,6 +312,23 @@ def allowed_stores(properties: Mapping[str, str]) -> frozenset[str] | None:
     every = f"{own},{properties.get(ALLOWED_SCHEMES, '')}".split(",")
     names = (each.strip().removesuffix("://").removesuffix(":") for each in every)
     return frozenset(location.store_of(f"{name}:") for name in names if name)
+
+
+def sent_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties that tasks need: those of the stores that they may open.
+
+    A task of a table in S3 has no use for secrets of Google, Azure, or the catalog.
+    """
+    stores = allowed_stores(properties)
+    if stores is None:
+        return dict(properties)
+    own = (_PROPERTIES_OF.get(store, f"{store}.") for store in stores)
+    starts = ("io.", "client.", IO_IMPL, "expiration-time", *own)
+    return {name: value for name, value in properties.items() if name.startswith(starts)}
+
+
+_PROPERTIES_OF = {"gs": "gcs.", "abfs": "adls.", "viewfs": "hdfs.", "webhdfs": "hdfs."}
+"""What the names of a store's properties begin with, where that is not its scheme."""
 
 
 def _find(store: Store, _: str, paths: Sequence[str]) -> dict[str, FileInfo]:

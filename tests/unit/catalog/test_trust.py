@@ -1,5 +1,6 @@
 """What a catalog's server may decide (`docs/security.md`): a row of the model, a test."""
 
+import pickle
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from iceberg_spark.catalog.registry import load_catalog
 from iceberg_spark.catalog.trust import Ruling, Trust, is_this_machine, ruling_of
 from iceberg_spark.errors import IcebergError, InvalidInputError, UnsupportedError
 from iceberg_spark.io.conditional_put import _locked
+from iceberg_spark.io.fsspec_io import FsspecIO
 from iceberg_spark.io.providers import check_account_host
 from iceberg_spark.io.storage import open_storage
 
@@ -381,3 +383,20 @@ def test_a_path_names_no_host_that_gets_azure_credentials(path: str) -> None:
         io.read_bytes(path)
     check_account_host("abfss://c@account.dfs.core.windows.net/t/f", {"adls.token": "users"})
     check_account_host(path, {"adls.account-host": path.split("@")[1].split("/", maxsplit=1)[0]})
+
+
+def test_a_task_gets_no_secret_of_another_store() -> None:
+    properties = {
+        "s3.secret-access-key": "s3", "client.region": "r", "io.timeout-s": "5",
+        "gcs.oauth2.token": "google", "adls.account-key": "azure", "credential": "id:secret",
+        "token": "catalogs", "unknown": "?", "hdfs.user": "me",
+    }  # fmt: skip
+    for store, mine in {"s3": "s3.", "gs": "gcs.", "abfs": "adls.", "hdfs": "hdfs."}.items():
+        io = FsspecIO(properties).limited_to(frozenset({store}))
+        in_task = pickle.loads(pickle.dumps(io)).properties
+        starts = {name.partition(".")[0] + "." for name in in_task}
+        assert starts <= {mine, "client.", "io."}, store
+        assert any(name.startswith(mine) for name in in_task)
+        assert io.properties["credential"] == "id:secret"
+    whole = pickle.loads(pickle.dumps(FsspecIO(properties)))
+    assert whole.properties == properties
