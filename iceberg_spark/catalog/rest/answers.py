@@ -30,6 +30,7 @@ from iceberg_spark.errors import (
     ViewAlreadyExistsError,
 )
 from iceberg_spark.io.decoding import decoding
+from iceberg_spark.spec.printable import printable
 
 NOT_MODIFIED = 304
 CONFLICT = 409
@@ -38,6 +39,12 @@ UNAVAILABLE = 503
 _FAILED = frozenset({408, 425, 500, 502, 504})
 EXPIRED = frozenset({401, 419})
 _LONGEST_TEXT = 300  # characters of a server's words that a message shows
+
+
+def _words(text: object) -> str:
+    """Return a server's words in one line: a terminal obeys control characters."""
+    return " ".join(printable(str(text or "")[:_LONGEST_TEXT]).split())
+
 
 _BY_TYPE: dict[str, type[IcebergError]] = {
     "NoSuchNamespaceException": NoSuchNamespaceError,
@@ -156,9 +163,9 @@ class Answer:
         found = self._parsed()
         error = found.get("error") if isinstance(found, dict) else None
         if isinstance(error, dict):
-            return str(error.get("type", "")), str(error.get("message", ""))[:_LONGEST_TEXT]
+            return _words(error.get("type")), _words(error.get("message"))
         if isinstance(error, str):  # OAuth's form
-            return error, str(found.get("error_description", ""))[:_LONGEST_TEXT]
+            return _words(error), _words(found.get("error_description"))
         return None
 
     def error(self, meaning: Mapping[int, type[IcebergError]], what: str) -> IcebergError:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -22,6 +25,30 @@ _REGIONS = (SIGNING_REGION, "client.region", "s3.region")
 _KEYS = ("rest.", "client.", "s3.")
 _RELOCATED = "Original-Authorization"
 _SIGNED_HEADERS = frozenset({"content-type", "host"})
+
+
+_is_signing: ContextVar[bool] = ContextVar("is_signing", default=False)
+
+
+class _NotWhileSigning(logging.Filter):
+    """Drops what botocore logs of a signature: the canonical request holds the session token."""
+
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002
+        """Return whether the record is of somebody else's request."""
+        return not _is_signing.get()
+
+
+_FILTER = _NotWhileSigning()
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    logging.getLogger("botocore.auth").addFilter(_FILTER)  # adding it again changes nothing
+    token = _is_signing.set(True)
+    try:
+        yield
+    finally:
+        _is_signing.reset(token)
 
 
 class Inner(Protocol):
@@ -91,7 +118,8 @@ class SigV4:
         made = botocore_request.AWSRequest(
             method=request.method, url=request.url, data=body, headers=signed
         )
-        botocore_auth.SigV4Auth(self._keys(), self._name, self._where()).add_auth(made)
+        with _without_log():
+            botocore_auth.SigV4Auth(self._keys(), self._name, self._where()).add_auth(made)
         return replace(request, headers={**headers, **dict(made.headers.items())})
 
     def _keys(self) -> Any:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from iceberg_spark.errors import (
+    ForbiddenError,
     IcebergError,
     InvalidInputError,
     ServiceUnavailableError,
@@ -165,6 +166,29 @@ def test_requests_are_signed_with_sigv4():
     assert "/eu-west-1/glue/aws4_request" in last["Authorization"]
     assert last["Original-Authorization"] == "Bearer inner-token"
     assert last["x-amz-security-token"] == "session"
+
+
+def test_a_signature_is_not_logged(caplog: pytest.LogCaptureFixture):
+    """botocore's canonical request holds the session token."""
+    caplog.set_level("DEBUG")
+    server = FakeServer({PAGE: EMPTY})
+    given = {
+        "rest.sigv4-enabled": "true", "rest.signing-region": "r", "client.access-key-id": "key",
+        "client.secret-access-key": "secret", "client.session-token": "token-of-session",
+    }  # fmt: skip
+    server.catalog(**given).namespaces.list_namespaces(())
+    assert server.requests[-1].headers["x-amz-security-token"] == "token-of-session"
+    assert "token-of-session" not in caplog.text
+    assert "CanonicalRequest" not in caplog.text
+
+
+def test_a_servers_words_are_one_line_without_control_characters():
+    words = "first\nsecond\r\x1b[2J\u202ethird"
+    server = FakeServer({PAGE: error(403, "ForbiddenException", words)})
+    with pytest.raises(ForbiddenError) as raised:
+        server.catalog().namespaces.list_namespaces(())
+    assert "first second" in str(raised.value)
+    assert str(raised.value).isprintable()
 
 
 SECRETS = ("pass-of-client", "token-of-mine", "basic-password")
