@@ -98,6 +98,21 @@ def test_bare_names_belong_to_the_rows_that_a_clause_is_about(
 
 
 @both_modes
+def test_a_clause_is_evaluated_for_its_own_rows_only(spark: Any, tmp_path: Path, mode: str) -> None:
+    """Rows that match have a zero, by which a clause about other rows divides."""
+    table = made(tmp_path, spark, mode)
+    source = pa.table({"id": [0, 20], "v": [0, 5]})
+    merge = table.merge(source, "t.id = s.id")
+    merge = merge.when_not_matched_by_source_delete("10 / v < 1")
+    assert counts(merge.execute()) == (0, 0, 8)
+    merge = table.merge(source, "t.id = s.id").when_matched_update({"k": "'m'"})
+    merge = merge.when_not_matched_by_source_update({"k": "'a'"}, "10 / v > 0")
+    done = merge.when_not_matched_insert({"id": "id", "v": "10 / v"}, "10 / v > 0").execute()
+    assert counts(done) == (1, 2, 0)
+    assert rows_of(table) == [(0, 0, "m"), (1, 10, "a"), (20, 2, None)]
+
+
+@both_modes
 def test_a_bare_name_outside_of_a_clauses_rows_is_an_error(
     spark: Any, tmp_path: Path, mode: str
 ) -> None:

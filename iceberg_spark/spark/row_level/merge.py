@@ -48,6 +48,7 @@ from iceberg_spark.spark.row_level.target_rows import (
     named,
     require_types,
     rows_frame,
+    settled,
 )
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
@@ -116,7 +117,7 @@ class Merging:
     def unmatched_targets(self, places: Sequence[str], *, values: bool) -> DataFrame:
         """Return the target rows without a source row that a by-source clause is about."""
         rows = self.target(self.plan, self._used(Kind.BY_SOURCE, values=values), places)
-        alone = rows.join(self.keys(), sf.expr(self.on), "left_anti")
+        alone = settled(rows.join(self.keys(), sf.expr(self.on), "left_anti"))
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.BY_SOURCE))
         return met.where(sf.col(CLAUSE) > 0)
 
@@ -134,7 +135,7 @@ class Merging:
             return []
         numbers = matched.select(sf.col(SOURCE_ROW).alias(MATCHED_ROW))
         same = self.source_row() == sf.col(MATCHED_ROW)
-        alone = self.source.rows.join(numbers, same, "left_anti")
+        alone = settled(self.source.rows.join(numbers, same, "left_anti"))
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.NOT_MATCHED))
         return [made_rows(self.clauses, met.where(sf.col(CLAUSE) > 0), [Kind.NOT_MATCHED])]
 

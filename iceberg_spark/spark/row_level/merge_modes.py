@@ -26,7 +26,7 @@ from iceberg_spark.spark.row_level.position_deletes import (
     twice_error,
     write_deletes,
 )
-from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, named
+from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, named, settled
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
@@ -197,7 +197,7 @@ def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
     if not clauses.of(Kind.MATCHED):
         # Rows that match stay, once each, however many source rows they match.
         matching = target.join(work.keys(), on, "left_semi").withColumn(CLAUSE, sf.lit(0))
-        alone = target.join(work.keys(), on, "left_anti").withColumn(CLAUSE, by_source)
+        alone = settled(target.join(work.keys(), on, "left_anti")).withColumn(CLAUSE, by_source)
         rows = [_applied(work, part, Kind.BY_SOURCE) for part in (matching, alone)]
         return _numbered_anew(work, rows[0].unionByName(rows[1]))
     joined = target.join(work.source.rows, on, "left")

@@ -56,6 +56,16 @@ def projected_here(rows: DataFrame, texts: Sequence[str]) -> DataFrame:
     return rows if is_of_one_row(texts) else rows.sample(fraction=1.0)
 
 
+def settled(rows: DataFrame) -> DataFrame:
+    """Return the result of a join such that filters of it apply after the join.
+
+    Spark pushes a filter below an anti-join, to rows that the join removes: `10 / v > 0` of a
+    clause would fail at a matched row whose `v` is 0. It pushes none below a sample, which is of
+    all rows here.
+    """
+    return rows.sample(fraction=1.0)
+
+
 def row_type(schema: Schema) -> StructType:
     """Return the type of a frame of the table's rows, nullable: writers look at the values."""
     return nullable(to_spark(schema))
