@@ -5,6 +5,7 @@ Source: Java's RewriteTablePathUtil.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -28,6 +29,8 @@ Column: TypeAlias = Any  # pyarrow ships no types
 Table: TypeAlias = Any
 
 _FOLDERS = (WRITE_DATA_PATH, WRITE_METADATA_PATH, OBJECT_STORE_PATH, FOLDER_STORAGE_PATH)
+
+_UPWARD = re.compile(r"(?:^|/)\.\.(?:/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,11 @@ class Move:
     def _under(self, folder: str, path: str) -> str:
         if path.rstrip("/") == self.source:
             return folder
+        if _UPWARD.search(path[len(self.source) :]):
+            raise ValidationException(
+                f"{path} leads out of its folder by '..', so its new place could be anywhere. "
+                "Nothing was rewritten"
+            )
         if not path.startswith(f"{self.source}/"):
             raise ValidationException(
                 f"{path} is not below the source prefix {self.source}, as metadata spells it: it "
@@ -67,7 +75,10 @@ class Move:
 
     def paths(self, paths: Column) -> Column:
         """Return where the paths of a column go; nulls stay. Raises as `path`."""
-        outside = pc.invert(pc.starts_with(paths, f"{self.source}/"))
+        outside = pc.or_(
+            pc.invert(pc.starts_with(paths, f"{self.source}/")),
+            pc.match_substring_regex(paths, _UPWARD.pattern),
+        )
         if pc.any(outside).as_py():
             self.path(paths.filter(outside)[0].as_py())
         rest = pc.utf8_slice_codeunits(paths, len(self.source))

@@ -7,18 +7,25 @@ from typing import Any
 
 from iceberg_spark.catalog.rest.answers import NAMESPACE, Answer, LostAnswerError
 from iceberg_spark.catalog.rest.session import RestSession
+from iceberg_spark.catalog.rest.settings import PAGE_SIZE
 from iceberg_spark.catalog.rest.transport import Request
+from iceberg_spark.errors import UnsupportedError
 
 _NEXT = "next-page-token"
+_MOST_PAGES = 100_000
+"""Pages of a list: ten million tables by a hundred. A hostile server has always one more."""
 
 
 def pages(
     session: RestSession, path: str, query: Mapping[str, str], key: str, what: str
 ) -> Iterator[Any]:
-    """Yield the members of a list, asking for page after page. Raises NoSuchNamespaceError."""
+    """Yield the members of a list, asking for page after page.
+
+    Raises NoSuchNamespaceError, UnsupportedError for a list that does not end.
+    """
     size = session.config.settings.page_size
     token, seen = "", {""}
-    while True:
+    for _ in range(_MOST_PAGES):
         asked = {**query, **({"pageToken": token, "pageSize": str(size)} if size else {})}
         request = Request("GET", path, asked)
         node = session.read(request, NAMESPACE, what, lambda answer: _page(answer, key))
@@ -28,6 +35,10 @@ def pages(
             return
         seen.add(token)
         query = {**query, "pageToken": token}
+    raise UnsupportedError(
+        f"Can't {what}: the server gave {_MOST_PAGES:,} pages and names another one; set "
+        f"{PAGE_SIZE} to get larger ones"
+    )
 
 
 def _page(answer: Answer, key: str) -> dict[str, Any]:

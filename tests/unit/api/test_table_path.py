@@ -5,12 +5,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.errors import InvalidInputError, StorageError, ValidationException
 from iceberg_spark.maintenance import table_path
+from iceberg_spark.maintenance.moved_paths import Move
 from iceberg_spark.maintenance.table_path import RewrittenPaths
 from tests.unit.api.tables import files_below, ids, make, rows
 
@@ -205,3 +207,18 @@ def test_a_staging_folder_with_files_is_refused_and_keeps_them(tmp_path: Path) -
             )
     assert files_below(tmp_path) == before
     assert ids(ice.load_table(str(source))) == [1, 2]
+
+
+@pytest.mark.parametrize("path", ["/w/t/../../etc/passwd", "/w/t/data/..", "/w/t/.."])
+def test_a_path_that_leads_out_of_its_folder_is_refused(path: str) -> None:
+    """Metadata can name any path: what is staged must stay in the staging folder."""
+    move = Move.of("/w/t", "/x/t")
+    for refused in (
+        lambda: move.path(path),
+        lambda: move.staged(path, "/stage"),
+        lambda: move.paths(pa.array(["/w/t/a", path])),
+    ):
+        with pytest.raises(ValidationException, match=r"leads out of its folder"):
+            refused()
+    assert move.path("/w/t/a..b/c") == "/x/t/a..b/c"
+    assert move.paths(pa.array(["/w/t/..a", None])).to_pylist() == ["/x/t/..a", None]

@@ -1,11 +1,13 @@
 """Configuration, paths, repeated reads, and errors that say what was wrong."""
 
+from itertools import count
 from pathlib import Path
 
 import httpx
 import pytest
 
 import iceberg_spark as ice
+from iceberg_spark.catalog.rest import pages
 from iceberg_spark.catalog.rest.session import session_of
 from iceberg_spark.errors import (
     ForbiddenError,
@@ -139,6 +141,19 @@ def test_a_refusal_is_not_repeated_and_means_one_error(case: str):
         server.catalog().load("db.t")
     assert type(raised.value) is wanted
     assert len(server.asked()) == 1
+
+
+def test_a_list_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pages, "_MOST_PAGES", 5)
+    numbers = count(1)
+
+    def page(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"namespaces": [], "next-page-token": str(next(numbers))})
+
+    server = FakeServer({"GET v1/namespaces": page})
+    with pytest.raises(UnsupportedError, match=r"5 pages.*rest-page-size"):
+        server.catalog(**{"rest-page-size": "2"}).namespaces.list_namespaces(())
+    assert next(numbers) == 6
 
 
 def test_lists_are_asked_for_page_by_page():
