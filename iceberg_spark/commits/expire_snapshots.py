@@ -5,7 +5,8 @@ Source: specification, "Snapshot Retention Policy"; Java's RemoveSnapshots.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from iceberg_spark.commits.action import ActionCommit
@@ -96,9 +97,10 @@ def expired(metadata: TableMetadata, expiry: Expiry) -> Expired:
     }
     _check_not_referenced(expiry.snapshot_ids, kept_refs)
     kept = {ref.snapshot_id for ref in kept_refs.values()}
+    young: dict[int, set[int]] = {}
     for ref in kept_refs.values():
         if ref.is_branch:
-            kept.update(_kept_of_branch(metadata, expiry, ref))
+            kept.update(_kept_of_branch(metadata, expiry, ref, young))
     kept.update(_kept_without_reference(metadata, expiry, kept_refs.values()))
     kept -= expiry.snapshot_ids
     return Expired(
@@ -139,9 +141,11 @@ def _ref_stays(metadata: TableMetadata, expiry: Expiry, name: str, ref: Snapshot
 
 
 def _check_not_referenced(snapshot_ids: Iterable[int], refs: dict[str, SnapshotRef]) -> None:
+    names_of: defaultdict[int, list[str]] = defaultdict(list)
+    for name, ref in refs.items():
+        names_of[ref.snapshot_id].append(name)
     for number in snapshot_ids:
-        names = [name for name, ref in refs.items() if ref.snapshot_id == number]
-        if names:
+        if names := names_of.get(number):
             raise InvalidInputError(
                 f"Can't expire snapshot {number}: {', '.join(names)} points to it; remove or move "
                 "the branch or tag first"
@@ -154,7 +158,14 @@ def _older_than(metadata: TableMetadata, expiry: Expiry) -> int:
     return expiry.now_ms - int_property(metadata.properties, MAX_SNAPSHOT_AGE_MS)
 
 
-def _kept_of_branch(metadata: TableMetadata, expiry: Expiry, ref: SnapshotRef) -> Iterator[int]:
+def _kept_of_branch(
+    metadata: TableMetadata, expiry: Expiry, ref: SnapshotRef, young: dict[int, set[int]]
+) -> Iterator[int]:
+    """Yield the snapshots that a branch keeps.
+
+    `young` has, by age limit, the snapshots from which other branches went on: what is behind them
+    was yielded then. Else thousands of branches would walk the same history each.
+    """
     older_than = (
         _older_than(metadata, expiry)
         if ref.max_snapshot_age_ms is None
@@ -165,22 +176,27 @@ def _kept_of_branch(metadata: TableMetadata, expiry: Expiry, ref: SnapshotRef) -
         fewest = expiry.retain_last
     if fewest is None:
         fewest = int_property(metadata.properties, MIN_SNAPSHOTS_TO_KEEP)
+    passed = young.setdefault(older_than, set())
     for count, each in enumerate(ancestors(metadata, ref.snapshot_id)):
-        if count >= fewest and each.timestamp_ms < older_than:
+        is_young = each.timestamp_ms >= older_than
+        if count >= fewest and (not is_young or each.snapshot_id in passed):
             return
+        if is_young:
+            passed.add(each.snapshot_id)
         yield each.snapshot_id
 
 
 def _kept_without_reference(
-    metadata: TableMetadata, expiry: Expiry, refs: Iterable[SnapshotRef]
+    metadata: TableMetadata, expiry: Expiry, refs: Collection[SnapshotRef]
 ) -> Iterator[int]:
     """Yield the snapshots that no branch leads to and that are too young to go."""
-    referenced: set[int] = set()
+    of_branches: set[int] = set()
     for ref in refs:
-        if not ref.is_branch:
-            referenced.add(ref.snapshot_id)
-            continue
-        referenced.update(each.snapshot_id for each in ancestors(metadata, ref.snapshot_id))
+        for each in ancestors(metadata, ref.snapshot_id) if ref.is_branch else ():
+            if each.snapshot_id in of_branches:
+                break  # another branch has all that is behind it
+            of_branches.add(each.snapshot_id)
+    referenced = of_branches | {ref.snapshot_id for ref in refs}
     older_than = _older_than(metadata, expiry)
     for number, snapshot in metadata.snapshots.items():
         if number not in referenced and snapshot.timestamp_ms >= older_than:
