@@ -18,6 +18,7 @@ from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
 from iceberg_spark.io.fsspec_io import ALLOWED_SCHEMES, allowed_stores
 from iceberg_spark.io.providers import is_provider_host
+from iceberg_spark.spec.secrets import is_secret
 
 
 class Ruling(Enum):
@@ -143,7 +144,7 @@ class Trust:
             ruling = ruling_of(name)
             if ruling is Ruling.USER:
                 raise self._refused(name, source, "only you may set it")
-            if ruling is Ruling.ADDRESS and not self._is_own_address(value):
+            if ruling is Ruling.ADDRESS and self._has_secrets and not self._is_own_address(value):
                 raise self._refused(name, source, "it would get your secrets, and is another host")
             if name == _S3_ENDPOINT and _is_plain_provider(value):
                 raise self._refused(name, source, "it is a provider's host without TLS")
@@ -177,6 +178,12 @@ class Trust:
                 f"Catalog '{self.catalog}' is on another machine and names the local path {place}; "
                 f"if both machines mount it, set the property {ALLOWED_SCHEMES} to 'file'"
             )
+
+    @property
+    def _has_secrets(self) -> bool:
+        """Whether the user gave anything that another host could misuse."""
+        signs = self.user.get("rest.sigv4-enabled", "").lower() == "true"
+        return signs or any(is_secret(name, value) for name, value in self.user.items())
 
     def _is_own_address(self, address: str) -> bool:
         """Return whether an address is the catalog's host, or one that the user named, with TLS."""

@@ -80,6 +80,15 @@ def test_a_server_may_name_its_own_host(name: str, address: str) -> None:
     assert TRUST.accepted({name: address}, "The server") == {name: address}
 
 
+def test_a_caller_without_secrets_follows_to_another_host() -> None:
+    """A server behind a proxy may know itself by another name, and there is nothing to lose."""
+    named = {"uri": "http://external.example.com/catalog"}
+    assert Trust("c", {"uri": "http://internal:8181/catalog"}).accepted(named, "The server")
+    with pytest.raises(UnsupportedError):
+        signing = {"uri": "https://internal/catalog", "rest.sigv4-enabled": "true"}
+        Trust("c", signing).accepted(named, "The server")
+
+
 def test_a_host_that_the_user_named_is_the_users_choice() -> None:
     trust = Trust("c", {**USER, "oauth2-server-uri": "https://login.example.org/token"})
     named = {"oauth2-server-uri": "https://login.example.org/other"}
