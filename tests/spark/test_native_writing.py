@@ -395,6 +395,7 @@ def test_hash_gives_each_partition_one_file_and_none_one_for_each_task(
         ("s struct<a: int not null>", {}, "a footer can't prove"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*compression-codec' = 'brotli'")
 def test_what_sparks_writer_cannot_do_goes_to_the_arrow_writer(
     tmp_path: Path, ddl: str, properties: dict[str, str], reason: str
 ) -> None:
