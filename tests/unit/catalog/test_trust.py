@@ -159,7 +159,7 @@ def test_which_addresses_are_this_machine(uri: str, is_this: bool) -> None:
 
 
 SERVERS: Mapping[str, Mapping[str, Any]] = {
-    # what the configuration and the tables of these servers hold, by their sources and pages
+    # what answers of these servers are known to hold, by documentation and public threads
     "Polaris": {
         "uri": "https://polaris.example.com/api/catalog",
         "config": {
