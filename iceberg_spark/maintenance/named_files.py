@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -104,18 +105,24 @@ def _note_matches(
     files: Table, named: Table, key: Callable[[Column], Column], *, same_path: bool
 ) -> Table:
     """Compare the files that share a key with a named one: leave out, note, or neither."""
-    matches = pc.index_in(
-        concat(key(files.column("place"))), value_set=concat(key(named.column("place")))
-    )
-    is_matched = pc.is_valid(matches)
+    file_keys, named_keys = concat(key(files.column("place"))), concat(key(named.column("place")))
+    is_matched = pc.is_in(file_keys, value_set=named_keys)
     if not pc.any(is_matched).as_py():
         return files
+    matched = file_keys.filter(is_matched)
+    is_naming = pc.is_in(named_keys, value_set=matched)
+    names = defaultdict(list)
     pairs = zip(
-        files.filter(is_matched).to_pylist(),
-        named.take(matches.filter(is_matched)).to_pylist(),
-        strict=True,
+        named_keys.filter(is_naming).to_pylist(), named.filter(is_naming).to_pylist(), strict=True
     )
-    judged = [_judge(file, match, same_path=same_path) for file, match in pairs]
+    for name_key, match in pairs:
+        names[name_key].append(match)
+    judged = [
+        _judge(file, names[file_key], same_path=same_path)
+        for file, file_key in zip(
+            files.filter(is_matched).to_pylist(), matched.to_pylist(), strict=True
+        )
+    ]
     notes = pa.array([note for _, note in judged], pa.string())
     is_orphan = pa.array([is_orphan for is_orphan, _ in judged], pa.bool_())
     column = files.schema.get_field_index("named_store")
@@ -126,15 +133,23 @@ def _note_matches(
 
 
 def _judge(
-    file: dict[str, Any], match: dict[str, Any], *, same_path: bool
+    file: dict[str, Any], matches: list[dict[str, Any]], *, same_path: bool
 ) -> tuple[bool, str | None]:
-    """Return whether a file still counts as an orphan, and the other store that may name it."""
+    """Return whether a file still counts as an orphan, and the other store that may name it.
+
+    One name of the same store is enough to keep it, whatever the other names say.
+    """
     noted = file["named_store"]
-    if not is_same_store(match["store"], file["store"]):
-        return True, match["store"]
-    if same_path and match["place"] != file["place"]:
-        return not may_be_same_file(file["file_path"], match["file_path"]), noted
-    return False, noted
+    for match in matches:
+        if not is_same_store(match["store"], file["store"]):
+            noted = match["store"]
+        elif (
+            not same_path
+            or match["place"] == file["place"]
+            or may_be_same_file(file["file_path"], match["file_path"])
+        ):
+            return False, noted
+    return True, noted
 
 
 def _folder_and_name(places: Column) -> Column:

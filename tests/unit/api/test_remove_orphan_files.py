@@ -359,8 +359,11 @@ class _Names:
     """A table's storage that is never asked, since its metadata names no snapshot."""
 
 
-def judged(named: str, listed: str, equal: Equal, mode: str, patch: pytest.MonkeyPatch) -> str:
-    patch.setattr(named_files, "_named", lambda _: iter([pa.array([named], pa.string())]))
+def judged(
+    named: str | list[str], listed: str, equal: Equal, mode: str, patch: pytest.MonkeyPatch
+) -> str:
+    names = [named] if isinstance(named, str) else named
+    patch.setattr(named_files, "_named", lambda _: iter([pa.array(names, pa.string())]))
     found = candidates(pa.array([listed], pa.string()), equal)
     try:
         left = unnamed(_Names(), found, equal, PrefixMismatch(mode))  # type: ignore[arg-type]
@@ -379,6 +382,22 @@ def test_spellings_of_one_place_keep_a_file_and_doubts_are_errors(
     assert judged(named, listed, plain, "IGNORE", monkeypatch) == ignored
     deleted = "orphan" if said == "doubt" else said
     assert judged(named, listed, plain, "DELETE", monkeypatch) == deleted
+
+
+@pytest.mark.parametrize(
+    ("named", "listed"),
+    [
+        (["abfs://c@a/t/F", "abfs://c@a/t/f."], "abfs://c@a/t/f"),
+        (["hdfs://nn/t/F", "hdfs:///t/f"], "hdfs://nn/t/f"),
+        (["hdfs://other/t/f", "hdfs:///t/f"], "hdfs://nn/t/f"),
+    ],
+)
+def test_one_name_of_the_same_store_keeps_a_file_whatever_others_say(
+    named: list[str], listed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for order in (named, named[::-1]):
+        for mode in ("ERROR", "IGNORE", "DELETE"):
+            assert judged(order, listed, Equal({}, {}), mode, monkeypatch) == "kept"
 
 
 def test_equal_schemes_and_authorities_settle_a_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
