@@ -55,8 +55,15 @@ def is_of_storage(name: str) -> bool:
 
 
 def accepted_credential(credentials: Any, place: str, trust: Trust) -> dict[str, str]:
-    """Return the properties of the credential for a place. Raises UnsupportedError."""
+    """Return the properties of the credential for a place that count. Raises UnsupportedError."""
     return trust.accepted(credential_for(credentials, place), f"The credentials for {place}")
+
+
+def renewed_credential(credentials: Any, place: str, trust: Trust) -> dict[str, str]:
+    """Return the same for credentials that stand alone: they name a store for their own secrets."""
+    renewed = accepted_credential(credentials, place, trust)
+    trust.check_stores(renewed, f"The renewed credentials for {place}")
+    return renewed
 
 
 def credential_for(credentials: Any, place: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from iceberg_spark.catalog.rest.answers import TABLE, Answer
-from iceberg_spark.catalog.rest.credentials import accepted_credential, expires_at_ms
+from iceberg_spark.catalog.rest.credentials import expires_at_ms, renewed_credential
 from iceberg_spark.catalog.rest.paths import CREDENTIALS, Paths
 from iceberg_spark.catalog.rest.session import RestSession, session_of
 from iceberg_spark.catalog.rest.transport import Request
@@ -122,7 +122,7 @@ class VendedIO:
 
         def parsed(answer: Answer) -> dict[str, str]:
             credentials = answer.node().get("storage-credentials")
-            return accepted_credential(credentials, self._place, session.trust)
+            return renewed_credential(credentials, self._place, session.trust)
 
         what = f"renew the credentials of {self._identifier}"
         if self._own and not session.has_own(self._identifier):  # in a task

@@ -122,3 +122,11 @@ def test_a_server_that_is_down_matters_only_once_they_have_expired(
     monkeypatch.setattr("iceberg_spark.catalog.rest.vended_io.time.time", lambda: now + 75)
     with pytest.raises(ServiceUnavailableError):
         _ = io.properties
+
+
+def test_renewed_credentials_name_no_store_for_the_users_secrets(server: FakeServer):
+    hostile = {"gcs.service.host": "https://evil.example.com", EXPIRES: in_ms(3600)}
+    answer = {"storage-credentials": [{"prefix": "s3://b", "config": hostile}]}
+    server.replies["GET v1/namespaces/db/tables/t/credentials"] = httpx.Response(200, json=answer)
+    with pytest.raises(UnsupportedError, match=r"gcs\.service\.host"):
+        _ = storage(0).properties
