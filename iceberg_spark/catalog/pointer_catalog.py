@@ -124,7 +124,8 @@ _Written: TypeAlias = Move | _New
 class PointerCatalog:
     """Loads, commits and drops by the pointers of a store."""
 
-    __slots__ = ("_io", "_made_by", "_name", "_namespaces", "_pointers", "_properties", "_views")
+    __slots__ = ("_io", "_made_by", "_name", "_namespaces", "_pointers", "_properties", "_trust",
+                 "_views")  # fmt: skip
 
     def __init__(
         self,
@@ -142,7 +143,8 @@ class PointerCatalog:
         self._namespaces = namespaces
         self._made_by = made_by
         self._io = open_storage(self._properties)
-        self._views = None if views is None else PointerViews(name, views, self._io)
+        self._trust = Trust(name, self._properties)
+        self._views = None if views is None else PointerViews(name, views, self._io, self._trust)
 
     def __reduce__(self) -> tuple[Callable[..., PointerCatalog], tuple[str, dict[str, str]]]:
         return self._made_by, (self._name, self._properties)
@@ -201,7 +203,7 @@ class PointerCatalog:
         """
         path = self._find(identifier)
         for _ in range(_TRIES):
-            Trust(self._name, self._properties).check_local(path)
+            self._trust.check_local(path)
             try:
                 return load_version(self._io, identifier, path)
             except NoSuchFileError:  # deleted after a later commit, or lost: look again

@@ -22,6 +22,7 @@ from iceberg_spark.catalog.catalog import Name
 from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
 from iceberg_spark.catalog.metadata_file import is_metadata_file, number_of
 from iceberg_spark.catalog.new_version import unknown
+from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.catalog.view_file import StoredView, read_view, write_view
 from iceberg_spark.catalog.view_place import check_view_place
 from iceberg_spark.errors import (
@@ -91,12 +92,13 @@ class ViewPointers(Protocol):
 class PointerViews:
     """Views of one catalog (implements `Views`)."""
 
-    __slots__ = ("_io", "_name", "_pointers")
+    __slots__ = ("_io", "_name", "_pointers", "_trust")
 
-    def __init__(self, name: str, pointers: ViewPointers, io: FileIO) -> None:
+    def __init__(self, name: str, pointers: ViewPointers, io: FileIO, trust: Trust) -> None:
         self._name = name
         self._pointers = pointers
         self._io = io
+        self._trust = trust
 
     def list_views(self, namespace: Name) -> list[Name]:
         """Return the views in a namespace. Raises NoSuchNamespaceError."""
@@ -159,7 +161,7 @@ class PointerViews:
             if path is None:
                 raise self._missing(identifier)
             try:
-                stored = read_view(self._io, identifier, path)
+                stored = self._read(identifier, path)
             except _UNREADABLE:  # lost, broken or of a format to come: the name can go
                 stored = None
             if self._pointers.remove(identifier, path):
@@ -202,13 +204,17 @@ class PointerViews:
             raise _Overtaken(f"View {identifier} was changed by others meanwhile: try again")
         return changed
 
+    def _read(self, identifier: str, path: str) -> StoredView:
+        self._trust.check_local(path)
+        return read_view(self._io, identifier, path)
+
     def _stored(self, identifier: str) -> StoredView:
         path = self._pointers.find(identifier)
         if path is None:
             raise self._missing(identifier)
         for _ in range(_TRIES):
             try:
-                return read_view(self._io, identifier, path)
+                return self._read(identifier, path)
             except NoSuchFileError:  # dropped and made again meanwhile, or lost: look again
                 before, path = path, self._pointers.find(identifier)
                 if path is None:

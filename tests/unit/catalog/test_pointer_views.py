@@ -13,6 +13,7 @@ from tenacity import nap
 
 import iceberg_spark as ice
 from iceberg_spark.catalog.pointer_views import PointerViews
+from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.catalog.view_file import StoredView
 from iceberg_spark.errors import (
     CommitFailedException,
@@ -85,7 +86,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
 @pytest.fixture
 def views(kept: Kept) -> PointerViews:
     pointers: Any = kept
-    return PointerViews("c", pointers, open_storage({}))
+    return PointerViews("c", pointers, open_storage({}), Trust("c", {}))
 
 
 def files(kept: Kept) -> list[Path]:
@@ -102,6 +103,18 @@ def changed_by_another(views: PointerViews, kept: Kept) -> Callable[[], None]:
         views.replace("v", views.load("v"), new("SELECT 'another'", 9))
 
     return change
+
+
+def test_a_catalog_on_another_machine_names_no_local_view(views: PointerViews, kept: Kept) -> None:
+    views.create("v", new("SELECT 1"))
+    pointers: Any = kept
+    remote = Trust("c", {"uri": "postgresql://db.example.com/x"})
+    elsewhere = PointerViews("c", pointers, open_storage({}), remote)
+    with pytest.raises(UnsupportedError, match=r"io\.allowed-schemes"):
+        elsewhere.load("v")
+    elsewhere.drop("v")  # the name goes, and no file of this machine
+    assert not elsewhere.exists("v")
+    assert len(files(kept)) == 1
 
 
 def test_a_view_is_a_gzip_file_as_java_names_it(views: PointerViews, kept: Kept) -> None:
