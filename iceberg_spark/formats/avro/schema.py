@@ -7,6 +7,7 @@ Names are Java's: records `r<field id>`, entries of maps `k<id>_v<id>`, `decimal
 from __future__ import annotations
 
 import string
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,11 +86,28 @@ def decimal_bytes(precision: int) -> int:
 
 
 def _record(struct: t.StructType, name: str, taken: set[str]) -> dict[str, Any]:
-    return {"type": "record", "name": name, "fields": [_field(f, taken) for f in struct.fields]}
+    fields = [
+        _field(field, avro_name, taken)
+        for field, avro_name in zip(struct.fields, _field_names(struct), strict=True)
+    ]
+    return {"type": "record", "name": name, "fields": fields}
 
 
-def _field(field: t.NestedField, taken: set[str]) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": compatible_name(field.name)}
+def _field_names(struct: t.StructType) -> list[str]:
+    """Return the Avro names of a record's fields, each once.
+
+    `Ü` and `_xDC` have one name in Avro: the one that is escaped gets its field id as well.
+    """
+    names = [compatible_name(field.name) for field in struct.fields]
+    counts = Counter(names)
+    return [
+        name if counts[name] == 1 or name == field.name else f"{name}_{field.field_id}"
+        for name, field in zip(names, struct.fields, strict=True)
+    ]
+
+
+def _field(field: t.NestedField, name: str, taken: set[str]) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": name}
     out["type"] = _of(field, taken)
     if field.doc is not None:
         out["doc"] = field.doc

@@ -176,3 +176,14 @@ def test_a_type_of_another_namespace_is_not_recursive() -> None:
     assert field.type.kind == "record"
     with pytest.raises(UnsupportedError, match="recursive"):
         parse_record(_record("R", _record("Q", "x.R"), namespace="x"), "f.avro")
+
+
+@pytest.mark.parametrize("names", [("Ü", "_xDC"), ("a_x2Db", "a-b"), ("1a", "_1a")])
+def test_columns_with_one_avro_name_are_two_fields(names: tuple[str, str]) -> None:
+    """A legal name stays as it is; the escaped one gets its field id."""
+    columns = struct(*(field(number, name, "int") for number, name in enumerate(names, 1)))
+    written = avro_record(columns, "row")["fields"]
+    assert len({each["name"] for each in written}) == 2
+    assert [each.get("iceberg-field-name", each["name"]) for each in written] == list(names)
+    read = iceberg_struct(parse_record(avro_record(columns, "row"), "a file"), "a file")
+    assert [each.name for each in read.fields] == list(names)
