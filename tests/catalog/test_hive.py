@@ -222,6 +222,11 @@ def test_tables_without_locks_are_moved_by_what_the_metastore_compares(
     assert ids(made.refresh()) == list(range(12))
 
 
+def set_direct_sql(client: Any, value: str) -> None:
+    for setting in ("hive.metastore.try.direct.sql", "hive.metastore.try.direct.sql.ddl"):
+        client.setMetaConf(setting, value)
+
+
 def test_a_metastore_without_direct_sql_takes_every_change_of_a_locked_table(
     catalog: TableCatalog, db: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,8 +235,15 @@ def test_a_metastore_without_direct_sql_takes_every_change_of_a_locked_table(
 
     def without_direct_sql(self: Metastore) -> tuple[Any, Any]:
         client, line = connect(self)
-        for setting in ("hive.metastore.try.direct.sql", "hive.metastore.try.direct.sql.ddl"):
-            client.setMetaConf(setting, "false")
+        set_direct_sql(client, "false")
+        close = line.close
+
+        def close_with_direct_sql() -> None:
+            # The metastore's threads keep such a setting for whoever connects next.
+            set_direct_sql(client, "true")
+            close()
+
+        line.close = close_with_direct_sql
         return client, line
 
     monkeypatch.setattr(Metastore, "connect", without_direct_sql)
