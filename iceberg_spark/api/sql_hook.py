@@ -14,7 +14,6 @@ from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.reading.keyed_frame import keyed_frame
-from iceberg_spark.spark.reading.like_conditions import quicker_likes
 from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
 from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.sql.table_names import given_parts
@@ -38,7 +37,7 @@ def hooked_sql(own: Method) -> Method:
                 return sql_with(self, text, args, kwargs)
         frame = own(self, sqlQuery, args, **kwargs)
         with asking_once(self):
-            return quicker_likes(keyed_frame(narrowed_frame(frame)), sqlQuery)
+            return keyed_frame(narrowed_frame(frame))
 
     return run
 

@@ -86,16 +86,6 @@ def query_of_frames(
     return None if found is None else DataFrame(found, session)
 
 
-def with_quicker_likes(frame: DataFrame) -> DataFrame:
-    """Return a frame of the same rows and columns, with quicker conditions before those by LIKE.
-
-    Itself over Connect. Raises one of PLAN_ERRORS.
-    """
-    java = compiled_object(frame.sparkSession, "LikeConditions")
-    inside: Any = frame
-    return frame if java is None else DataFrame(java.quicker(inside._jdf), frame.sparkSession)
-
-
 def explained(frame: DataFrame, mode: str = "simple") -> DataFrame | None:
     """Return the row that EXPLAIN gives of a frame's plan; None over Connect.
 

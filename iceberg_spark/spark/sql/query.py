@@ -19,7 +19,6 @@ from iceberg_spark.errors import (
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.reading.keyed_frame import keyed_frame
-from iceberg_spark.spark.reading.like_conditions import quicker_likes
 from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS
 from iceberg_spark.spark.session.classic_queries import explained, frame_of, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
@@ -141,7 +140,7 @@ class Query:
         if tables and is_bare:
             found = query_of_frames(spark, self._with_names(str, str), tables)
             if found is not None:
-                return quicker_likes(keyed_frame(found), self.text)
+                return keyed_frame(found)
         frames = {
             **(given or {}),
             **{name: frame_of(rows, spark) for name, rows in tables.items()},
