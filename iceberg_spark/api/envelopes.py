@@ -34,11 +34,13 @@ class cdc:  # noqa: N801 - a room of functions, called as one
         binary: str | None = None,
         placeholder: str = PLACEHOLDER,
         strict: bool = False,
+        merge_schema: bool = False,
     ) -> pa.Table | on_spark.DataFrame:
         """Return the changes in messages of Debezium, with or without a schema in them.
 
         `schema` has the table's columns, else messages show them; `strict` refuses messages with
-        other columns. `sequence` is a path in the message ("source.lsn", "source.pos", "ts_ms");
+        other columns, `merge_schema` adds these with the types that the messages' schemas name.
+        `sequence` is a path in the message ("source.lsn", "source.pos", "ts_ms");
         without it Kafka's offset orders changes, which it does for topics that are partitioned by
         key. `table` ("db.table") leaves out other tables' messages.
 
@@ -49,7 +51,17 @@ class cdc:  # noqa: N801 - a room of functions, called as one
 
         Raises InvalidInputError for a message that can't be read, naming its offset and column.
         """
-        options = FeedOptions(sequence, table, (), time_unit, decimals, binary, placeholder, strict)
+        options = FeedOptions(
+            sequence,
+            table,
+            (),
+            time_unit,
+            decimals,
+            binary,
+            placeholder,
+            strict,
+            merge_schema,
+        )
         known = None if schema is None else as_schema(schema)
         return changes_of(df, Envelope.DEBEZIUM, known, options)
 

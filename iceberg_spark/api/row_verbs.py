@@ -290,6 +290,7 @@ class RowVerbs:
         column_list: Sequence[str] | None = None,
         except_column_list: Sequence[str] | None = None,
         stored_as_scd_type: int | str = 1,
+        merge_schema: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
         case_sensitive: bool = True,
@@ -304,22 +305,23 @@ class RowVerbs:
         `column_list`, or all but `except_column_list`. Type 2 keeps what rows were, from
         `__START_AT` to before `__END_AT`. Deletes are remembered for `cdc.tombstone-retention`.
         Columns that a change names in a list column `__unavailable` keep their value (type 1).
+        `merge_schema` adds columns that the table lacks, and widens types.
 
-        Raises InvalidInputError for a NULL key or sequence, and for different changes of one key
-        that have one sequence.
+        Raises InvalidInputError for NULL keys and sequences, and for changes that share both.
         """
         token = self._token(txn_app_id, txn_version, branch)
-        chosen = column_list, except_column_list
+        lists = column_list, except_column_list
         with cdc_input(df, sequence_by, apply_as_deletes, apply_as_truncates).held() as given:
             request = CdcRequest(
                 given,
                 column_names(keys, "keys") or (),
-                Choice(*map(column_names, chosen, ("column_list", "except_column_list"))),
+                Choice(*map(column_names, lists, ("column_list", "except_column_list"))),
                 scd_type(stored_as_scd_type) == 2,
                 apply_as_truncates is not None,
                 branch,
                 case_sensitive,
                 self._told(snapshot_properties, token),
+                merge_schema,
             )
             for _ in range(self._conflict_retries()):
                 try:

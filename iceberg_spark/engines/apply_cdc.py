@@ -28,11 +28,13 @@ from iceberg_spark.row_level.cdc_notes import SEQUENCE as NOTED
 from iceberg_spark.row_level.cdc_plan import (
     CdcPlan,
     Choice,
+    Columns,
     check_sequence_type,
     chosen_columns,
     evolved,
     find_top_level,
     key_fields,
+    merged,
 )
 from iceberg_spark.row_level.key_ranges import literal
 from iceberg_spark.row_level.position_deletes import deletes_context
@@ -57,6 +59,7 @@ class CdcRequest:
     branch: str | None
     case_sensitive: bool
     snapshot_properties: Mapping[str, str] | None = None
+    merge_schema: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,25 @@ def plan_cdc(metadata: TableMetadata, request: CdcRequest) -> PlannedCdc | None:
         raise InvalidInputError("apply_as_truncates goes with stored_as_scd_type=1 only")
     if isinstance(given.rows, pa.Table) and not given.rows.num_rows:
         return None
-    schema, case = metadata.schema, request.case_sensitive
-    columns = chosen_columns(
-        given.names, schema, given.sequence, request.choice, given.controls, case_sensitive=case
-    )
+    columns = _columns(metadata, request)
+    plan = _plan(metadata, request, columns)
+    if not isinstance(given.rows, pa.Table):
+        at = on_spark.truncated_at(given.rows, plan) if request.truncates else None
+        return PlannedCdc(plan, None, columns.names, at)
+    own_names = [field.name for field in plan.schema.fields]
+    left_out = [UNAVAILABLE] if has_left_out(given.rows.column_names, own_names) else []
+    rows = given.rows.select([*columns.names, *left_out, SEQUENCE, OPERATION])
+    batches = rows.combine_chunks().to_batches()
+    events = read_events(plan, batches, case_sensitive=request.case_sensitive)
+    return PlannedCdc(plan, events, columns.names, events.truncated_at)
+
+
+def _plan(metadata: TableMetadata, request: CdcRequest, columns: Columns) -> CdcPlan:
+    given, case = request.given, request.case_sensitive
+    schema = metadata.schema
+    if request.merge_schema:
+        names = [name for name in columns.names if name != given.sequence]
+        schema = merged(metadata, given.schema, names, case_sensitive=case)
     keys = key_fields(schema, request.keys, columns.names, case_sensitive=case)
     sequence = None
     if columns.named_sequence and given.sequence is not None:
@@ -93,7 +111,7 @@ def plan_cdc(metadata: TableMetadata, request: CdcRequest) -> PlannedCdc | None:
     kind = check_sequence_type(_sequence_type(given) if sequence is None else sequence.field_type)
     schema = evolved(
         schema,
-        metadata.last_column_id,
+        max(metadata.last_column_id, schema.highest_field_id),
         sequence,
         kind,
         history=request.history,
@@ -111,14 +129,20 @@ def plan_cdc(metadata: TableMetadata, request: CdcRequest) -> PlannedCdc | None:
         plan = replace(
             plan, sequence_type=check_sequence_type(plan.column("__START_AT").field_type)
         )
-    if not isinstance(given.rows, pa.Table):
-        at = on_spark.truncated_at(given.rows, plan) if request.truncates else None
-        return PlannedCdc(plan, None, columns.names, at)
-    own_names = [field.name for field in schema.fields]
-    left_out = [UNAVAILABLE] if has_left_out(given.rows.column_names, own_names) else []
-    rows = given.rows.select([*columns.names, *left_out, SEQUENCE, OPERATION])
-    events = read_events(plan, rows.combine_chunks().to_batches(), case_sensitive=case)
-    return PlannedCdc(plan, events, columns.names, events.truncated_at)
+    return plan
+
+
+def _columns(metadata: TableMetadata, request: CdcRequest) -> Columns:
+    given = request.given
+    return chosen_columns(
+        given.names,
+        metadata.schema,
+        given.sequence,
+        request.choice,
+        given.controls,
+        case_sensitive=request.case_sensitive,
+        merge_schema=request.merge_schema,
+    )
 
 
 def _sequence_type(given: CdcInput) -> IcebergType:

@@ -24,6 +24,7 @@ from iceberg_spark.write.cdc_envelopes import (
     unwrap_all,
 )
 from iceberg_spark.write.cdc_messages import Envelope
+from iceberg_spark.write.cdc_new_columns import new_fields, with_new_columns
 from iceberg_spark.write.cdc_placeholders import PLACEHOLDER
 from iceberg_spark.write.cdc_times import NANOS
 
@@ -42,6 +43,7 @@ class FeedOptions:
     binary: str | None = None
     placeholder: str = PLACEHOLDER
     strict: bool = False
+    merge_schema: bool = False
 
     def check(self) -> None:
         """Raise InvalidInputError or InvalidOptionError for values that are not options."""
@@ -50,6 +52,10 @@ class FeedOptions:
             one_of(unit, "time_unit", tuple(NANOS))
         one_of(self.decimals, "decimals", ("text", "bytes"))
         one_of(self.binary, "binary", ("base64", "hex"))
+        if self.strict and self.merge_schema:
+            raise InvalidInputError(
+                "strict refuses columns that the schema lacks, merge_schema adds them: set one"
+            )
         if self.table is not None and "." not in self.table:
             raise InvalidInputError(
                 f"table must be 'schema.table' or 'database.table', not {self.table!r}"
@@ -63,16 +69,22 @@ def changes_of(
     options.check()
     if is_frame(rows):
         names = rows.columns
-        if schema is None:
-            schema = schema_of(envelope, on_spark.message_sample(rows).to_batches())
-        how = _unwrapping(envelope, schema, names, options)
+        if schema is None and not options.merge_schema:
+            sample = on_spark.message_sample(rows).to_batches()
+            schema = schema_of(envelope, options.table, sample)
+        how = _unwrapping(envelope, schema or Schema(), names, options)
         how = replace(how, ignores_case=not is_case_sensitive(rows.sparkSession))
+        if options.merge_schema:
+            how = replace(how, schema=with_new_columns(how, on_spark.new_fields_of(rows, how)))
         return on_spark.unwrapped_frame(rows, how)
     given, batches = given_rows(rows, "Messages")
     messages = pa.Table.from_batches(batches, given).select(needed(given.names))
-    if schema is None:
-        schema = schema_of(envelope, messages.to_batches())
-    how = _unwrapping(envelope, schema, given.names, options)
+    if schema is None and not options.merge_schema:
+        schema = schema_of(envelope, options.table, messages.to_batches())
+    how = _unwrapping(envelope, schema or Schema(), given.names, options)
+    if options.merge_schema:
+        fields = new_fields(how, messages.to_batches())
+        how = replace(how, schema=with_new_columns(how, fields))
     changes = list(unwrap_all(how, messages.combine_chunks().to_batches()))
     return pa.Table.from_batches(changes, to_arrow(how.columns))
 

@@ -33,7 +33,11 @@ _HOMES = {
         "truncated_at",
     ),
     LazyModule("iceberg_spark.spark.row_level.delete"): ("delete_on_spark", "rewritten_on_spark"),
-    LazyModule("iceberg_spark.spark.row_level.envelopes"): ("message_sample", "unwrapped_frame"),
+    LazyModule("iceberg_spark.spark.row_level.envelopes"): (
+        "message_sample",
+        "new_fields_of",
+        "unwrapped_frame",
+    ),
     LazyModule("iceberg_spark.spark.row_level.kept_rows"): ("kept_rows",),
     LazyModule("iceberg_spark.spark.row_level.merge_modes"): ("merge_on_spark",),
     LazyModule("iceberg_spark.spark.row_level.update"): ("update_on_spark",),

@@ -24,6 +24,7 @@ from iceberg_spark.spark.row_level.cdc_rows import truncated_at as truncated_at
 from iceberg_spark.spark.row_level.delete import delete_on_spark as delete_on_spark
 from iceberg_spark.spark.row_level.delete import rewritten_on_spark as rewritten_on_spark
 from iceberg_spark.spark.row_level.envelopes import message_sample as message_sample
+from iceberg_spark.spark.row_level.envelopes import new_fields_of as new_fields_of
 from iceberg_spark.spark.row_level.envelopes import unwrapped_frame as unwrapped_frame
 from iceberg_spark.spark.row_level.kept_rows import kept_rows as kept_rows
 from iceberg_spark.spark.row_level.merge_modes import merge_on_spark as merge_on_spark

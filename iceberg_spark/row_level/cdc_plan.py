@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
+from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.types import (
@@ -77,10 +78,17 @@ class Choice:
     only: tuple[str, ...] | None = None
     but: tuple[str, ...] | None = None
 
-    def check(self) -> None:
-        """Raise InvalidInputError for both."""
+    def check(self, given: Sequence[str], *, case_sensitive: bool) -> None:
+        """Raise InvalidInputError for both, and for a name that is not among those of the rows."""
         if self.only and self.but:
             raise InvalidInputError("column_list and except_column_list exclude each other")
+        for what, listing in (("column_list", self.only), ("except_column_list", self.but)):
+            for name in listing or ():
+                if not any(_same(name, other, case_sensitive) for other in given):
+                    raise InvalidInputError(
+                        f"{what}: the rows have no column '{name}'; they have: "
+                        f"{listed(list(given))}{did_you_mean(name, list(given))}"
+                    )
 
 
 def chosen_columns(
@@ -91,6 +99,7 @@ def chosen_columns(
     controls: Collection[str],
     *,
     case_sensitive: bool,
+    merge_schema: bool = False,
 ) -> Columns:
     """Return the columns of rows with the columns `given` that go to the table.
 
@@ -98,21 +107,13 @@ def chosen_columns(
     be used by the conditions of deletes and truncations: where the table lacks one of them, that
     is all it is for; names that begin with `__` are left out then as well. Raises
     InvalidInputError for a name that is not given, InvalidSchemaError for a column that the
-    table lacks.
+    table lacks, unless `merge_schema` adds it.
     """
-    choice.check()
+    choice.check(given, case_sensitive=case_sensitive)
 
     def same(name: str) -> str:
         return name if case_sensitive else name.lower()
 
-    known = {same(name): name for name in given}
-    for what, listing in (("column_list", choice.only), ("except_column_list", choice.but)):
-        for name in listing or ():
-            if same(name) not in known:
-                raise InvalidInputError(
-                    f"{what}: the rows have no column '{name}'; they have: "
-                    f"{listed(list(given))}{did_you_mean(name, list(given))}"
-                )
     wanted = {same(name) for name in choice.only or given}
     wanted -= {same(name) for name in choice.but or ()}
     hidden = sequence is not None and sequence.startswith(_HIDDEN)
@@ -127,9 +128,11 @@ def chosen_columns(
         if key not in have and name != sequence:
             if choice.only is None and (name in controls or name.startswith(_HIDDEN)):
                 continue
-            raise InvalidSchemaError(
-                f"The table has no column '{name}'; add it, or name it in except_column_list"
-            )
+            if not merge_schema:
+                raise InvalidSchemaError(
+                    f"The table has no column '{name}'; add it (merge_schema=True does), or name "
+                    "it in except_column_list"
+                )
         names.append(name)
     return Columns(tuple(names), sequence is not None and sequence in names)
 
@@ -183,6 +186,29 @@ def check_sequence_type(kind: IcebergType) -> IcebergType:
                 f"sequence_by is of type {kind}, which does not order changes surely: use an "
                 "integer, decimal, string, date or timestamp"
             )
+
+
+def merged(
+    metadata: TableMetadata, rows: Schema, names: Sequence[str], *, case_sensitive: bool
+) -> Schema:
+    """Return the table's schema with the columns `names` of rows that it lacks, and wider types.
+
+    Required columns stay required: a feed's rows hold no values but the key for a delete, so their
+    columns are optional always. Raises InvalidSchemaError for types that no type holds.
+    """
+    fields = []
+    for field in rows.fields:
+        if field.name not in names:
+            continue
+        own = find_top_level(metadata.schema, field.name, case_sensitive=case_sensitive)
+        fields.append(replace(field, required=own is not None and own.required))
+    return union_by_name(
+        metadata.schema,
+        Schema(*fields),
+        last_column_id=metadata.last_column_id,
+        case_sensitive=case_sensitive,
+        format_version=metadata.format_version,
+    )
 
 
 def evolved(

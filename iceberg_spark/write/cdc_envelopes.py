@@ -319,25 +319,34 @@ def _check_snapshot(change: Change, path: str) -> None:
         )
 
 
-def schema_of(how: Envelope, batches: Iterable[pa.RecordBatch]) -> Schema:
-    """Return the columns that messages show: of the types in their schemas, else of their values.
+def changes_in(how: Unwrapping, batch: pa.RecordBatch) -> Iterator[Change]:
+    """Yield the changes in a batch of messages, their values not converted.
+
+    Raises InvalidInputError for a message that can't be read, naming its offset or row.
+    """
+    for number, (value, key, offset) in enumerate(_messages(batch)):
+        if value is None:
+            continue
+        try:
+            changes = list(_changes(how, value, key))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            where = f"row {number}" if offset is None else f"offset {offset}"
+            raise InvalidInputError(
+                f"The message at {where} is not one of {how.envelope} that can be read: {error}"
+            ) from error
+        yield from changes
+
+
+def schema_of(how: Envelope, table: str | None, batches: Iterable[pa.RecordBatch]) -> Schema:
+    """Return the columns that messages of `table` show, by their schemas or else their values.
 
     Values show whole numbers, others, truth values, else text.
     """
     types = ColumnTypes()
-    anything = Unwrapping(how, Schema(), OFFSET)
+    source = Unwrapping(how, Schema(), OFFSET, table)
     for batch in batches:
-        for number, (value, key, offset) in enumerate(_messages(batch)):
-            if value is None:
-                continue
-            try:
-                for change in _changes(anything, value, key):
-                    types.add(change.values, change.fields)
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                where = f"row {number}" if offset is None else f"offset {offset}"
-                raise InvalidInputError(
-                    f"The message at {where} is not one of {how} that can be read: {error}"
-                ) from error
+        for change in changes_in(source, batch):
+            types.add(change.values, change.fields)
     return types.schema()
 
 

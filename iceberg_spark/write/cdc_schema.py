@@ -52,10 +52,10 @@ _WIDTH: tuple[type, ...] = (t.IntegerType, t.LongType, t.FloatType, t.DoubleType
 class ColumnTypes:
     """Collects the columns of rows; a column with values of several types gets a wider one."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_id: int = 1) -> None:
         self._types: dict[str, t.IcebergType] = {}
         self._sources: dict[str, Source] = {}
-        self._ids = count(1)
+        self._ids = count(first_id)
 
     def add(self, row: Mapping[str, Any], fields: Iterable[Source]) -> None:
         """Add a row and the fields of its schema, none if the message has no schema."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -118,3 +119,57 @@ def run_stream(spark: SparkSession, table: ice.Table, path: Path, number: int) -
     stream = changes.writeStream.foreachBatch(apply)
     stream = stream.option("checkpointLocation", str(path / "checkpoint"))
     stream.trigger(availableNow=True).start().awaitTermination()
+
+
+def widening_records(spark: SparkSession) -> DataFrame:
+    """Messages with schemas, of which the last one only has the column `price`."""
+    fields = [{"field": "id", "type": "int64"}]
+    rows = [{"id": number} for number in range(4)] + [{"id": 4, "price": 1.5}]
+    values = []
+    for row in rows:
+        own = [*fields, {"field": "price", "type": "double"}] if "price" in row else fields
+        schema = {"fields": [{"field": "after", "fields": own}]}
+        message = {"schema": schema, "payload": {"op": "c", "after": row}}
+        values.append(json.dumps(message).encode())
+    table = pa.table({"value": values, "offset": range(len(values))})
+    return spark.createDataFrame(table).repartition(3)
+
+
+def test_columns_that_any_task_meets_are_added(any_spark: SparkSession, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    records = widening_records(any_spark)
+    changes = ice.cdc.debezium(records, table.schema(), merge_schema=True)
+    table.apply_changes(changes, **OPTIONS, merge_schema=True)
+    assert table.scan().to_arrow().sort_by("id").to_pylist()[3:] == [
+        {"id": 3, "price": None},
+        {"id": 4, "price": 1.5},
+    ]
+
+
+@pytest.mark.usefixtures("on_tasks")
+def test_tasks_write_the_columns_that_are_added(spark: SparkSession, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    table.append(pa.table({"id": [4]}))
+    records = widening_records(spark)
+    changes = ice.cdc.debezium(records, table.schema(), merge_schema=True)
+    table.apply_changes(changes, **OPTIONS, merge_schema=True)
+    assert table.scan("price = 1.5").to_arrow().to_pylist() == [{"id": 4, "price": 1.5}]
+    assert table.scan().to_arrow().num_rows == 5
+
+
+def test_a_stream_adds_columns_batch_by_batch(spark: SparkSession, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    widening_records(spark).write.parquet(str(tmp_path / "source"))
+    records = spark.readStream.schema("value binary, offset bigint")
+    records = records.parquet(str(tmp_path / "source"))
+    with pytest.raises(InvalidInputError, match=r"inside of foreachBatch"):
+        ice.cdc.debezium(records, table.schema(), merge_schema=True)
+
+    def apply(batch: DataFrame, _: int) -> None:
+        changes = ice.cdc.debezium(batch, table.refresh().schema(), merge_schema=True)
+        table.apply_changes(changes, **OPTIONS, merge_schema=True)
+
+    stream = records.writeStream.foreachBatch(apply)
+    stream = stream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    stream.trigger(availableNow=True).start().awaitTermination()
+    assert table.refresh().scan("price = 1.5").to_arrow().to_pylist() == [{"id": 4, "price": 1.5}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,6 +17,7 @@ from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.compat import expected_arrow_schema
 from iceberg_spark.spark.session.in_worker import in_worker
 from iceberg_spark.write.cdc_envelopes import Unwrapping, needed, unwrap_all
+from iceberg_spark.write.cdc_new_columns import new_fields
 from iceberg_spark.write.limits import MESSAGES
 
 
@@ -31,6 +33,35 @@ class UnwrapTask:
         schema = self.how.columns
         expected = expected_arrow_schema(nullable(to_spark(schema)))
         return spark_batches(unwrap_all(self.how, batches), schema, expected)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFieldsTask:
+    """Finds the columns that the schema lacks in each task's messages; pickled with the plan."""
+
+    how: Unwrapping
+
+    @in_worker
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the Connect fields of the new columns."""
+        fields = pa.array(new_fields(self.how, batches), pa.string())
+        yield pa.RecordBatch.from_arrays([fields], names=["field"])
+
+
+def new_fields_of(frame: DataFrame, how: Unwrapping) -> list[str]:
+    """Return the Connect fields of columns that messages have and the schema lacks, as JSON.
+
+    All messages are read: a column may be in the last of them only. Raises InvalidInputError for a
+    stream, whose columns are set before it runs.
+    """
+    if frame.isStreaming:
+        raise InvalidInputError(
+            "The rows are a stream, whose columns are set when it starts: call this function with "
+            "merge_schema=True inside of foreachBatch"
+        )
+    rows = frame.select(*needed(frame.columns))
+    fields = map_plain_names(rows, NewFieldsTask(how), "field string").toArrow()
+    return cast("list[str]", fields.column(0).to_pylist())
 
 
 def unwrapped_frame(frame: DataFrame, how: Unwrapping) -> DataFrame:

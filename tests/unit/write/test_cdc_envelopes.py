@@ -228,3 +228,54 @@ def test_messages_are_applied_as_they_come(tmp_path: Path) -> None:
             apply_as_deletes="__deleted",
         )
     assert table.scan().to_arrow().to_pylist() == [ANN]
+
+
+def with_types(*fields: dict[str, Any], **after: Any) -> dict[str, Any]:
+    """A message that creates a row, with the Connect schema of its columns."""
+    schema = {"fields": [{"field": "after", "fields": list(fields)}]}
+    return {"schema": schema, "payload": event("c", None, after)}
+
+
+ID = {"field": "id", "type": "int64"}
+CENTS = {
+    "field": "price",
+    "type": "bytes",
+    "name": "org.apache.kafka.connect.data.Decimal",
+    "parameters": {"scale": "2", "connect.decimal.precision": "9"},
+}
+
+
+def test_columns_that_the_schema_lacks_are_added_with_the_messages_types() -> None:
+    given = records(with_types(ID, id=1), with_types(ID, CENTS, id=2, price="AQ=="))
+    changes = ice.cdc.debezium(given, "id bigint", merge_schema=True)
+    assert changes.schema.field("price").type == pa.decimal128(9, 2)
+    assert changes.column("price").to_pylist() == [None, Decimal("0.01")]
+    assert "price" not in ice.cdc.debezium(given, "id bigint").schema.names
+
+
+def test_added_columns_need_no_schema_of_the_caller() -> None:
+    changes = ice.cdc.debezium(records(with_types(ID, id=1)), merge_schema=True)
+    assert changes.schema.names[:2] == ["id", "__seq"]
+
+
+def test_an_added_column_of_which_no_message_names_the_type_is_refused() -> None:
+    given = records(event("c", None, {"id": 1, "price": 1.5}))
+    with pytest.raises(InvalidInputError, match=r"'price' is not in the schema.*give the column"):
+        ice.cdc.debezium(given, "id bigint", merge_schema=True)
+    named = ice.cdc.debezium(given, "id bigint, price double", merge_schema=True)
+    assert named.column("price").to_pylist() == [1.5]
+
+
+def test_other_tables_and_deleted_rows_add_no_columns() -> None:
+    own = event("c", None, ANN, db="d", table="people")
+    other = event("c", None, {"id": 1, "other": 1}, db="d", table="others")
+    deleted = event("d", {"id": 1, "former": 1}, None, db="d", table="people")
+    given = records(own, other, deleted)
+    changes = ice.cdc.debezium(given, "id bigint, name string", table="d.people", merge_schema=True)
+    assert changes.schema.names[:3] == ["id", "name", "__seq"]
+    assert "other" not in ice.cdc.debezium(given, table="d.people").schema.names
+
+
+def test_strict_and_merge_schema_exclude_each_other() -> None:
+    with pytest.raises(InvalidInputError, match=r"strict.*merge_schema"):
+        ice.cdc.debezium(records(), "id bigint", strict=True, merge_schema=True)
