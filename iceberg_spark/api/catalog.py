@@ -85,13 +85,18 @@ class TableCatalog:
         """Return whether there is a table of that name."""
         return self._catalog.table_exists(table_name(identifier))
 
-    def drop_table(self, identifier: TableName, purge: bool = False) -> None:
-        """Remove a table; with `purge` its files too, those in its own folders.
+    def drop_table(
+        self, identifier: TableName, purge: bool = False, *, delete_outside: bool = False
+    ) -> None:
+        """Remove a table; with `purge` its files below its location as well.
 
-        Tables below its location and files that `add_files` took from elsewhere stay. Raises
-        NoSuchTableError, and ValidationException for a purge where `gc.enabled` is false.
+        Tables below its location stay, and so do files elsewhere: those that `add_files` took, or
+        that a `write.data.path` elsewhere holds. A purge with `delete_outside` deletes these too.
+        Raises NoSuchTableError, and ValidationException for a purge where `gc.enabled` is false.
         """
-        drop_table(self._catalog, table_name(identifier), purge=purge)
+        drop_table(
+            self._catalog, table_name(identifier), purge=purge, delete_outside=delete_outside
+        )
 
     def purge_table(self, identifier: TableName) -> None:
         """Remove a table and its files: `drop_table(identifier, purge=True)`."""

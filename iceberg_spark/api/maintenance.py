@@ -125,9 +125,10 @@ class Maintenance:
         With `clean_expired_metadata` partition specs and schemas go that nothing needs any more.
         `max_concurrent_deletes` threads delete (8); `stream_results` changes nothing.
 
-        Only files below the table's location and its `write.*.path` properties, earlier ones too,
-        are deleted; `not_deleted` names others, which `delete_outside` takes. A session that is
-        given, or active for large tables, compares files; else this process, 200 bytes a file.
+        Only files below the table's location, as its catalog or you named it, are deleted;
+        `not_deleted` names others, such as those below a `write.data.path` elsewhere.
+        `delete_outside` deletes them too. A session that is given, or active for large tables,
+        compares files; else this process, 200 bytes a file.
 
         Raises ValidationException (`gc.enabled`), NoSuchSnapshotError, InvalidInputError.
         """

@@ -45,6 +45,8 @@ class LoadedTable:
     given_by_catalog: bool = False
     reporter: Reporter | None = field(default=None, repr=False, compare=False)
     """Who wants to know what is read of the table and committed to it."""
+    recorded_location: str = ""
+    """The table's location by its catalog, where its name and its metadata file do not show it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -402,7 +402,7 @@ class FileSystemCatalog:
             raise NoSuchTableError(f"No table at {table} to drop")
         self._committable(table)
         found = self.load(identifier) if purge else None
-        rest = files_to_purge(self._io, found, table) if found else ()
+        rest = files_to_purge(self._io, found) if found else ()
         pointers = [*(path for _, path in version_files(self._io, table)), hint_path(table)]
         self._io.delete_many(pointers)
         # Another table may be created here from now on, whose pointers have the same paths.

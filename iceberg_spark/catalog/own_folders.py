@@ -1,4 +1,4 @@
-"""The folders that metadata names as its table's own."""
+"""The folders that metadata names as its table's own: its word, which proves nothing."""
 
 from __future__ import annotations
 

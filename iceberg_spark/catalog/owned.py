@@ -1,29 +1,26 @@
 """Which files a table may delete: those below folders that are its own.
 
-Metadata can name any path. What it names is deleted only below the table's location and its
-properties `write.*.path`, and not where another table lies in between.
+Metadata can name any path, and its own location. What it names is deleted only below the location
+by which the catalog or the user knows the table, and not where another table lies in between.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file, read_metadata
-from iceberg_spark.catalog.own_folders import own_folders, whole_folder
-from iceberg_spark.catalog.versions import holds_table, newest_version
-from iceberg_spark.errors import CorruptFileError, StorageError, UnsupportedError
+from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file
+from iceberg_spark.catalog.own_folders import whole_folder
+from iceberg_spark.catalog.versions import holds_table
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.real_paths import RealPaths
 from iceberg_spark.io.split_paths import split_paths
-from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.properties import WRITE_METADATA_PATH
 
 Column: TypeAlias = Any  # pyarrow ships no types
@@ -40,28 +37,26 @@ _LAID_OUT = re.compile(r"^(?:data|metadata|[01]{4}|[01]{8}|.*=.*)$", re.DOTALL)
 
 
 class OwnedFolders:
-    """The folders of a table, as its catalog and metadata say, and what lies in them.
+    """The folders of a table by its catalog, or by the user, and what lies in them.
 
-    `home` is the table's location by its catalog. Where that is a folder, metadata that names
-    another location (of the table that this one is a copy of) does not make that its own while a
-    table is there. `former` is earlier metadata by where it is (`former_metadata`).
+    `home` is the table's location (`recorded_location`), `chosen` a folder that the user names as
+    the table's. The folder of the newest metadata file, which the catalog names, belongs to both.
     """
 
     __slots__ = (
-        "_folders", "_io", "_known", "_manifests", "_metadata_folders", "_others", "_real", "home",
+        "_folders", "_io", "_manifests", "_metadata_folders", "_others", "_real", "home",
     )  # fmt: skip
 
-    def __init__(
-        self, io: FileIO, table: LoadedTable, former: Mapping[str, TableMetadata] | None = None
-    ) -> None:
-        earlier = former or {}
+    def __init__(self, io: FileIO, table: LoadedTable, chosen: str | None = None) -> None:
         self._io = io
-        self.home = sure_folder(table.identifier if is_folder(table) else table.metadata.location)
-        every = (table.metadata, *earlier.values())
-        found = (self.home, *(sure_folder(each) for one in every for each in own_folders(one)))
-        self._folders = tuple(dict.fromkeys(each for each in found if each not in (None, "file:")))
-        self._metadata_folders, self._manifests = _metadata_folders(self.home, table)
-        self._known = () if is_folder(table) else tuple(map(location.normalise, earlier))
+        recorded = recorded_location(table)
+        self.home = None if recorded is None else sure_folder(recorded)
+        self._metadata_folders = _metadata_folders(self.home, table)
+        self._manifests = self._metadata_folders | _manifest_folders(table)
+        folders = (self.home, *self._metadata_folders, chosen and sure_folder(chosen))
+        self._folders = tuple(
+            dict.fromkeys(folder for folder in folders if folder not in (None, "", "file:"))
+        )
         self._others: dict[str, bool] = {}
         self._real = RealPaths()
 
@@ -119,17 +114,8 @@ class OwnedFolders:
                 folder != self.home
                 and f"{folder}/{METADATA_FOLDER}" not in self._metadata_folders
                 and holds_table(self._io, folder)
-                and not self._was_here(folder)
             )
         return known
-
-    def _was_here(self, folder: str) -> bool:
-        """Return whether what a table's folder has last is earlier metadata of this table."""
-        try:
-            newest = newest_version(self._io, folder)
-        except StorageError:
-            return False
-        return newest is not None and location.normalise(newest.metadata_location) in self._known
 
 
 def is_folder(table: LoadedTable) -> bool:
@@ -138,29 +124,22 @@ def is_folder(table: LoadedTable) -> bool:
     return location.is_absolute(named) and not is_metadata_file(named)
 
 
-def former_metadata(io: FileIO, table: LoadedTable) -> dict[str, TableMetadata]:
-    """Return earlier metadata of a table by its log, newest first; what can't be read is left out.
+def recorded_location(table: LoadedTable) -> str | None:
+    """Return a table's location by its catalog or by the user, None where neither says it.
 
-    Only files with the table's uuid, in a folder that is the table's own by its catalog or, where
-    a catalog has it, was its own by what is in the file: a log can name any file.
+    Metadata is written by others, so its own `location` counts only in the answer of a catalog's
+    server. A catalog that names the metadata file `/t/metadata/v.metadata.json` has the table at
+    `/t`; where `write.metadata.path` says where that file goes, its folder proves nothing.
     """
-    owned = OwnedFolders(io, table)
-    found: dict[str, TableMetadata] = {}
-    for entry in reversed(table.metadata.metadata_log):
-        path = entry.metadata_file
-        inside = owned.in_metadata(path)
-        if not is_metadata_file(path) or (is_folder(table) and not inside):
-            continue
-        try:
-            metadata = read_metadata(io, path)
-        except (StorageError, CorruptFileError, UnsupportedError):
-            continue
-        there = replace(table, metadata=metadata, metadata_location=path)
-        if metadata.table_uuid == table.metadata.table_uuid and (
-            inside or OwnedFolders(io, there).in_metadata(path)
-        ):
-            found[path] = metadata
-    return found
+    if is_folder(table):
+        return table.identifier
+    if table.given_by_catalog:
+        return table.metadata.location
+    folder = location.parent(table.metadata_location)
+    is_usual = WRITE_METADATA_PATH not in table.metadata.properties
+    if is_usual and location.name(folder) == METADATA_FOLDER:
+        return location.parent(folder)
+    return table.recorded_location or None
 
 
 def sure_folder(folder: str, real: RealPaths | None = None) -> str | None:
@@ -180,15 +159,21 @@ def sure_folder(folder: str, real: RealPaths | None = None) -> str | None:
     return f"{kind}://{rest.rstrip('/')}"
 
 
-def _metadata_folders(
-    home: str | None, table: LoadedTable
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the folders of the table's metadata files, and those of its manifests as well."""
-    usual = {f"{home}/{METADATA_FOLDER}"} if home is not None else set()
-    folder = table.metadata.properties.get(WRITE_METADATA_PATH)
-    set_one = sure_folder(whole_folder(table.metadata, folder)) if folder else None
-    every = usual if set_one is None else usual | {set_one}
-    return frozenset(usual if is_folder(table) else every), frozenset(every)
+def _metadata_folders(home: str | None, table: LoadedTable) -> frozenset[str]:
+    """Return the folders of the table's metadata files, by its catalog or the user."""
+    folders = set() if home is None else {f"{home}/{METADATA_FOLDER}"}
+    named = location.parent(table.metadata_location)
+    recorded = recorded_location(table)
+    is_inside = recorded and _is_below(location.normalise(named), location.normalise(recorded))
+    outer = sure_folder(named) if named and not is_inside else None
+    return frozenset(folders if outer is None else folders | {outer})
+
+
+def _manifest_folders(table: LoadedTable) -> frozenset[str]:
+    """Return the folder of the property for metadata, where manifests go as well."""
+    named = table.metadata.properties.get(WRITE_METADATA_PATH)
+    folder = sure_folder(whole_folder(table.metadata, named)) if named else None
+    return frozenset() if folder is None else frozenset((folder,))
 
 
 def _is_below(place: str, folder: str) -> bool:

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -40,6 +41,7 @@ from iceberg_spark.catalog.metadata_file import (
 )
 from iceberg_spark.catalog.metadata_log import delete_dropped, with_log
 from iceberg_spark.catalog.new_version import unknown
+from iceberg_spark.catalog.owned import recorded_location
 from iceberg_spark.catalog.pointer_views import PointerViews, ViewPointers, asked_again
 from iceberg_spark.catalog.purge import check_purge, files_to_purge
 from iceberg_spark.catalog.table_io import table_io
@@ -205,7 +207,7 @@ class PointerCatalog:
         for _ in range(_TRIES):
             self._trust.check_local(path)
             try:
-                return load_version(self._io, identifier, path)
+                return self._recorded(load_version(self._io, identifier, path))
             except NoSuchFileError:  # deleted after a later commit, or lost: look again
                 before, path = path, self._find(identifier)
                 if path == before:
@@ -213,6 +215,21 @@ class PointerCatalog:
         raise CorruptFileError(
             f"Table {identifier} of catalog '{self._name}' is at {path}, and there is no such file"
         )
+
+    def _recorded(self, table: LoadedTable) -> LoadedTable:
+        """Return a table with the location that the catalog gives its name, if it is there.
+
+        Only if its metadata file is elsewhere: by default that file is below the location.
+        """
+        if recorded_location(table) is not None:
+            return table
+        with suppress(
+            IcebergError
+        ):  # without a location of the catalog fewer files are the table's
+            default = self.location_of(table.identifier)
+            if location.same_file(default, table.metadata.location):
+                return replace(table, recorded_location=default)
+        return table
 
     def _find(self, identifier: str) -> str:
         path = self._pointers.find(identifier)
@@ -265,7 +282,8 @@ class PointerCatalog:
         now_ms = max(int(time.time() * 1000), base.metadata.last_updated_ms)
         metadata = with_log(apply(base.metadata, change.updates, now_ms=now_ms), base)
         version = (number_of(location.name(before)) or 0) + 1
-        return Move(base, self._write(identifier, metadata, version))
+        folder = _metadata_folder(base, metadata)
+        return Move(base, self._write(identifier, metadata, version, folder))
 
     def _create(self, asked: TableChange) -> LoadedTable:
         identifier = asked.identifier
@@ -278,9 +296,13 @@ class PointerCatalog:
         self._settle((_New(None, made),), lambda: self._pointers.insert(made))
         return made
 
-    def _write(self, identifier: str, metadata: TableMetadata, version: int) -> LoadedTable:
+    def _write(
+        self, identifier: str, metadata: TableMetadata, version: int, folder: str | None = None
+    ) -> LoadedTable:
+        """Write a metadata file to a folder, None: to where the metadata says."""
         codec = codec_of(metadata.properties)
-        path = metadata_location(metadata, numbered_name(version, str(uuid.uuid4()), codec))
+        name = numbered_name(version, str(uuid.uuid4()), codec)
+        path = location.join(folder, name) if folder else metadata_location(metadata, name)
         data = encode_metadata(metadata, codec)
         self._io.create_if_absent(path, data)
         io = table_io(self._io, path)
@@ -377,7 +399,7 @@ class PointerCatalog:
         if purge:
             table = self.load(identifier)
             self.remove(table)
-            self._io.delete_many(files_to_purge(self._io, table, table.metadata.location))
+            self._io.delete_many(files_to_purge(self._io, table))
         elif not self._pointers.remove(identifier):
             raise NoSuchTableError(f"No table {identifier} in catalog '{self._name}' to drop")
 
@@ -393,3 +415,13 @@ class PointerCatalog:
                 f"{table.identifier} was changed by another commit, or is another table now; "
                 "nothing was dropped: try again"
             )
+
+
+def _metadata_folder(base: LoadedTable, metadata: TableMetadata) -> str | None:
+    """Return the folder of the base's metadata file, None if the change moves the metadata.
+
+    The file's folder is the catalog's word for where the table is (`owned.recorded_location`).
+    Metadata that names another location must not move it there by the user's next commit.
+    """
+    is_moved = metadata_location(base.metadata, "") != metadata_location(metadata, "")
+    return None if is_moved else location.parent(base.metadata_location)

@@ -8,7 +8,7 @@ from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
 from iceberg_spark.catalog.metadata_file import METADATA_FOLDER, is_metadata_file, read_metadata
 from iceberg_spark.catalog.own_folders import own_folders
-from iceberg_spark.catalog.owned import is_folder
+from iceberg_spark.catalog.owned import is_folder, recorded_location
 from iceberg_spark.catalog.versions import is_pointer
 from iceberg_spark.errors import (
     CorruptFileError,
@@ -28,8 +28,8 @@ _LOOKED_AT = 100
 """Metadata files of each end that are read: they may be another table's."""
 
 
-def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
-    """Return the files below a table's location that are surely its own.
+def files_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
+    """Return the files below a table's location (`recorded_location`) that are surely its own.
 
     Those in its folders of data and metadata, whether a snapshot has them or not. Tables below
     the location and other files there are not among them, nor is what links lead to. Where
@@ -39,20 +39,26 @@ def files_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]
     ValidationException where `gc.enabled` is false.
     """
     check_purge(table)
+    home = recorded_location(table)
+    if home is None:
+        return metadata_to_purge(io, table)
     found = _in_own_folders(table, home, [info.path for info in io.list(home)])
     metadata_files = [path for path in found if is_metadata_file(path)]
     named = _named(io, table, metadata_files)
     rest = [path for path in metadata_files if _at(path) not in named]
-    return metadata_to_purge(io, table, home) if _is_shared(io, table, rest) else found
+    return metadata_to_purge(io, table) if _is_shared(io, table, rest) else found
 
 
-def metadata_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, ...]:
+def metadata_to_purge(io: FileIO, table: LoadedTable) -> tuple[str, ...]:
     """Return the metadata files in a table's own folders that its log and former logs name.
 
     The table's UUID does not prove that a file is its own: a table may be registered twice, and
     each registration goes on by itself.
     """
-    folders = {location.join(home, METADATA_FOLDER), location.parent(table.metadata_location)}
+    home = recorded_location(table)
+    folders = {location.parent(table.metadata_location)}
+    if home is not None:
+        folders.add(location.join(home, METADATA_FOLDER))
     listed = {info.path for folder in folders for info in io.list(folder)}
     own = _in_own_folders(table, home, sorted(listed))
     metadata_files = [path for path in own if is_metadata_file(path)]
@@ -60,12 +66,17 @@ def metadata_to_purge(io: FileIO, table: LoadedTable, home: str) -> tuple[str, .
     return tuple(path for path in metadata_files if _at(path) in named)
 
 
-def _in_own_folders(table: LoadedTable, home: str, listed: Sequence[str]) -> tuple[str, ...]:
+def _in_own_folders(table: LoadedTable, home: str | None, listed: Sequence[str]) -> tuple[str, ...]:
+    """Return the files in the folders of data and metadata, without those of other tables."""
     places = Places()
-    root = places.folder(home)
-    own = {places.folder(each) for each in own_folders(table.metadata)} - {root}
-    own |= {f"{root}/{DATA_FOLDER}", f"{root}/{METADATA_FOLDER}"}
-    others = set(_tables(listed, places)) - {root}
+    own = {places.folder(location.parent(table.metadata_location))}
+    others = set(_tables(listed, places))
+    if home is not None:
+        root = places.folder(home)
+        named = map(places.folder, own_folders(table.metadata))
+        own |= {folder for folder in named if folder.startswith(f"{root}/")}
+        own |= {f"{root}/{DATA_FOLDER}", f"{root}/{METADATA_FOLDER}"}
+        others -= {root}
     return tuple(path for path in listed if _is_in(path, places, own, others))
 
 

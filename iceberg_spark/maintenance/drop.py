@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
-from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
+from iceberg_spark.catalog.owned import POINTERS, OwnedFolders
 from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.catalog.purge import check_purge, metadata_to_purge
 from iceberg_spark.errors import (
@@ -26,11 +26,14 @@ _TRIES = 4
 """How often a purge lists the files of a table that others change meanwhile."""
 
 
-def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
+def drop_table(
+    catalog: Catalog, identifier: str, *, purge: bool, delete_outside: bool = False
+) -> None:
     """Remove a table from its catalog; with `purge` its files as well.
 
-    What the table's snapshots have goes where it lies in a folder of the table's own; files that
-    `add_files` took from elsewhere, and other tables, stay. Where a folder is the table, all of
+    Files of the table's snapshots are deleted in the table's own folders (`catalog/owned`), and
+    elsewhere only with `delete_outside`: files that `add_files` took, and those in the folders
+    that its properties `write.*.path` name. Where a folder is the table, all of
     its data and metadata goes; where a catalog has names, only what the table's metadata reaches
     (Java: CatalogUtil.dropTableData), for a table of its former name may lie there too. A server
     that keeps the metadata removes the files itself, and may keep them for a while. Raises
@@ -44,26 +47,26 @@ def drop_table(catalog: Catalog, identifier: str, *, purge: bool) -> None:
     table = catalog.load(identifier)
     check_purge(table)
     if isinstance(catalog, PointerCatalog):
-        _purge(catalog, table)
+        _purge(catalog, table, delete_outside)
     elif table.given_by_catalog:
         catalog.drop_table(identifier, purge=True)
     else:
-        own = _own_files_if_readable(table) or []
+        own = _own_files_if_readable(table, delete_outside) or []
         catalog.drop_table(identifier, purge=True)
         table.io.delete_many(own)
 
 
-def _purge(catalog: PointerCatalog, table: LoadedTable) -> None:
+def _purge(catalog: PointerCatalog, table: LoadedTable, delete_outside: bool) -> None:
     """Remove the pointer to the version whose files were listed, then these files.
 
     To list them takes a while: another commit may come first, and then they are listed again.
     """
     for _ in range(_TRIES):
-        own = _own_files_if_readable(table)
+        own = _own_files_if_readable(table, delete_outside)
         if own is None:
             catalog.drop_table(table.identifier, purge=True)
             return
-        own += metadata_to_purge(table.io, table, table.metadata.location)
+        own += metadata_to_purge(table.io, table)
         with suppress(CommitFailedException):
             catalog.remove(table)
             table.io.delete_many(own)
@@ -78,19 +81,19 @@ def _purge(catalog: PointerCatalog, table: LoadedTable) -> None:
     )
 
 
-def _own_files_if_readable(table: LoadedTable) -> list[str] | None:
+def _own_files_if_readable(table: LoadedTable, delete_outside: bool) -> list[str] | None:
     """Return the files of a table, None if its metadata is broken.
 
     Of a broken table only what is stored at its location goes. Raises StorageError: a store that
     fails does not prove that the table is broken.
     """
     with suppress(NotFoundError, CorruptFileError, UnsupportedError):
-        return _own_files(table.io, table)
+        return _own_files(table.io, table, delete_outside)
     return None
 
 
-def _own_files(io: FileIO, table: LoadedTable) -> list[str]:
-    """Return the files that the table's snapshots reach, in the table's own folders.
+def _own_files(io: FileIO, table: LoadedTable, delete_outside: bool) -> list[str]:
+    """Return the files that the table's snapshots reach, in its own folders or everywhere.
 
     Memory: some 200 bytes a file.
     """
@@ -99,7 +102,7 @@ def _own_files(io: FileIO, table: LoadedTable) -> list[str]:
     manifests = manifests_of(io, snapshots, metadata, metadata).kept
     lists = [one.manifest_list for one in snapshots if one.manifest_list]
     named = pa.array([*lists, *sorted(statistics_paths(metadata))], pa.string())
-    owned = OwnedFolders(io, table, former_metadata(io, table))
+    owned = None if delete_outside else OwnedFolders(io, table)
     columns = chain(
         (chunk for files in live_files(io, manifests) for chunk in files.column(0).chunks),
         manifests.column("manifest_path").chunks,
@@ -108,7 +111,9 @@ def _own_files(io: FileIO, table: LoadedTable) -> list[str]:
     return [path for column in columns for path in _owned(owned, column)]
 
 
-def _owned(owned: OwnedFolders, paths: Any) -> list[str]:
-    mask = pc.and_(owned.mask(paths), pc.invert(pc.match_substring_regex(paths, POINTERS)))
-    found: list[str] = paths.filter(mask).to_pylist()
-    return found
+def _owned(owned: OwnedFolders | None, paths: Any) -> list[str]:
+    mask = pc.invert(pc.match_substring_regex(paths, POINTERS))
+    if owned is not None:
+        mask = pc.and_(owned.mask(paths), mask)
+    own_paths: list[str] = paths.filter(mask).to_pylist()
+    return own_paths

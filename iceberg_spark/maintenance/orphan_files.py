@@ -22,7 +22,8 @@ from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
     read_metadata,
 )
-from iceberg_spark.catalog.owned import POINTERS, STAGING, OwnedFolders, former_metadata, is_folder
+from iceberg_spark.catalog.own_folders import own_folders
+from iceberg_spark.catalog.owned import POINTERS, STAGING, OwnedFolders, is_folder
 from iceberg_spark.commits.table_part import load_newest
 from iceberg_spark.errors import (
     CorruptFileError,
@@ -106,7 +107,7 @@ def remove_orphan_files(
             break
         seen = version
         found = unnamed(table, found, search.equal, search.mismatch)
-    orphans = _own(table, concat(found.column("file_path")))
+    orphans = _own(table, search, concat(found.column("file_path")))
     _check_pointers(table, orphans)
     if dry_run:
         return OrphanResult(tuple(orphans), dry_run=True)
@@ -159,7 +160,7 @@ def _check(table: LoadedTable) -> None:
 def _candidates(table: LoadedTable, search: OrphanSearch) -> Table:
     """Return the files (CANDIDATES) that are old enough, in the folder that is looked at."""
     folder = search.location or table.metadata.location
-    _check_location(table, folder)
+    _check_location(table, search, folder)
     places = Places()
     own = {below(folder, each, places) for each in _metadata_folders(table)}
     known = frozenset(each for each in own if each is not None)
@@ -171,14 +172,27 @@ def _candidates(table: LoadedTable, search: OrphanSearch) -> Table:
     return candidates(concat(files.column(0)), search.equal)
 
 
-def _check_location(table: LoadedTable, folder: str) -> None:
+def _owned_folders(table: LoadedTable, search: OrphanSearch) -> OwnedFolders:
+    """Return the table's folders, with the one that the caller names if the metadata agrees.
+
+    The metadata's word alone does not suffice: orphans are every file that it does not name.
+    """
+    places = Places()
+    former = (f for f in _metadata_folders(table) if location.name(f) == METADATA_FOLDER)
+    folders = (*own_folders(table.metadata), *map(location.parent, former))
+    asked = search.location
+    agrees = asked and any(below(folder, asked, places) is not None for folder in folders)
+    return OwnedFolders(table.io, table, asked if agrees else None)
+
+
+def _check_location(table: LoadedTable, search: OrphanSearch, folder: str) -> None:
     """Refuse a folder that may have other tables' files. Raises InvalidInputError."""
-    owned = OwnedFolders(table.io, table, former_metadata(table.io, table))
+    owned = _owned_folders(table, search)
     if not owned.has(location.join(folder, "any")):
         raise InvalidInputError(
             f"{folder} is no folder of the table {table.identifier}, or another table lies there: "
-            "files of others would be taken for orphans. Give the table's location, a folder of "
-            "its properties write.*.path, or one below"
+            "files of others would be taken for orphans. Set location to the table's location, to "
+            "a folder of its properties write.*.path, or to one below"
         )
 
 
@@ -189,9 +203,9 @@ def _metadata_folders(table: LoadedTable) -> set[str]:
     return {home, *map(location.parent, [*log, table.metadata_location])}
 
 
-def _own(table: LoadedTable, paths: Column) -> list[str]:
+def _own(table: LoadedTable, search: OrphanSearch, paths: Column) -> list[str]:
     """Return the files that are in the table's own folders; links are never deleted."""
-    owned = OwnedFolders(table.io, table, former_metadata(table.io, table))
+    owned = _owned_folders(table, search)
     found = paths.filter(owned.mask(paths)).to_pylist()
     return [path for path in found if not _is_link(path)]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.catalog.catalog import LoadedTable
-from iceberg_spark.catalog.owned import POINTERS, OwnedFolders, former_metadata
+from iceberg_spark.catalog.owned import POINTERS, OwnedFolders
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.places import Places
 from iceberg_spark.maintenance.file_keys import used_keys
@@ -66,7 +66,7 @@ def left_behind(
     manifests = manifests_of(io, gone, before, after.metadata)
     parting = _Parting(io, after, _used(after, manifests))
     named = _named(gone, before, manifests)
-    usual = parting.now.metadata_mask(_paths(named))
+    usual = parting.owned.metadata_mask(_paths(named))
     manifests = replace(manifests, others=_as(named.filter(pc.invert(usual)), FILES))
     if manifests.unreachable.num_rows or manifests.others.num_rows:
         for files in find(io, manifests):
@@ -75,17 +75,14 @@ def left_behind(
 
 
 class _Parting:
-    """Tells the table's own files; earlier metadata is read when the newest doesn't own one."""
+    """Tells the table's own files from others."""
 
-    __slots__ = ("_ever", "_io", "_places", "_table", "_used", "now")
+    __slots__ = ("_places", "_used", "owned")
 
     def __init__(self, io: FileIO, table: LoadedTable, used: Column) -> None:
-        self._io = io
-        self._table = table
         self._places = Places()
         self._used = used_keys(used, self._places)
-        self.now = OwnedFolders(io, table)
-        self._ever: OwnedFolders | None = None
+        self.owned = OwnedFolders(io, table)
 
     def parted(self, files: Table) -> Found:
         """Leave out what the table uses otherwise, and part its own from the others."""
@@ -93,17 +90,8 @@ class _Parting:
         used = pc.is_in(used_keys(paths, self._places), value_set=self._used)
         stay = pc.or_(used, pc.match_substring_regex(paths, POINTERS))
         files = files.filter(pc.invert(stay))
-        own = self._own(_paths(files))
+        own = self.owned.mask(_paths(files))
         return Found(files.filter(own), files.filter(pc.invert(own)))
-
-    def _own(self, paths: Column) -> Column:
-        own = self.now.mask(paths)
-        if pc.all(own).as_py() is not False:  # none at all counts as all
-            return own
-        if self._ever is None:
-            former = former_metadata(self._io, self._table)
-            self._ever = OwnedFolders(self._io, self._table, former)
-        return self._ever.mask(paths)
 
 
 def _named(gone: Sequence[Snapshot], before: TableMetadata, manifests: Manifests) -> Table:

@@ -260,6 +260,19 @@ def test_a_value_that_its_parameter_cannot_have_is_refused(
     assert len(table.refresh().snapshots()) == 1
 
 
+def test_an_expiry_deletes_files_elsewhere_only_when_that_is_asked(
+    call: Call, tmp_path: Path
+) -> None:
+    far = tmp_path / "far"
+    table = _table("t", **{"write.data.path": str(far)})
+    later = "older_than => TIMESTAMP '2100-01-01 00:00:00'"
+    for asked, stay, gone in (("", 2, 0), (", delete_outside => true", 2, 1)):
+        table.overwrite(pa.table({"id": [7]}))
+        assert call(f"expire_snapshots(table => 'd.t', {later}{asked})")[0][0] == gone
+        assert len(list(far.rglob("*.parquet"))) == stay
+        table.refresh()
+
+
 def test_a_table_is_registered_by_its_metadata(call: Call) -> None:
     table = _table("t", 2)
     head = table.current_snapshot().snapshot_id

@@ -101,7 +101,7 @@ def _of(called: Called) -> Maintenance:
 def _expire(called: Called) -> Rows:
     given = called.given(
         "older_than", "retain_last", "max_concurrent_deletes", "stream_results", "snapshot_ids",
-        "clean_expired_metadata",
+        "clean_expired_metadata", "delete_outside",
     )  # fmt: skip
     return [_EXPIRED.row(_of(called).expire_snapshots(**given, spark=called.spark))]
 
@@ -194,6 +194,7 @@ MAINTENANCE: dict[str, Procedure] = {
             "stream_results": FLAG,
             "snapshot_ids": NUMBERS,
             "clean_expired_metadata": FLAG,
+            "delete_outside": FLAG,
         },
         1,
         _EXPIRED.ddl,

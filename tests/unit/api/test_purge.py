@@ -68,15 +68,25 @@ def test_a_purge_keeps_files_that_are_not_the_tables(catalog: TableCatalog, tmp_
     assert files(where) == {"notes.txt"} | (set() if is_folder(catalog) else {"data/away"})
 
 
-def test_a_purge_takes_files_below_the_paths_of_the_properties(
+def test_a_purge_takes_files_below_the_paths_of_the_properties_when_asked(
     catalog: TableCatalog, tmp_path: Path
 ) -> None:
     _, where = table_in(catalog, **{"write.data.path": str(tmp_path / "far")})
     assert len(files(tmp_path / "far")) == 1
     (tmp_path / "far" / "another's.parquet").write_bytes(b"1")
-    catalog.drop_table("db.t", purge=True)
+    catalog.drop_table("db.t", purge=True, delete_outside=True)
     assert files(where) == set()
     assert files(tmp_path / "far") == {"another's.parquet"}
+
+
+def test_a_purge_keeps_files_below_a_path_of_the_properties_unless_asked(
+    catalog: TableCatalog, tmp_path: Path
+) -> None:
+    _, where = table_in(catalog, **{"write.data.path": str(tmp_path / "far")})
+    kept = files(tmp_path / "far")
+    catalog.drop_table("db.t", purge=True)
+    assert files(where) == set()
+    assert files(tmp_path / "far") == kept != set()
 
 
 @pytest.mark.parametrize("silent", [True, False])
@@ -93,10 +103,10 @@ def test_a_purge_drops_a_broken_table_and_none_whose_store_is_silent(
     monkeypatch.setattr(drop, "manifests_of", broken)
     if silent:
         with pytest.raises(StorageError, match="silent"):
-            catalog.drop_table("db.t", purge=True)
+            catalog.drop_table("db.t", purge=True, delete_outside=True)
         assert ids(catalog.load_table("db.t")) == [1]
         monkeypatch.undo()
-    catalog.drop_table("db.t", purge=True)
+    catalog.drop_table("db.t", purge=True, delete_outside=True)
     assert files(where) == set()
     assert len(files(tmp_path / "far")) == (0 if silent else 1)
 

@@ -1,5 +1,7 @@
 """Nothing that is used is deleted however it is spelt, and nothing that isn't the table's own."""
 
+import contextlib
+import json
 import os
 import random
 import shutil
@@ -16,7 +18,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.commits.commit import commit
-from iceberg_spark.errors import ValidationException
+from iceberg_spark.errors import InvalidInputError, ValidationException
 from iceberg_spark.scan.planned_files import data_file
 from iceberg_spark.spec.updates import SetLocation, SetStatistics, TableUpdate
 from tests.unit.api.tables import ids, make, make_anywhere, rows
@@ -244,18 +246,32 @@ def test_a_copy_of_a_table_deletes_no_file_of_the_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "key", ["write.data.path", "write.object-storage.path", "write.folder-storage.path"]
 )
-def test_folders_that_properties_name_or_named_are_the_tables_own(tmp_path: Path, key: str) -> None:
+def test_a_folder_that_a_property_names_is_deleted_from_only_when_that_is_asked(
+    tmp_path: Path, key: str
+) -> None:
     table = make(tmp_path / "t")
     path = parquet(tmp_path / "elsewhere" / "x.parquet")
     table.add_files([str(path)])
+    table.overwrite(rows(id=[2], k=["b"]))
     table.update_properties().set({key: str(tmp_path / "elsewhere")}).commit()
-    table.update_properties().remove(key).commit()
+    dry = expire(table, dry_run=True)
+    assert dry.outside == (str(path),)
+    assert expire(table, delete_outside=True).not_deleted == ()
+    assert not path.exists()
+
+
+def test_a_folder_below_the_location_that_a_property_names_is_the_tables_own(
+    tmp_path: Path,
+) -> None:
+    table = make(tmp_path / "t", **{"write.data.path": str(tmp_path / "t" / "files")})
+    table.append(rows(id=[1], k=["a"]))
+    [path] = (tmp_path / "t" / "files").rglob("*.parquet")
     table.overwrite(rows(id=[2], k=["b"]))
     assert expire(table).not_deleted == ()
     assert not path.exists()
 
 
-def test_a_former_location_is_the_tables_own(tmp_path: Path) -> None:
+def test_a_former_location_is_deleted_from_only_when_that_is_asked(tmp_path: Path) -> None:
     catalog = ice.load_catalog(tmp_path.name, type="memory", warehouse=str(tmp_path / "old"))
     table = catalog.create_table("db.t", "id bigint, k string")
     table.append(rows(id=[1], k=["a"]))
@@ -263,8 +279,49 @@ def test_a_former_location_is_the_tables_own(tmp_path: Path) -> None:
     table.overwrite(rows(id=[2], k=["b"]))
     old = list((tmp_path / "old").rglob("*.parquet"))
     assert len(old) == 1
-    result = expire(table)
+    dry = expire(table, dry_run=True)
+    assert str(old[0]) in dry.outside
+    result = expire(table, delete_outside=True)
     assert not old[0].exists(), result
+
+
+@pytest.mark.parametrize("key", ["location", "write.data.path", "write.metadata.path"])
+def test_metadata_in_a_catalogs_folder_makes_no_other_folder_its_own(
+    tmp_path: Path, key: str
+) -> None:
+    """Whoever may write the metadata file could have any file of the user's deleted."""
+    catalog = ice.load_catalog(tmp_path.name, type="memory", warehouse=str(tmp_path / "wh"))
+    table = catalog.create_table("db.t", "id bigint, k string")
+    victim = parquet(tmp_path / "victim" / "data" / "x.parquet")
+    table.add_files([str(victim)])
+    newest = Path(table.metadata_location)
+    content = json.loads(newest.read_text())
+    if key == "location":
+        content[key] = str(tmp_path / "victim")
+    else:
+        content["properties"][key] = str(tmp_path / "victim" / "data")
+    newest.write_text(json.dumps(content))
+    with contextlib.suppress(ValidationException, InvalidInputError):
+        catalog.load_table("db.t").maintenance.remove_orphan_files(
+            older_than=LATER, allow_recent=True
+        )
+    table = catalog.load_table("db.t")
+    table.overwrite(rows(id=[2], k=["b"]))
+    result = expire(table)
+    assert str(victim) in result.outside
+    catalog.purge_table("db.t")
+    assert victim.exists()
+
+
+def test_a_table_keeps_its_location_where_its_metadata_is_elsewhere(tmp_path: Path) -> None:
+    """The catalog's own choice for the name proves the location then."""
+    catalog = ice.load_catalog(tmp_path.name, type="memory", warehouse=str(tmp_path / "wh"))
+    far = {"write.metadata.path": str(tmp_path / "far" / "metadata")}
+    table = catalog.create_table("db.t", "id bigint, k string", properties=far)
+    table.append(rows(id=[1], k=["a"]))
+    table.overwrite(rows(id=[2], k=["b"]))
+    assert expire(table).not_deleted == ()
+    assert ids(table) == [2]
 
 
 def test_metadata_that_a_log_of_another_table_names_owns_nothing(tmp_path: Path) -> None:
