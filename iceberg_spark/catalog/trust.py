@@ -51,6 +51,8 @@ _RULINGS: Mapping[str, Ruling] = {
     "ssl.": Ruling.USER,
     "io.": Ruling.USER,
     "credential": Ruling.USER,
+    "tasks.allow-credential": Ruling.USER,
+    "view.allow-code": Ruling.USER,
     "s3.proxy-uri": Ruling.USER,
     "s3.profile-name": Ruling.USER,
     "s3.role-": Ruling.USER,

@@ -39,6 +39,10 @@ class Auth(Protocol):
         """Return a table's own, by what the server gave with it; None: the catalog's serves."""
         ...
 
+    def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties by which a task is known: with a token, and no client's secret."""
+        ...
+
 
 class FixedHeaders:
     """The same headers for each request: none, or a user's name and password."""
@@ -63,6 +67,10 @@ class FixedHeaders:
 
     def of_table(self, config: Mapping[str, str]) -> None:
         """Tables have no other headers, as in Java."""
+
+    def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties unchanged: a password has no token in its place."""
+        return dict(properties)
 
 
 def auth_of(

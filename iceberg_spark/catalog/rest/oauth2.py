@@ -105,6 +105,15 @@ class OAuth2:
         kept = {k: v for k, v in self._properties.items() if k not in _OWN}
         return OAuth2(self._name, {**kept, **own}, self._settings, self._transport, self)
 
+    def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties with the token of now in the place of what gets tokens.
+
+        Raises UnauthorizedError.
+        """
+        private = {CREDENTIAL, *_OWN}
+        kept = {name: value for name, value in properties.items() if name not in private}
+        return {**kept, TOKEN: self._current().text}
+
     def _parents(self) -> str | None:
         return self._parent._current().text if self._parent else None
 
@@ -133,10 +142,13 @@ class OAuth2:
         return self._by_credential()
 
     def _renewed_early(self, before: Token) -> Token:
-        """Renew a token that is still good; where that fails in passing, use it to its end."""
+        """Renew a token that is still good; where that fails, use it to its end.
+
+        The server of a token without a credential (a task's) may exchange none.
+        """
         try:
             return self._renewed(before)
-        except ServiceUnavailableError:
+        except (ServiceUnavailableError, UnauthorizedError):
             if before.expires_at is None or time.monotonic() >= before.expires_at:
                 raise
             return before

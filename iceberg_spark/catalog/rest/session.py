@@ -16,6 +16,7 @@ from iceberg_spark.catalog.rest.answers import (
     NotSentError,
 )
 from iceberg_spark.catalog.rest.auth import Auth, auth_of
+from iceberg_spark.catalog.rest.credentials import is_of_storage
 from iceberg_spark.catalog.rest.known_tables import KnownTables
 from iceberg_spark.catalog.rest.paths import CONFIG, DEFAULT_ENDPOINTS, VIEW_ENDPOINTS, Paths
 from iceberg_spark.catalog.rest.patience import BusyError, Patience
@@ -25,6 +26,7 @@ from iceberg_spark.catalog.rest.transport import Request, Transport
 from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.errors import IcebergError, NoSuchNamespaceError
 from iceberg_spark.io.secrets import blot
+from iceberg_spark.spec.secrets import is_secret
 
 T = TypeVar("T")
 Meaning = Mapping[int, type[IcebergError]]
@@ -174,6 +176,19 @@ class RestSession:
         if answer.status in EXPIRED and _renewed(auth, signed):
             answer = self._transport.send(self._signed(request, auth))
         return answer
+
+    def for_tasks(self) -> dict[str, str]:
+        """Return the caller's properties for another process: no client's or store's secret.
+
+        Raises what `read` raises, for a token that is too old.
+        """
+        _ = self.config  # which may name the authentication
+        sent = {
+            name: value
+            for name, value in self._properties.items()
+            if not (is_of_storage(name) and is_secret(name, value))
+        }
+        return self._auth.for_tasks(sent)
 
     def keep_own(self, identifier: str, config: Mapping[str, str]) -> None:
         """Take a table's own token from its configuration, for requests of that table."""

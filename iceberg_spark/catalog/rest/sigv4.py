@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from iceberg_spark.catalog.rest.transport import Request
 from iceberg_spark.errors import InvalidInputError, UnauthorizedError, UnsupportedError
 from iceberg_spark.lazy import LazyModule
+from iceberg_spark.spec.secrets import is_secret
 
 botocore_auth = LazyModule("botocore.auth")
 botocore_request = LazyModule("botocore.awsrequest")
@@ -70,6 +71,10 @@ class Inner(Protocol):
         """Return a table's own."""
         ...
 
+    def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties by which a task is known."""
+        ...
+
 
 class SigV4:
     """Signs each request, over the headers of another kind of authentication."""
@@ -110,6 +115,15 @@ class SigV4:
         """Return what signs over a table's own token, None where it has none."""
         inner = self._inner.of_table(config)
         return None if inner is None else SigV4(self._properties, inner)
+
+    def for_tasks(self, properties: Mapping[str, str]) -> dict[str, str]:
+        """Return the inner authentication's properties with the keys that sign requests."""
+        keys = {
+            name: value
+            for name, value in self._properties.items()
+            if name.startswith(_KEYS) and is_secret(name)
+        }
+        return {**keys, **self._inner.for_tasks(properties)}
 
     def _with_signature(self, request: Request, headers: dict[str, str]) -> Request:
         body = request.body or b""

@@ -2,7 +2,8 @@
 
 A store may refuse them earlier: its clock differs, or the credentials were revoked. They are
 renewed then as well, once, and the call is repeated. The storage is pickled into Spark's tasks like
-any other: a task of a long job asks the catalog itself.
+any other: a task of a long job asks the catalog itself, by the catalog's token of when the storage
+was pickled. A task does not get the client's secret, which can do more and lasts longer.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import pyarrow.fs as pafs
 
 from iceberg_spark.catalog.rest.answers import TABLE, Answer
 from iceberg_spark.catalog.rest.credentials import expires_at_ms, renewed_credential
+from iceberg_spark.catalog.rest.oauth2 import CREDENTIAL
 from iceberg_spark.catalog.rest.paths import CREDENTIALS, Paths
 from iceberg_spark.catalog.rest.session import RestSession, session_of
 from iceberg_spark.catalog.rest.transport import Request
-from iceberg_spark.errors import IcebergError, StoragePermissionError
+from iceberg_spark.errors import IcebergError, StoragePermissionError, UnauthorizedError
 from iceberg_spark.io.file_io import FileInfo, FileIO
 from iceberg_spark.io.storage import open_storage
 
@@ -28,6 +30,9 @@ T = TypeVar("T")
 
 ENDPOINT = "client.refresh-credentials-endpoint"
 ENABLED = "client.refresh-credentials-enabled"
+ALLOW_CREDENTIAL = "tasks.allow-credential"
+"""The user's property that sends tasks all properties of the catalog, for jobs longer than a token.
+"""
 _WINDOW_MS = 300_000
 _PAUSE_MS = 10_000
 """Between asking in vain and asking again, while the credentials are still good."""
@@ -85,8 +90,11 @@ class VendedIO:
         self._refused_until = 0.0
 
     def __reduce__(self) -> tuple[type[VendedIO], _MadeFrom]:
+        catalog = self._catalog
+        if not _allows_credential(catalog):
+            catalog = session_of(self._name, catalog).for_tasks()
         at = self._identifier, self._place
-        return VendedIO, (self._name, self._catalog, *at, self._io, self._own)
+        return VendedIO, (self._name, catalog, *at, self._io, self._own)
 
     def __repr__(self) -> str:
         return f"VendedIO({self._identifier})"
@@ -107,14 +115,25 @@ class VendedIO:
     def _renew(self) -> None:
         try:
             found = self._asked(session_of(self._name, self._catalog))
-        except IcebergError:
+        except IcebergError as error:
             ends = expires_at_ms(self._io.properties)
             if ends is not None and time.time() * 1000 >= ends:
-                raise
+                raise self._ended(error) from error
             found = {}
         if found:
             self._io = open_storage({**self._io.properties, **found})
         self._ask_at = max(_ask_at(self._io), time.time() * 1000 + _PAUSE_MS)
+
+    def _ended(self, error: IcebergError) -> IcebergError:
+        """Return the error of credentials that have ended and were not renewed."""
+        if CREDENTIAL in self._catalog or not isinstance(error, UnauthorizedError):
+            return error
+        return UnauthorizedError(
+            f"The credentials of {self._identifier} have ended, and so has the token that renews "
+            f"them: {error}. Tasks get the catalog's token, but not the credential that renews it. "
+            f"Have the catalog give tokens that outlive the job, or set its property "
+            f"{ALLOW_CREDENTIAL} to 'true' to send the credential to tasks"
+        )
 
     def _asked(self, session: RestSession) -> dict[str, str]:
         properties = self._io.properties
@@ -215,6 +234,10 @@ class VendedIO:
     def open_arrow(self, path: str) -> pa.NativeFile:
         """Open a file for Arrow's readers."""
         return self._tried(lambda io: io.open_arrow(path))
+
+
+def _allows_credential(catalog: Mapping[str, str]) -> bool:
+    return catalog.get(ALLOW_CREDENTIAL, "").lower() == "true"
 
 
 def _ask_at(io: FileIO) -> float:

@@ -38,6 +38,8 @@ USER_ONLY = {
     "io.lock-path": "/etc",
     "ssl.cabundle": "/tmp/evil.pem",
     "credential": "other",
+    "tasks.allow-credential": "true",
+    "view.allow-code": "true",
 }
 
 

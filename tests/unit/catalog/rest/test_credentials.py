@@ -1,22 +1,25 @@
 """Storage of a table: what the server gave for it, and how that is renewed."""
 
+import base64
 import json
 import pickle
 import time
+from collections.abc import Mapping
 
 import httpx
 import pytest
 
 from iceberg_spark.catalog.rest import vended_io
 from iceberg_spark.catalog.rest.credentials import credential_for, storage_properties
+from iceberg_spark.catalog.rest.session import RestSession
 from iceberg_spark.catalog.rest.vended_io import VendedIO
 from iceberg_spark.catalog.trust import Trust
-from iceberg_spark.errors import ServiceUnavailableError, UnsupportedError
+from iceberg_spark.errors import ServiceUnavailableError, UnauthorizedError, UnsupportedError
 from iceberg_spark.io.storage import open_storage
 from iceberg_spark.spec.metadata_json import metadata_to_json
 from iceberg_spark.spec.new_table import new_metadata
 from iceberg_spark.spec.schema import Schema
-from tests.unit.catalog.rest.fake_server import URI, FakeServer, error
+from tests.unit.catalog.rest.fake_server import URI, FakeServer, error, in_place_of_network
 
 TRUST = Trust("c", {"uri": URI})
 EXPIRES = "s3.session-token-expires-at-ms"
@@ -130,3 +133,87 @@ def test_renewed_credentials_name_no_store_for_the_users_secrets(server: FakeSer
     server.replies["GET v1/namespaces/db/tables/t/credentials"] = httpx.Response(200, json=answer)
     with pytest.raises(UnsupportedError, match=r"gcs\.service\.host"):
         _ = storage(0).properties
+
+
+CLIENT = {"uri": URI, "credential": "id:client-secret", "adls.account-key": "store-secret"}
+CREDENTIALS_OF_T = "GET v1/namespaces/db/tables/t/credentials"
+
+
+def connect(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sessions of any properties ask the server, as those of a task do."""
+
+    def session(name: str, properties: Mapping[str, str]) -> RestSession:
+        return RestSession(name, properties, in_place_of_network(server))
+
+    monkeypatch.setattr(vended_io, "session_of", session)
+    token = {"access_token": "catalogs-token", "token_type": "bearer"}
+    server.replies["POST v1/oauth/tokens"] = httpx.Response(200, json=token)
+
+
+def expired_storage(**properties: str) -> VendedIO:
+    io = open_storage({"s3.access-key-id": "old", EXPIRES: in_ms(-1)})
+    return VendedIO("c", {**CLIENT, **properties}, "db.t", "s3://b/t", io)
+
+
+def test_a_task_renews_by_the_catalogs_token_and_gets_no_secret_of_the_client(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(server, monkeypatch)
+    pickled = pickle.dumps(expired_storage())
+    assert b"client-secret" not in pickled
+    assert b"store-secret" not in pickled
+    in_task = pickle.loads(pickled)
+    assert in_task.properties["s3.access-key-id"] == "new"
+    assert server.requests[-1].headers["Authorization"] == "Bearer catalogs-token"
+    assert server.asked() == ["POST v1/oauth/tokens", CREDENTIALS_OF_T]
+    assert pickle.dumps(in_task).count(b"catalogs-token") == 1
+
+
+def test_a_task_whose_token_has_ended_says_what_to_do(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(server, monkeypatch)
+    in_task = pickle.loads(pickle.dumps(expired_storage()))
+    server.replies[CREDENTIALS_OF_T] = error(401, "NotAuthorizedException", "token expired")
+    server.replies["POST v1/oauth/tokens"] = error(400, "invalid_request", "no exchange")
+    with pytest.raises(UnauthorizedError, match=r"tasks\.allow-credential to 'true'"):
+        _ = in_task.properties
+
+
+def test_a_user_may_send_the_credential_to_tasks(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(server, monkeypatch)
+    pickled = pickle.dumps(expired_storage(**{"tasks.allow-credential": "true"}))
+    assert b"client-secret" in pickled
+    assert pickle.loads(pickled).properties["s3.access-key-id"] == "new"
+
+
+def test_a_task_signs_by_the_users_keys_where_the_catalog_wants_it(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(server, monkeypatch)
+    signing = {"rest.sigv4-enabled": "true", "rest.signing-region": "r"}
+    keys = {"client.access-key-id": "users-key", "client.secret-access-key": "users-secret"}
+    catalog = {"uri": URI, **signing, **keys, "gcs.oauth2.token": "store-secret"}
+    io = open_storage({"s3.access-key-id": "old", EXPIRES: in_ms(-1)})
+    pickled = pickle.dumps(VendedIO("c", catalog, "db.t", "s3://b/t", io))
+    assert b"store-secret" not in pickled
+    assert pickle.loads(pickled).properties["s3.access-key-id"] == "new"
+    assert "users-key" in server.requests[-1].headers["Authorization"]
+
+
+def test_a_token_that_no_server_exchanges_is_used_to_its_end() -> None:
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": time.time() + 1000}).encode()).decode()
+    replies = {"GET v1/namespaces": httpx.Response(200, json={"namespaces": []})}
+    server = FakeServer({**replies, "POST v1/oauth/tokens": error(400, "invalid_request")})
+    catalog = server.catalog(token=f"a.{claims}.c")
+    with pytest.MonkeyPatch.context() as patch:
+        now = time.monotonic()
+        patch.setattr("iceberg_spark.catalog.rest.oauth2.time.monotonic", lambda: now)
+        catalog.namespaces.list_namespaces(())
+        now += 950
+        assert catalog.namespaces.list_namespaces(()) == []
+        now += 100
+        with pytest.raises(UnauthorizedError):
+            catalog.namespaces.list_namespaces(())
