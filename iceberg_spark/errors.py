@@ -50,6 +50,19 @@ _HIDDEN = (
         ),
         r"\1***",
     ),
+    # what S3 repeats of a refused request: the session token, and the request that was signed
+    (
+        re.compile(
+            r"<(Token-\d+|(?:StringToSign|CanonicalRequest)(?:Bytes)?|SignatureProvided"
+            r"|AWSAccessKeyId)>.*?(?:</\1>|$)",
+            re.DOTALL,
+        ),
+        r"<\1>***</\1>",
+    ),
+    (
+        re.compile(r"""(x-amz-security-token['"]?\s*[:=]\s*['"]?)[^\s'"&;<]+""", re.IGNORECASE),
+        r"\1***",
+    ),
     # connection strings
     (
         re.compile(

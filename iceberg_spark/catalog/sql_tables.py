@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from iceberg_spark.errors import InvalidInputError, StorageError, UnsupportedError
+from iceberg_spark.io.secrets import cause_without_secrets
 from iceberg_spark.lazy import LazyModule
 
 sqlalchemy = LazyModule("sqlalchemy")
@@ -51,8 +52,9 @@ class SqlTables:
         ) as error:
             if _is_refusal(error):
                 said = f"The catalog's database refused: {_said(error)}"
-                raise UnsupportedError(said) from error
-            raise StorageError(f"The catalog's database failed: {_said(error)}") from error
+                raise UnsupportedError(said) from cause_without_secrets(error)
+            failed = f"The catalog's database failed: {_said(error)}"
+            raise StorageError(failed) from cause_without_secrets(error)
 
     def _prepared(self) -> bool:
         """Make the tables if they are missing; tell whether tables have types."""

@@ -20,7 +20,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
     redacted,
 )
-from iceberg_spark.io.secrets import blot
+from iceberg_spark.io.secrets import blot, cause_without_secrets, secrets_of_environment
 
 _DRIVERS = {
     "s3": "'iceberg-spark[s3]'",
@@ -96,10 +96,12 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
         ours = self.translate(error)
         if ours is None:
             return
-        text = f"{self.path} {error}"
-        if self.hidden or redacted(text) != text:  # its text may hold a secret
-            raise ours from None
-        raise ours from error
+        may_hold = self.hidden or redacted(self.path) != self.path
+        cause = None if may_hold else cause_without_secrets(error, self._secrets())
+        try:
+            raise ours from cause
+        finally:
+            ours.__context__ = cause  # some reports show it even where the traceback does not
 
     def translate(self, error: BaseException) -> IcebergError | None:
         """Return our error for a foreign one, None when it isn't the store's."""
@@ -118,6 +120,10 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
             return None
         return found(self._message(found, error))
 
+    def _secrets(self) -> tuple[str, ...]:
+        """Return what must not be shown: the properties' secrets, and the environment's."""
+        return (*self.hidden, *secrets_of_environment())
+
     def _no_driver(self, error: ImportError) -> IcebergError:
         package = _DRIVERS.get(self.store, error.name or "its fsspec driver")
         if self.store in _FSSPEC and find_spec("obstore") is not None:  # it was not for obstore
@@ -135,7 +141,7 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
         if kind is FileAlreadyExistsError:
             return f"Can't {self.doing} {self.path}: it is there already"
         lines = str(error).replace(_JAVA_TRACE, "\n").splitlines()
-        text = blot(lines[0] if lines else type(error).__name__, self.hidden)
+        text = blot(lines[0] if lines else type(error).__name__, self._secrets())
         if kind is StoragePermissionError:
             return (
                 f"Can't {self.doing} {self.path}: access denied ({text}); check the credentials "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 
@@ -11,6 +12,10 @@ from iceberg_spark.spec.secrets import is_secret
 _HIDDEN_BY_SPARK = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
 """`spark.redaction.regex` as it is by default: the source is asked in a process without the
 session, whose own expression it cannot know."""
+_VARIABLES = (
+    "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_TOKEN", "AZURE_CLIENT_SECRET",
+)  # fmt: skip
 _SHORTEST_SECRET = 4  # shorter values are part of too many words
 
 
@@ -29,11 +34,32 @@ def secrets_of(properties: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(sorted(found, key=len, reverse=True))
 
 
+def secrets_of_environment() -> tuple[str, ...]:
+    """Return the secrets that the stores' clients take from environment variables."""
+    return secrets_of((name, os.environ.get(name, "")) for name in _VARIABLES)
+
+
 def blot(text: str, hidden: Iterable[str]) -> str:
     """Return a text with each hidden value, and passwords in URLs, replaced by stars."""
     for value in hidden:
         text = text.replace(value, "***")
     return redacted(text)
+
+
+def cause_without_secrets(error: BaseException, hidden: Iterable[str] = ()) -> BaseException | None:
+    """Return an error as another's cause, None if a text in its own chain holds a secret.
+
+    A cause is shown whole with a traceback: a store's driver quotes the answer of the store, and
+    S3 repeats the session token of a request that it refuses.
+    """
+    values = tuple(hidden)
+    chain: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in chain:
+        chain.append(link)
+        link = link.__cause__ or link.__context__
+    texts = [f"{link} {link!r}" for link in chain]
+    return error if all(blot(text, values) == text for text in texts) else None
 
 
 def refuse_shown_secrets(options: Mapping[str, str]) -> None:

@@ -102,3 +102,49 @@ def test_what_is_no_password_stays(text: str) -> None:
 
 def test_what_blots_secrets_out_of_messages_shows_none_itself() -> None:
     assert "hush" not in repr(named_errors("read", "s3://b/k", "s3", ("hush-hush",)))
+
+
+EXPIRED = (
+    "status code: 400 Bad Request: <Error><Code>ExpiredToken</Code><Message>The provided token has "
+    "expired.</Message><Token-0>SESSION-TOKEN</Token-0></Error>"
+)
+MISMATCH = (
+    "status code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><CanonicalRequest>GET\n/b"
+    "\nx-amz-security-token:SESSION-TOKEN\n</CanonicalRequest></Error>"
+)
+
+
+def shown(error: BaseException) -> str:
+    """Everything that a report may show of an error: its traceback and all that led to it."""
+    links: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in links:
+        links.append(link)
+        link = link.__cause__ or link.__context__
+    return "".join([*traceback.format_exception(error), *(f"{one!r} {one}" for one in links)])
+
+
+@pytest.mark.parametrize("text", [EXPIRED, MISMATCH])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_session_token_that_a_store_repeats_is_in_no_chained_cause(text: str, depth: int) -> None:
+    """S3 answers so to credentials of a profile, which no property and no variable names."""
+    answer: OSError = OSError(text)
+    if depth:
+        answer = PermissionError("refused")
+        answer.__cause__ = OSError(text)
+    with pytest.raises(IcebergError) as caught, named_errors("read", "s3://b/k", "s3"):
+        raise answer
+    assert "SESSION-TOKEN" not in shown(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_secret_of_the_environment_is_in_no_message_and_no_cause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "hush-hush")
+    with pytest.raises(IcebergError) as caught, named_errors("read", "s3://b/k", "s3"):
+        raise OSError("sent hush-hush")
+    assert "hush" not in shown(caught.value)
+    with pytest.raises(IcebergError) as harmless, named_errors("read", "s3://b/k", "s3"):
+        raise OSError("cut off")
+    assert isinstance(harmless.value.__cause__, OSError)
