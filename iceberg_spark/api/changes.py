@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.arrow.public_types import public_batches, public_schema
 from iceberg_spark.engines import on_spark
 from iceberg_spark.errors import InvalidTypeError, NoSuchSnapshotError
 from iceberg_spark.io.file_io import FileIO
@@ -42,8 +42,9 @@ class ChangeScan:
         Memory holds the changed files' rows of one snapshot, of all for net changes, unless the
         snapshot only adds or only removes rows: that streams.
         """
+        schema = public_schema(self.request.schema)
         batches = change_batches(self.request, self.io, self._steps())
-        return pa.RecordBatchReader.from_batches(to_arrow(self.request.schema), batches)
+        return pa.RecordBatchReader.from_batches(schema, public_batches(batches, schema))
 
     def to_arrow(self) -> pa.Table:
         """Return the changes as one Arrow table; all of them are held in memory."""

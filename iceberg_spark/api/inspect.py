@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from iceberg_spark.arrow.public_types import public_schema
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.inspect.names import MetadataTable
@@ -158,9 +159,9 @@ class Inspect:
         metadata = self.loaded.metadata
         read = inspection(metadata, name, request or ScanRequest())
         some = parts(read, metadata, self.io)
-        found = [to_arrow(read.read_schema).empty_table()]
-        found += read_parts(read, self.loaded, self.io, some)
-        return pa.concat_tables(found)
+        tables = [to_arrow(read.read_schema).empty_table()]
+        tables += read_parts(read, self.loaded, self.io, some)
+        return pa.concat_tables(tables).cast(public_schema(read.read_schema))
 
 
 def _at(snapshot_id: int | None, ref: str | None, as_of_timestamp_ms: int | None) -> ScanRequest:

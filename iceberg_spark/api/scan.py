@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from iceberg_spark.api.changes import ChangeScan, snapshot_of
-from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.arrow.public_types import public_batches, public_schema
 from iceberg_spark.catalog.catalog import LoadedTable
 from iceberg_spark.engines import on_spark
 from iceberg_spark.engines.at_hand import (
@@ -113,9 +113,9 @@ class TableScan(ScanRequest):
         context = self._context()
         tasks = self._planned(context)
         batches = (batch for task in tasks for batch in read_task(context, self.io, task))
-        return pa.RecordBatchReader.from_batches(
-            to_arrow(context.read_schema), _first_rows(batches, self.limit)
-        )
+        schema = public_schema(context.read_schema)
+        rows = public_batches(_first_rows(batches, self.limit), schema)
+        return pa.RecordBatchReader.from_batches(schema, rows)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as one Arrow table; all of them are held in memory."""
@@ -124,7 +124,8 @@ class TableScan(ScanRequest):
         context = self._context()
         tasks = self._planned(context)
         batches = read_ahead(tasks, partial(read_task, context, self.io))
-        return pa.Table.from_batches(batches, to_arrow(context.read_schema))
+        schema = public_schema(context.read_schema)
+        return pa.Table.from_batches(public_batches(batches, schema), schema)
 
     def to_pandas(self) -> Any:
         """Return the rows as a `pandas.DataFrame`; all of them are held in memory."""

@@ -43,7 +43,8 @@ def _is_text(kind: pa.DataType) -> bool:
 def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
     """Yield the arrays of text in a column, with their paths."""
     kind = array.type
-    if not len(array) or not has_texts(kind):
+    # Arrow cannot flatten lists of UUIDs that are all null (or no lists at all).
+    if array.null_count == len(array) or not has_texts(kind):
         return
     if pt.is_dictionary(kind):  # values that no row uses are in no row
         yield from _texts(array.dictionary.take(array.indices.unique().drop_null()), path)

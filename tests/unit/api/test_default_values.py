@@ -34,7 +34,7 @@ COLUMNS: dict[str, tuple[str, Any, Any]] = {  # name: type, default as given, as
     "ts": ("timestamp_ntz", NOON, NOON),
     "tz": ("timestamp", NOON.replace(tzinfo=UTC), NOON.replace(tzinfo=UTC)),
     "s": ("string", "it's \\ é", "it's \\ é"),
-    "u": ("uuid", str(KEY), KEY.bytes),
+    "u": ("uuid", str(KEY), KEY),
     "fx": ("fixed[2]", b"\x00\xff", b"\x00\xff"),
     "b": ("binary", b"", b""),
     "li": ("array<int>", [1, None], [1, None]),
