@@ -29,6 +29,7 @@ from iceberg_spark.row_level.cdc_plan import (
     CdcPlan,
     Choice,
     Columns,
+    check_same_order,
     check_sequence_type,
     chosen_columns,
     evolved,
@@ -107,6 +108,8 @@ def _plan(metadata: TableMetadata, request: CdcRequest, columns: Columns) -> Cdc
     if columns.named_sequence and given.sequence is not None:
         theirs = given.schema.find_field(given.sequence)
         mine = find_top_level(schema, given.sequence, case_sensitive=case)
+        if mine is not None:
+            check_same_order(mine, theirs.field_type)
         sequence = mine or NestedField(1, given.sequence, theirs.field_type)
     kind = check_sequence_type(_sequence_type(given) if sequence is None else sequence.field_type)
     schema = evolved(

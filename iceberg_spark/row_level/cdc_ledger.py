@@ -27,7 +27,7 @@ from iceberg_spark.lazy import LazyModule
 from iceberg_spark.read.task_reader import read_task
 from iceberg_spark.row_level.cdc_frames import Frame, key_columns, key_frame
 from iceberg_spark.row_level.cdc_notes import KIND, SEQUENCE, TRUNCATED, Notes
-from iceberg_spark.row_level.cdc_plan import CdcPlan
+from iceberg_spark.row_level.cdc_plan import WITHOUT_OFFSET, CdcPlan
 from iceberg_spark.row_level.key_ranges import ranges_of
 from iceberg_spark.scan.context import ScanContext
 from iceberg_spark.scan.plan import ScanPlan
@@ -39,6 +39,7 @@ from iceberg_spark.spec.properties import CDC_MISSING_LEDGER, text_property
 from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.snapshot import MAIN_BRANCH, Snapshot
 from iceberg_spark.spec.sort import UNSORTED, UNSORTED_ORDER_ID
+from iceberg_spark.spec.types import DecimalType
 from iceberg_spark.write.context import WriteContext
 
 pl = LazyModule("polars")
@@ -149,11 +150,14 @@ def open_ledger(
     """
     name = ledger_branch(branch)
     found, notes = _of_head(metadata, io, branch or MAIN_BRANCH), Notes(plan, now_ms)
-    if found is not None and found.summary.get(ABOUT, notes.about) != notes.about:
+    about = notes.about if found is None else found.summary.get(ABOUT, notes.about)
+    if about != notes.about:
+        was_time = about.endswith("by long") and isinstance(plan.sequence_type, DecimalType)
         raise InvalidInputError(
-            f"Changes applied to {metadata.location} were of {found.summary[ABOUT]}, these are of "
-            f"{notes.about}: keys, order and type stay those of a table's first changes. Remove "
-            f"the branch '{name}' to begin anew, without what it knows of deletes"
+            f"Changes applied to {metadata.location} were of {about}, these are of "
+            f"{notes.about}: keys, order and type stay those of a table's first changes. "
+            f"{WITHOUT_OFFSET + '. ' if was_time else ''}Remove the branch '{name}' to begin "
+            "again, without what it knows of deletes"
         )
     return Ledger(metadata, io, name, found, None, notes)
 

@@ -25,6 +25,10 @@ from iceberg_spark.spec.union_by_name import union_by_name
 
 START_AT, END_AT = "__START_AT", "__END_AT"
 """From which sequence on a row of a history holds, and the first at which it no longer does."""
+WITHOUT_OFFSET = (
+    "For a feed that was ordered by its time alone (sequence='ts_ms'), leave the column 'offset' "
+    "out of its records: the sequence is then the time again"
+)
 _HIDDEN = "__"
 
 
@@ -209,6 +213,18 @@ def merged(
         case_sensitive=case_sensitive,
         format_version=metadata.format_version,
     )
+
+
+def check_same_order(column: NestedField, kind: IcebergType) -> None:
+    """Raise InvalidInputError for a sequence of rows that the table's column of it cannot hold.
+
+    An integer would be compared with a time that is followed by an offset.
+    """
+    if isinstance(column.field_type, IntegerType | LongType) and isinstance(kind, DecimalType):
+        raise InvalidInputError(
+            f"Column '{column.name}' orders changes by {column.field_type}, and the rows have "
+            f"{kind}. {WITHOUT_OFFSET}"
+        )
 
 
 def evolved(

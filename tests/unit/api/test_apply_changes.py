@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -485,3 +486,35 @@ def test_names_of_added_columns_are_matched_as_the_caller_says(table: ice.Table)
     changes = pa.table({"ID": [1], "Name": ["a"], "seq": [1], "More": ["m"]})
     table.apply_changes(changes, ["id"], "seq", merge_schema=True, case_sensitive=False)
     assert table.schema().column_names == ("id", "name", "price", "seq", "More")
+
+
+def timed(*changes: tuple[int, str, int], offsets: bool) -> pa.Table:
+    """Messages of Debezium; without offsets `__seq` is `ts_ms` alone, as it once always was."""
+    messages = [
+        json.dumps({"op": "u", "after": {"id": key, "name": name}, "ts_ms": at}).encode()
+        for key, name, at in changes
+    ]
+    records = pa.table({"value": messages, "offset": range(len(messages))})
+    records = records if offsets else records.select(["value"])
+    return ice.cdc.debezium(records, "id bigint, name string", sequence="ts_ms")
+
+
+@pytest.mark.parametrize("sequence", ["__seq", "ts"])
+def test_a_table_that_was_ordered_by_times_goes_on_without_offsets(
+    tmp_path: Path, sequence: str
+) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint, name string")
+
+    def feed(*changes: tuple[int, str, int], offsets: bool) -> None:
+        given = timed(*changes, offsets=offsets)
+        names = [sequence if name == "__seq" else name for name in given.column_names]
+        table.apply_changes(
+            given.rename_columns(names), ["id"], sequence, apply_as_deletes="__deleted"
+        )
+
+    feed((1, "a", 5), (2, "b", 6), offsets=False)
+    with pytest.raises(InvalidInputError, match=r"ts_ms.*leave the column 'offset' out"):
+        feed((1, "c", 7), offsets=True)
+    feed((1, "c", 7), (2, "late", 4), offsets=False)
+    names = table.scan(selected_fields=("id", "name")).to_arrow().sort_by("id").to_pylist()
+    assert names == [{"id": 1, "name": "c"}, {"id": 2, "name": "b"}]
