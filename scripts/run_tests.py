@@ -81,6 +81,7 @@ SUITES = {
     "unit": Suite(
         (
             "tests/unit",
+            "tests/hostile",
             "tests/properties",
             "tests/catalog",
             "tests/faults",

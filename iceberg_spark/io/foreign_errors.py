@@ -20,6 +20,7 @@ from iceberg_spark.errors import (
     UnsupportedError,
     redacted,
 )
+from iceberg_spark.io.pinned_host import REDIRECT_HOSTS, is_refused_redirect
 from iceberg_spark.io.secrets import blot, cause_without_secrets, secrets_of_environment
 
 _DRIVERS = {
@@ -68,6 +69,10 @@ _REFUSED_FOR_GOOD = (NoSuchFileError, FileAlreadyExistsError, StoragePermissionE
 
 class TransientStorageError(StorageError):
     """The store failed in a way that another try may mend."""
+
+
+class RefusedRedirectError(StorageError):
+    """The store redirects to another host, which gets no request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,12 @@ class named_errors:  # noqa: N801 (read as a verb: `with named_errors(...)`)
             return f"Can't {self.doing} {self.path}: no such file"
         if kind is FileAlreadyExistsError:
             return f"Can't {self.doing} {self.path}: it is there already"
+        if kind is RefusedRedirectError:
+            return (
+                f"Can't {self.doing} {self.path}: the store redirects to another host, which could "
+                f"get your session token; if you trust it, name it in the storage property "
+                f"{REDIRECT_HOSTS}"
+            )
         lines = str(error).replace(_JAVA_TRACE, "\n").splitlines()
         text = blot(lines[0] if lines else type(error).__name__, self._secrets())
         if kind is StoragePermissionError:
@@ -174,6 +185,8 @@ def _by_library(error: BaseException) -> type[IcebergError] | None:
         return None
     names = {kind.__name__ for kind in kinds}
     status = _http_status(error)
+    if is_refused_redirect(error):
+        return RefusedRedirectError
     if names & _NOT_FOUND or status == _HTTP_NOT_FOUND:
         return NoSuchFileError
     if names & _DENIED or status in _HTTP_DENIED or _is_expired(str(error)):

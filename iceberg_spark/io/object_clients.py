@@ -17,6 +17,7 @@ from iceberg_spark.io.aws_credentials import aws_profile
 from iceberg_spark.io.forked import process_of_threads
 from iceberg_spark.io.numbers import is_true, number
 from iceberg_spark.io.object_store import ObjectStore, is_odd
+from iceberg_spark.io.pinned_host import REDIRECT_HOSTS, pinned_host
 from iceberg_spark.lazy import LazyModule
 
 stores = LazyModule("obstore.store")
@@ -25,7 +26,7 @@ IO_IMPL = "py-io-impl"
 _KINDS = frozenset({"s3", "gs", "abfs"})
 _ONLY_FSSPEC = ("gcs.requester-pays", "gcs.session-kwargs", "gcs.access", "adls.credential")
 """Properties that obstore has nothing for."""
-_USED = ("s3.", "gcs.", "adls.", "client.")
+_USED = ("s3.", "gcs.", "adls.", "client.", REDIRECT_HOSTS)
 _ENVIRONMENT = (
     "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
     "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_REGION", "AWS_DEFAULT_REGION",
@@ -33,6 +34,8 @@ _ENVIRONMENT = (
     "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME",
     "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_TOKEN",
     "AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy",
+    "no_proxy",
 )  # fmt: skip
 """Where clients look when they are made; whoever sets one later gets another client."""
 _RETRIES = 4
@@ -81,6 +84,7 @@ def _store(
 ) -> ObjectStore:
     properties = dict(given)
     arguments = _ARGUMENTS[kind](bucket, properties, timeout_s)
+    arguments.others["client_options"] |= pinned_host(kind, arguments.others, properties)
     again = {"max_retries": _RETRIES, "retry_timeout": timedelta(seconds=timeout_s * _LAST_RETRY)}
     make = partial(getattr(stores, _CLASSES[kind]), arguments.bucket, **arguments.others)
     once = lru_cache(maxsize=1)(partial(make, retry_config={"max_retries": 0}))

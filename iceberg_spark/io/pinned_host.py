@@ -1,0 +1,54 @@
+"""Keeps an object store's requests at its own host, wherever its answers redirect.
+
+obstore follows redirects and has no switch for that. To another host it sends a session token of
+S3 as it is, and a signature of Azure in the header Referer. So every host but the store's own is
+reached by a proxy, and nobody can listen where that proxy is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from iceberg_spark.io.providers import is_provider_host
+from iceberg_spark.lazy import LazyModule
+
+environment = LazyModule("urllib.request")
+
+REDIRECT_HOSTS = "io.redirect-hosts"
+_NOWHERE = "127.0.0.1:0"
+"""Port 0 stands for "any free port" where one listens, so no connection to it succeeds."""
+_KNOWN_KEYS = ("skip_signature", "credential_provider", "access_key_id", "account_key", "sas_key")
+"""Arguments of obstore's stores that hold keys, so that the client asks no other host for some."""
+_KEYS_OF_ENVIRONMENT = {
+    "s3": ("AWS_ACCESS_KEY_ID",),
+    "abfs": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"),
+}
+
+
+def pinned_host(
+    store: str, arguments: Mapping[str, Any], properties: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the client's options that refuse redirects to other hosts, none where that can't be.
+
+    `arguments` are those of obstore's store. Providers redirect among their own hosts. A client
+    that gets its keys from a host, or that needs a proxy, has to reach others.
+    """
+    host = urlsplit(arguments.get("endpoint") or arguments.get("base_url") or "").hostname
+    if not host or is_provider_host(host) or "proxy_url" in arguments["client_options"]:
+        return {}
+    variables = _KEYS_OF_ENVIRONMENT.get(store, ())
+    has_keys = any(name in arguments for name in _KNOWN_KEYS) or any(map(os.environ.get, variables))
+    has_proxies = any(scheme != "no" for scheme in environment.getproxies())
+    if not has_keys or (has_proxies and not environment.proxy_bypass(host)):
+        return {}
+    allowed = (name.strip() for name in properties.get(REDIRECT_HOSTS, "").split(","))
+    hosts = ",".join((host, *filter(None, allowed)))
+    return {"proxy_url": f"http://{_NOWHERE}", "proxy_excludes": hosts}
+
+
+def is_refused_redirect(error: BaseException) -> bool:
+    """Return whether an error of obstore is about a redirect to another host."""
+    return _NOWHERE in str(error)
