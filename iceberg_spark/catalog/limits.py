@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 _MIB = 1024 * 1024
 
+HINT_BYTES = 1_000
+"""Bytes of a hint to the newest version, which is one number."""
+
 
 @dataclass(frozen=True, slots=True)
 class DecodedLimits:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from iceberg_spark.catalog.limits import HINT_BYTES
 from iceberg_spark.catalog.metadata_file import (
     METADATA_FOLDER,
     is_metadata_file,
@@ -144,10 +145,12 @@ def is_pointer(path: str) -> bool:
 
 
 def _read_hint(io: FileIO, folder: str) -> int | None:
+    """Return the hint's number, None if it is missing, empty, too long or not a number."""
     try:
-        text = io.read_bytes(location.join(folder, VERSION_HINT))
-        return int(text)
-    except (NoSuchFileError, ValueError):  # missing, empty or garbled
+        with io.open(location.join(folder, VERSION_HINT)) as file:
+            text = file.read(HINT_BYTES + 1)  # a hostile one may claim gigabytes
+            return int(text) if len(text) <= HINT_BYTES else None
+    except (NoSuchFileError, ValueError):
         return None
 
 

@@ -13,6 +13,7 @@ from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
 from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
+from iceberg_spark.io.limits import check_read_whole
 from iceberg_spark.io.store import below
 from iceberg_spark.io.stores import MEMORY_LOCK, creates_atomically, driver_path
 from iceberg_spark.lazy import LazyModule
@@ -88,6 +89,7 @@ class FsspecStore:
 
     def read(self, at: str) -> bytes:
         """Return a whole object."""
+        check_read_whole(at, int(self.files.size(at) or 0))
         return bytes(self.files.cat_file(at))
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:

@@ -18,7 +18,7 @@ from iceberg_spark.io import location
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import is_missing_on_hdfs
 from iceberg_spark.io.forked import process_of_threads
-from iceberg_spark.io.limits import RANGES
+from iceberg_spark.io.limits import RANGES, check_read_whole
 from iceberg_spark.io.object_files import ObjectFiles
 from iceberg_spark.io.range_file import Part, RangeFile
 from iceberg_spark.lazy import LazyModule
@@ -68,6 +68,7 @@ class HdfsStore:
     def read(self, at: str) -> bytes:
         """Return a whole file."""
         with self.client.read(at) as file:
+            check_read_whole(at, len(file))
             return bytes(file.read())
 
     def find(self, paths: Sequence[str]) -> dict[str, FileInfo]:

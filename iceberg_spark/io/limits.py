@@ -116,8 +116,8 @@ def check_read_whole(where: str, size: int) -> None:
     """Refuse to read a whole file that no honest writer makes. Raises CorruptFileError."""
     if size > GROWTH.read_whole_bytes:
         raise CorruptFileError(
-            f"{where} has {size:,} bytes; a file of metadata with more than "
-            f"{GROWTH.read_whole_bytes:,} is not read"
+            f"{where} has {size:,} bytes; metadata, manifests and Avro files with more than "
+            f"{GROWTH.read_whole_bytes:,} bytes are not read"
         )
 
 

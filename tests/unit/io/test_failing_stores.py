@@ -127,6 +127,7 @@ def test_a_silent_store_is_an_error_in_time(
     store: type[ObjectStore], monkeypatch: pytest.MonkeyPatch
 ):
     silent = threading.Event()
+    IO.create_if_absent("s3://b/k", b"1")
     monkeypatch.setattr(store, "cat_file", lambda *_: silent.wait(60))
     with pytest.raises(StorageError, match="no answer within"):
         FsspecIO({**FSSPEC, "io.timeout-s": "0.2"}).read_bytes("s3://b/k")

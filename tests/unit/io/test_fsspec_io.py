@@ -162,6 +162,7 @@ def test_denied_access_is_an_error_of_its_own(tmp_path: Path, monkeypatch: pytes
     def denied(*_args: object, **_named: object) -> object:
         raise PermissionError(13, "Permission denied")
 
+    IO.replace("memory://a/b", b"1")
     monkeypatch.setattr(SharedMemoryFiles, "cat_file", denied)
     with pytest.raises(StoragePermissionError, match="access denied"):
         IO.read_bytes("memory://a/b")
