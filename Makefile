@@ -111,9 +111,9 @@ docs: setup ## Build the documentation into site/
 	@$(PY) -m pip install --quiet --no-input -c constraints-4.1.txt -e '.[docs]'
 	$(PY) -m mkdocs build --strict
 
-audit: ## Look for known holes in the pinned dependencies (needs the package index's JSON interface)
+audit: ## Look for known holes in the pinned dependencies (needs the package index's JSON interface, or OSV)
 	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/pip install --quiet pip-audit; }
-	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip -r constraints.txt
+	@$(PYTHON) scripts/audit.py
 
 format: setup ## Format the code and mend what ruff can mend
 	$(PY) -m ruff format .
