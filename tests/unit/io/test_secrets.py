@@ -11,6 +11,7 @@ from iceberg_spark.io.secrets import secrets_of, shown_by_spark
 from iceberg_spark.save.write_options import write_options
 from iceberg_spark.scan.read_options import read_options
 from iceberg_spark.spec.secrets import is_secret
+from tests.hostile.rig import shown
 
 NAMES = sorted(
     value
@@ -112,16 +113,6 @@ MISMATCH = (
     "status code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><CanonicalRequest>GET\n/b"
     "\nx-amz-security-token:SESSION-TOKEN\n</CanonicalRequest></Error>"
 )
-
-
-def shown(error: BaseException) -> str:
-    """Everything that a report may show of an error: its traceback and all that led to it."""
-    links: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in links:
-        links.append(link)
-        link = link.__cause__ or link.__context__
-    return "".join([*traceback.format_exception(error), *(f"{one!r} {one}" for one in links)])
 
 
 @pytest.mark.parametrize("text", [EXPIRED, MISMATCH])

@@ -1,16 +1,15 @@
 """Metadata names no store but the table's own, unless the user allows its scheme."""
 
-import json
 import re
 import socket
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pytest
 
 import iceberg_spark as ice
 from iceberg_spark.errors import IcebergError
+from tests.hostile.rig import HostileTable
 from tests.unit.api.tables import ids, make, rows
 
 SCHEMES = [
@@ -30,41 +29,15 @@ def port() -> Any:
             server.accept()
 
 
-def rewritten(where: Path, what: str, path: str) -> None:
-    """Let the newest version name another manifest list, manifest or data file."""
-    newest = max((where / "metadata").glob("v*.json"))
-    content = json.loads(newest.read_text())
-    manifest_list = Path(content["snapshots"][0]["manifest-list"].removeprefix("file:"))
-    if what == "list":
-        content["snapshots"][0]["manifest-list"] = path
-        newest.write_text(json.dumps(content))
-        return
-    file = manifest_list
-    if what == "data":
-        file = next((where / "metadata").glob("*-m0.avro"))
-    with file.open("rb") as source:
-        reader = fastavro.reader(source)
-        records, metadata = list(reader), reader.metadata
-        schema = json.loads(metadata["avro.schema"])
-    for record in records:
-        if what == "data":
-            record["data_file"]["file_path"] = path
-        else:
-            record["manifest_path"] = path
-    kept = {key: value for key, value in metadata.items() if not key.startswith("avro.")}
-    with file.open("wb") as out:
-        fastavro.writer(out, schema, records, metadata=kept)
-
-
 @pytest.mark.parametrize("what", ["list", "manifest", "data"])
 @pytest.mark.parametrize("spelling", SCHEMES)
 def test_a_foreign_scheme_is_refused_before_anything_connects(
     tmp_path: Path, port: int, what: str, spelling: str
 ) -> None:
-    table = make(tmp_path / "t")
-    table.append(rows(id=[1], k=["a"]))
-    rewritten(tmp_path / "t", what, spelling.format(port=port))
-    table = ice.load_table(str(tmp_path / "t"))
+    hostile = HostileTable(tmp_path / "t")
+    hostile.load().append(rows(id=[1], k=["a"]))
+    hostile.names(what, spelling.format(port=port))
+    table = hostile.load()
     scheme = re.escape(spelling.split(":", maxsplit=1)[0])
     with pytest.raises(IcebergError, match=rf"scheme '{scheme}'.*io\.allowed-schemes"):
         table.scan().to_arrow()
@@ -74,12 +47,13 @@ def test_a_foreign_scheme_is_refused_before_anything_connects(
 
 
 def test_a_scheme_that_is_allowed_is_opened(tmp_path: Path) -> None:
-    table = make(tmp_path / "t")
+    hostile = HostileTable(tmp_path / "t")
+    table = hostile.load()
     table.append(rows(id=[1], k=["a"]))
     data = next((tmp_path / "t" / "data").rglob("*.parquet"))
     with table.io.limited_to(frozenset({"memory"})).create("memory://allowed/x") as out:
         out.write(data.read_bytes())
-    rewritten(tmp_path / "t", "data", "memory://allowed/x")
+    hostile.names("data", "memory://allowed/x")
     with pytest.raises(IcebergError, match=r"io\.allowed-schemes"):
         ids(ice.load_table(str(tmp_path / "t")))
     allowed = ice.load_catalog(
