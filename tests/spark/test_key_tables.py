@@ -17,7 +17,6 @@ from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.spark.deletes import apply_deletes as apply_deletes_module
 from iceberg_spark.spark.deletes import equality_keys as equality_keys_module
-from iceberg_spark.spark.deletes import key_tables as module
 from iceberg_spark.spark.deletes.limits import KEYS as KEYS_OF_DELETES
 from iceberg_spark.spark.session.classic_frame import physical_plan
 from tests.builders import field
@@ -133,8 +132,10 @@ def test_a_table_of_keys_is_made_once(
     table = ice.create_table(str(tmp_path / "t"), SCHEMA)
     table.append(rows)
     delete_keys(table, keys_of(rows, drawn, ["c3", "c7"], 10))
-    origin = module.local_keys
-    monkeypatch.setattr(module, "local_keys", lambda *a: made.append(1) or origin(*a))
+    origin = equality_keys_module.local_keys
+    monkeypatch.setattr(
+        equality_keys_module, "local_keys", lambda *args: made.append(1) or origin(*args)
+    )
     assert_looked_up(table, spark)
     assert_looked_up(ice.load_table(table.location()), spark)
     assert len(made) == 1
@@ -201,8 +202,8 @@ def test_keys_beyond_the_drivers_limits_are_joined(
     table = ice.create_table(str(tmp_path / "t"), SCHEMA)
     table.append(rows)
     delete_keys(table, keys_of(rows, drawn, ["c3", "c7"], 10))
-    for each in (module, apply_deletes_module, equality_keys_module):
-        set_limits(monkeypatch, each, "KEYS", **{limit: 0})
+    for module in (apply_deletes_module, equality_keys_module):
+        set_limits(monkeypatch, module, "KEYS", **{limit: 0})
     assert "MapInArrow" in assert_right(table, spark)
 
 

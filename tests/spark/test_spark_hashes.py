@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from iceberg_spark.arrow.spark_hashes import can_hash, row_hashes
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
+from iceberg_spark.spark.deletes.key_tables import can_hash, row_hashes
 
 DRAWN = random.Random(7)
 TEXTS = ["", "a", "ab", "abc", "abcd", "ü", "żółć", "\x00", "x" * 37, "😀b"]

@@ -21,20 +21,16 @@ from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.deletes.equality_keys import (
     SCOPE,
     SEQUENCE,
+    cached_keys,
     key_column_name,
     key_columns,
     mean_key_bytes,
     spark_keys,
 )
 from iceberg_spark.spark.deletes.files_with_deletes import KeyDeletes
+from iceberg_spark.spark.deletes.integer_bits import IntegerBits, integer_bits
 from iceberg_spark.spark.deletes.kept_lists import list_column
-from iceberg_spark.spark.deletes.key_tables import (
-    KeyTable,
-    RangeBits,
-    key_table,
-    range_bits,
-    read_keys,
-)
+from iceberg_spark.spark.deletes.key_tables import KeyTable, key_table
 from iceberg_spark.spark.deletes.limits import KEYS
 from iceberg_spark.spark.deletes.loaded_deletes import (
     BITS,
@@ -147,11 +143,11 @@ def _without_keys(
     rows: _Rows, deletes: KeyDeletes, number: int, plan: ScanPlan, io: FileIO
 ) -> _Rows:
     countable = _is_countable(deletes)
-    most = KEYS.bitmap_keys if countable else KEYS.local_keys
-    keys = read_keys(plan.context, io, deletes, most)
+    max_count = KEYS.bitmap_keys if countable else KEYS.local_keys
+    keys = cached_keys(plan.context, io, deletes, max_count)
     if keys is None:
         return _without_joined(rows, deletes, number, plan, io)
-    bits = range_bits(keys.column(0).combine_chunks()) if countable else None
+    bits = integer_bits(keys.column(0).combine_chunks()) if countable else None
     if bits is not None:
         return _without_countable(rows, deletes, bits)
     few = len(keys) <= KEYS.local_keys
@@ -173,7 +169,7 @@ def _countable(deletes: KeyDeletes) -> Column:
     return (F.unix_date(key) if isinstance(leaf.kind, t.DateType) else key).cast("bigint")
 
 
-def _without_countable(rows: _Rows, deletes: KeyDeletes, bits: RangeBits) -> _Rows:
+def _without_countable(rows: _Rows, deletes: KeyDeletes, bits: IntegerBits) -> _Rows:
     if bits.has_null:
         rows = rows.without(F.col(key_name(deletes.keys[0].field_id)).isNull())
     name = hashlib.sha256(bits.words.data).digest()

@@ -6,7 +6,7 @@ make them read NULLs; few columns are read, so moving the rows costs little.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -18,6 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.arrow.file_fields import ids_of
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.io.file_io import FileIO
+from iceberg_spark.io.servers import stored_at
+from iceberg_spark.read.delete_cache import process_cache
 from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.read.projected_rows import projected_rows
 from iceberg_spark.scan.context import ScanContext
@@ -79,6 +81,45 @@ def local_keys(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> pa.Tabl
     distinct = table.group_by(key_columns(deletes)).aggregate(newest)
     names = {f"{SEQUENCE}_max": SEQUENCE}
     return distinct.rename_columns([names.get(name, name) for name in distinct.column_names])
+
+
+def cached_keys(
+    context: ScanContext, io: FileIO, deletes: KeyDeletes, max_count: int
+) -> pa.Table | None:
+    """Return the keys of delete files as `local_keys` does, and keep them in this process.
+
+    None if there are more than `max_count` keys, or too many files or bytes: tasks have to read
+    them. Raises CorruptFileError, NoSuchFileError or StorageError naming a delete file.
+    """
+    if deletes.record_count > max_count or len(deletes.files) > KEYS.local_files:
+        return None
+
+    def load() -> tuple[pa.Table | None, int]:
+        keys = local_keys(context, io, deletes)
+        return (None, 0) if keys is None else (keys.combine_chunks(), keys.nbytes)
+
+    name = ("keys", *cache_key(context, io, deletes))
+    keys: pa.Table | None = process_cache().get_or_load(name, load)
+    return keys
+
+
+def cache_key(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> tuple[Hashable, ...]:
+    """Return all that keys depend on: the files, and the key columns with their current types.
+
+    Without the types, rows that were deleted came back: a column was widened between two reads of
+    one process, and the hash of an int is not the hash of a long.
+    """
+    files = tuple(
+        (
+            file.key,
+            file.file_size_in_bytes,
+            stored_at(io, file.file_path),
+            scope,
+            file.data_sequence_number,
+        )
+        for file, scope in zip(deletes.files, deletes.scopes, strict=True)
+    )
+    return deletes.keys, context.name_mapping, deletes.by_sequence, deletes.by_scope, files
 
 
 def mean_key_bytes(context: ScanContext, io: FileIO, deletes: KeyDeletes) -> float:
