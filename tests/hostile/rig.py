@@ -11,7 +11,7 @@ Which test shows what `docs/security.md` promises; `test_rig.py` proves that eac
 | 5 | a stored view runs no code | test_a_view_that_would_run_code_is_refused_by_name, test_a_plain_query_is_not |
 | 6 | a file of the current folder gets no secret | test_a_file_of_the_current_folder_gets_no_secret_of_the_environment |
 | 7 | tasks carry what they need | test_a_task_gets_no_secret_of_another_store, test_a_task_renews_by_the_catalogs_token_and_gets_no_secret_of_the_client |
-| 8 | what is read has bounds | test_a_sparse_file_of_gigabytes_is_not_read_whatever_it_is, test_an_answer_of_more_bytes_than_any_server_means_is_not_read, test_a_list_that_does_not_end_is_an_error |
+| 8 | what is read has bounds | test_a_sparse_file_of_gigabytes_is_not_read_whatever_it_is, test_an_answer_of_more_bytes_than_any_server_means_is_not_read, test_a_list_that_does_not_end_is_an_error, test_views_that_double_at_each_level_have_a_bound |
 | 9 | a neighbour on the machine gains nothing | test_a_lock_follows_no_link_and_empties_no_file, test_a_name_leads_out_of_no_warehouse |
 | 10 | messages and logs hold no secret | test_a_session_token_that_a_store_repeats_is_in_no_error, test_a_session_token_that_a_store_repeats_is_in_no_chained_cause, test_a_signature_is_not_logged |
 | 11 | a store redirects to no other host | test_a_redirect_to_another_host_gets_nothing, test_what_the_client_sends_to_another_host_without_the_pin |

@@ -153,6 +153,18 @@ def test_what_can_not_be_read_says_so(spark: Any, views: Views) -> None:
             read(spark, f"SELECT * FROM CAT.db.{name}")
 
 
+def test_views_that_double_at_each_level_have_a_bound(spark: Any, views: Views) -> None:
+    made = create(spark, "db.v0", "SELECT id FROM t").metadata
+    for level in range(1, 21):
+        text = f"SELECT id FROM v{level - 1} UNION ALL SELECT id FROM v{level - 1}"
+        stored = (ViewRepresentation(text, "spark"),)
+        version = replace(made.current_version, representations=stored)
+        views.create(f"db.v{level}", NewView(made.schema, version))
+    assert len(read(spark, "SELECT * FROM CAT.db.v3")) == 16
+    with pytest.raises(InvalidInputError, match=r"reads more than 1,000 views, .* double"):
+        read(spark, "SELECT * FROM CAT.db.v20")
+
+
 def test_a_view_may_name_its_tables_by_table(spark: Any, views: Views) -> None:
     create(spark, "db.v", "SELECT id FROM t WHERE (id, s) IN (TABLE t)")
     spark.sql("SELECT 1 AS id, 'x' AS s").createOrReplaceTempView("t")  # the view's own comes first

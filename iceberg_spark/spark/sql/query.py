@@ -346,6 +346,7 @@ def _queried_view(
         (*path, name),
     )
     names.check_path()
+    seen.count_view(name)
     spark, text = planner.asked.spark, spark_text(view, name)
     check_no_code(text, name, place.catalog.properties, session_dialect(spark))
     query = plan_query(spark, text, names, seen=seen)

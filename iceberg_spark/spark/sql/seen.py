@@ -8,7 +8,9 @@ from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.registry import catalog_of, identifier_of, resolve, with_settings
+from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
+from iceberg_spark.spark.sql.limits import MOST_VIEWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,17 @@ class Seen:
     _settings: dict[str, dict[str, str]] = field(default_factory=dict)
     _catalogs: dict[str, Catalog] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], LoadedTable] = field(default_factory=dict)
+    _views: list[str] = field(default_factory=list)
+
+    def count_view(self, name: str) -> None:
+        """Count a view that the statement reads. Raises InvalidInputError beyond any honest use."""
+        self._views.append(name)
+        if len(self._views) > MOST_VIEWS:
+            raise InvalidInputError(
+                f"The statement reads more than {MOST_VIEWS:,} views, {name} "
+                f"{self._views.count(name):,} times: views that read others several times double "
+                "their number at each level. Store the rows of one of them in a table"
+            )
 
     def is_ours(self, name: str) -> bool:
         """Return whether a catalog is one of ours."""
