@@ -14,9 +14,9 @@ from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.target import Name
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.adapt.types import from_spark
-from iceberg_spark.spark.session.classic_frame import alias_of
-from iceberg_spark.spark.session.column_texts import check_column, column_text
-from iceberg_spark.spark.session.merge_names import MergeNames
+from iceberg_spark.spark.catalyst.classic_frame import alias_of
+from iceberg_spark.spark.catalyst.column_texts import check_column, column_text
+from iceberg_spark.spark.catalyst.merge_names import MergeNames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.evolving_columns import Assigned, evolving_columns, star_values
 from iceberg_spark.spark.sql.named_relation import folding

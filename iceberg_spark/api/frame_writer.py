@@ -17,13 +17,13 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
+from iceberg_spark.spark.catalyst.column_texts import column_text
 from iceberg_spark.spark.row_level.inner_fields import (
     check_inner_names,
     with_inner_names,
 )
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.session.column_texts import column_text
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.table_planner import is_selector
 from iceberg_spark.spec.nearest import did_you_mean

@@ -11,7 +11,7 @@ from pyspark.sql import types as s
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidSchemaError, InvalidTypeError
-from iceberg_spark.spark.session.column_texts import column_text
+from iceberg_spark.spark.catalyst.column_texts import column_text
 from tests.spark.settings import settings
 
 Step = Callable[[Any], Any]

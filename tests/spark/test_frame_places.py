@@ -16,7 +16,7 @@ from iceberg_spark.errors import (
     TableAlreadyExistsError,
     UnsupportedError,
 )
-from iceberg_spark.spark.session.column_texts import column_text
+from iceberg_spark.spark.catalyst.column_texts import column_text
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
+from iceberg_spark.spark.catalyst.classic_frame import physical_plan
 from iceberg_spark.spark.deletes import apply_deletes as apply_deletes_module
 from iceberg_spark.spark.deletes import equality_keys as equality_keys_module
 from iceberg_spark.spark.deletes.limits import KEYS as KEYS_OF_DELETES
-from iceberg_spark.spark.session.classic_frame import physical_plan
 from tests.builders import field
 from tests.limits import set_limits
 from tests.oracle.compare import assert_same_rows

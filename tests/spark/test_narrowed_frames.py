@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import iceberg_spark as ice
-from iceberg_spark.spark.session.classic_frame import estimated_bytes
+from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes
 
 COLUMNS = (
     "id bigint, d date, ts timestamp, w timestamp_ntz, s string, m decimal(9,2), x double, "

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes
 from iceberg_spark.spark.reading import kept_frames
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
 from iceberg_spark.spark.session import compiled_java, planned_relations
-from iceberg_spark.spark.session.classic_frame import estimated_bytes
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
 from iceberg_spark.spark.session.planned_relations import gives_file_values
 

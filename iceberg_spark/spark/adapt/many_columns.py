@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from iceberg_spark.spark.session import classic_frame
+from iceberg_spark.spark.catalyst import classic_frame
 from iceberg_spark.spec.quoted_name import quoted
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from iceberg_spark.spark.adapt.many_columns import by_position, plain
-from iceberg_spark.spark.session.classic_frame import arrow_function
+from iceberg_spark.spark.catalyst.classic_frame import arrow_function
 from iceberg_spark.spark.session.in_worker import in_worker
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]

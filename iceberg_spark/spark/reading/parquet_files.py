@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from iceberg_spark.spark.catalyst import classic_frame
 from iceberg_spark.spark.reading.limits import NATIVE
-from iceberg_spark.spark.session import classic_frame
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.planned_relations import (
     GivenFiles,

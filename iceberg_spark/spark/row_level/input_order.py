@@ -11,8 +11,8 @@ import re
 from pyspark.sql import DataFrame
 
 from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.catalyst.classic_frame import lineage, physical_plan
 from iceberg_spark.spark.row_level.own_names import SEQUENCE
-from iceberg_spark.spark.session.classic_frame import lineage, physical_plan
 
 _SHUFFLE = re.compile(r"(?<![A-Za-z])(?!Broadcast|Reused)\w*(?:Exchange|ShuffleRead)\b")
 _SHUFFLED_RDD = re.compile(

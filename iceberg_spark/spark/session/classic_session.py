@@ -2,7 +2,7 @@
 
 A classic session has a context (`_sc`) with the gateway to Java (`_jvm`) and Java's own session
 (`_jsparkSession`); a Connect session has a client and none of these. Everything of them that is
-used is here and, for frames, in `classic_frame`: nowhere else are such names reached for.
+used is here and, for frames, in `catalyst/classic_frame`: nowhere else are such names reached for.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
-from iceberg_spark.spark.session.column_texts import column_text
+from iceberg_spark.spark.catalyst.column_texts import column_text
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.arguments import sql_literal
 

@@ -12,7 +12,7 @@ from iceberg_spark.errors import InvalidTypeError
 from iceberg_spark.expr.literals import TimestampLiteral
 from iceberg_spark.expr.nodes import Comparison, Op, Reference
 from iceberg_spark.expr.parse import parse_predicate
-from iceberg_spark.spark.session.column_texts import column_text, instant_text
+from iceberg_spark.spark.catalyst.column_texts import column_text, instant_text
 
 SESSION: Any = SimpleNamespace(client=None)
 

@@ -13,10 +13,10 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 
 from iceberg_spark.errors import InvalidTypeError, UnsupportedError
-from iceberg_spark.spark.session.cast_types import cast_type
-from iceberg_spark.spark.session.classic_frame import has_attribute, own_plan_ids
+from iceberg_spark.spark.catalyst.cast_types import cast_type
+from iceberg_spark.spark.catalyst.classic_frame import has_attribute, own_plan_ids
+from iceberg_spark.spark.catalyst.merge_names import MergeNames
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
-from iceberg_spark.spark.session.merge_names import MergeNames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spec.arguments import shown
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text

@@ -1,0 +1,1 @@
+"""Spark's plans and expressions as this library reads them, classic and over Connect."""
