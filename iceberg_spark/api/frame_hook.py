@@ -1,4 +1,4 @@
-"""`filter`, `join`, `writeTo`, `mergeInto` of an enabled session's frames, where they are ours."""
+"""`writeTo` and `mergeInto` of an enabled session's frames, where they are ours."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 
-from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.frame_merge import FrameMerge
 from iceberg_spark.api.frame_writer import FrameWriter
 from iceberg_spark.api.statements.target import names_ours
-from iceberg_spark.spark.reading.narrowed_frame import joined_frame, narrowed_frame
 from iceberg_spark.spark.sql.table_names import table_parts
 
 Method: TypeAlias = Callable[..., Any]
@@ -19,27 +17,7 @@ Method: TypeAlias = Callable[..., Any]
 
 def hooked_frames() -> Mapping[str, Callable[[Method], Method]]:
     """Return, by the name of a method of PySpark's `DataFrame`, what makes ours of it."""
-    return {"filter": _filter, "join": _join, "writeTo": _write_to, "mergeInto": _merge_into}
-
-
-def _filter(own: Method) -> Method:
-    """Return `filter` that reads fewer files of tables of ours where it can."""
-
-    def filter(self: DataFrame, condition: Any) -> DataFrame:
-        made = own(self, condition)
-        return made if asked_by_us() else narrowed_frame(made)
-
-    return filter
-
-
-def _join(own: Method) -> Method:
-    """Return `join` that reads fewer files of a large table of ours for the keys of a small one."""
-
-    def join(self: DataFrame, other: DataFrame, on: Any = None, how: str | None = None) -> Any:
-        made = own(self, other, on, how)
-        return made if asked_by_us() else joined_frame(made)
-
-    return join
+    return {"writeTo": _write_to, "mergeInto": _merge_into}
 
 
 def _write_to(own: Method) -> Method:

@@ -13,8 +13,6 @@ from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
-from iceberg_spark.spark.reading.keyed_frame import keyed_frame
-from iceberg_spark.spark.reading.narrowed_frame import narrowed_frame
 from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.variables import with_variables
@@ -35,9 +33,7 @@ def hooked_sql(own: Method) -> Method:
             text = with_variables(self, sqlQuery)
             if about_ours(self, text, args):
                 return sql_with(self, text, args, kwargs)
-        frame = own(self, sqlQuery, args, **kwargs)
-        with asking_once(self):
-            return keyed_frame(narrowed_frame(frame))
+        return own(self, sqlQuery, args, **kwargs)
 
     return run
 

@@ -15,9 +15,9 @@ KNOW_INTERNALS = {
     for name in (
         "catalyst/classic_frame",
         "catalyst/column_texts",
-        "session/classic_plans",
         "session/classic_queries",
         "session/classic_session",
+        "session/file_pruning",
         "session/key_filters",
         "session/long_texts",
         "session/planned_relations",

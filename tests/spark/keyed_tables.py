@@ -14,12 +14,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.api import sql_hook
 from iceberg_spark.read import row_keys
 from iceberg_spark.read.limits import KEYS
-from iceberg_spark.spark.reading import chosen_keys, keyed_frame
-from iceberg_spark.spark.reading.kept_narrowing import forget_relations
-from iceberg_spark.spark.sql import query
+from iceberg_spark.spark.reading import chosen_keys, filter_by_keys, prune_files
 from tests.spark.settings import settings
 
 EPOCH = date(1970, 1, 1)
@@ -83,9 +80,8 @@ def broadcasting(spark: SparkSession, most: str) -> AbstractContextManager[None]
 
 
 def limit(monkeypatch: pytest.MonkeyPatch, limits: Any) -> None:
-    for module in (row_keys, chosen_keys, keyed_frame):
+    for module in (row_keys, chosen_keys, filter_by_keys, prune_files):
         monkeypatch.setattr(module, "KEYS", limits)
-    forget_relations()
 
 
 def named(text: str) -> str:
@@ -98,8 +94,7 @@ def named(text: str) -> str:
 def without(spark: SparkSession, text: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the rows of a query without any filter by keys."""
     with monkeypatch.context() as patched:
-        for module in (query, sql_hook):
-            patched.setattr(module, "keyed_frame", lambda frame: frame)
+        patched.setattr(prune_files, "filter_by_keys", lambda *_: None)
         return in_order(spark.sql(text))
 
 
@@ -109,8 +104,8 @@ def in_order(frame: DataFrame) -> list[Any]:
 
 def filters(frame: DataFrame) -> int:
     """Return how many filters by keys a frame's plan has; lists are filters too."""
-    plan = frame._jdf.queryExecution().analyzed().toString()
-    return len(re.findall(r"might_contain|Filter [^\n]* IN \([\d-]|Filter false", plan))
+    plan = frame._jdf.queryExecution().optimizedPlan().toString()
+    return len(re.findall(r"might_contain|Filter [^\n]* IN \([\d-]", plan))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.api import frame_hook, sql_hook
 
 _NOT_FOUND = r"(?i)not.found|\bep\b"
 """What Spark says of a catalog that it doesn't know."""
@@ -89,30 +88,6 @@ def test_a_session_is_enabled_by_itself(
     finally:
         ice.disable(other)
         ice.disable(connect_session)
-
-
-def test_only_the_users_own_steps_ask_sparks_optimizer(
-    spark: SparkSession, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Verbs filter frames by hundreds of columns: what they do themselves is planned already."""
-    asked = []
-    for module in (frame_hook, sql_hook):
-        monkeypatch.setattr(module, "narrowed_frame", lambda one: asked.append(1) or one)
-    ice.enable(spark)
-    try:
-        spark.sql("CREATE TABLE ep.d.t AS SELECT id, 'x' AS s FROM range(10)")
-        spark.sql("DELETE FROM ep.d.t WHERE id % 2 = 1")
-        spark.sql("UPDATE ep.d.t SET s = concat(s, 'y') WHERE id IN (SELECT 2)")
-        table = ice.load_table("ep.d.t")
-        source = spark.createDataFrame([(2, "m"), (9, "n")], "id bigint, s string")
-        merge = table.merge(source, "t.id = s.id")
-        merge.when_matched_update_all().when_not_matched_insert_all().execute()
-        found = table.refresh().scan().to_df(spark)
-        assert asked == []
-        assert counted(found.where("id > 5").filter(found.id < 9)) == 2
-        assert asked == [1, 1]
-    finally:
-        ice.disable(spark)
 
 
 def test_a_statement_is_of_the_session_whose_sql_it_was(spark: SparkSession, home: Path) -> None:

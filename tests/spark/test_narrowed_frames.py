@@ -234,7 +234,7 @@ IN_SUBQUERIES = {
     "SELECT id FROM {v} WHERE id < 9 AND id > (SELECT max(id) - 358 FROM {v})": 1,
     "SELECT a.id FROM {v} a JOIN {v} b ON a.id = b.id AND b.id < 5 WHERE a.id > 1 AND a.id <"
     " (SELECT max(id) - 350 FROM {v} WHERE id > 340)": None,
-    "WITH w AS (SELECT * FROM {v}) SELECT id, (SELECT max(id) FROM w) FROM w WHERE id < 3": 12,
+    "WITH w AS (SELECT * FROM {v}) SELECT id, (SELECT max(id) FROM w) FROM w WHERE id < 3": 1,
     "WITH q AS (SELECT * FROM {v}), x AS (SELECT * FROM q) SELECT id FROM q WHERE id < 3 AND id <"
     " (SELECT count(*) FROM x) - 340 AND EXISTS (SELECT 1 FROM {v} b WHERE b.id = q.id + 1)": 12,
     "WITH q AS (SELECT * FROM {v}) SELECT id FROM {v} WHERE id < 3 AND id IN (SELECT id FROM q)":

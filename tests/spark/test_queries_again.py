@@ -1,9 +1,7 @@
 """A query that is made again: what is asked of Java, and what a session says by then."""
 
 import datetime as dt
-from collections import Counter
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -11,10 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import iceberg_spark as ice
-from iceberg_spark.spark.reading import keyed_frame, narrowed_frame
-from iceberg_spark.spark.reading.kept_narrowing import kept_relations
 from iceberg_spark.spark.session.active_session import session_time_zone
-from iceberg_spark.spark.session.classic_plans import comparable_plan, is_same_plan
 from tests.spark.keyed_tables import in_order, named
 from tests.spark.round_trips import counted_round_trips
 from tests.spark.settings import settings
@@ -44,81 +39,16 @@ AGAIN = {
 }
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often the optimizer was asked, by what for."""
-    found: Counter[str] = Counter()
-
-    def counted(frame: Any, marks: Any, way: str, make: Any) -> Any:
-        def noted() -> Any:
-            found[way] += 1
-            return make()
-
-        return kept_relations(frame, marks, way, noted)
-
-    for module in (keyed_frame, narrowed_frame):
-        monkeypatch.setattr(module, "kept_relations", counted)
-    return found
-
-
 @pytest.mark.parametrize("name", AGAIN)
-def test_the_optimizer_is_asked_the_first_time_alone(
-    enabled: SparkSession, asked: Counter[str], name: str
+def test_a_query_has_the_same_rows_again(
+    enabled: SparkSession, keyed_warehouse: Path, name: str
 ) -> None:
-    rows = [in_order(enabled.sql(named(AGAIN[name]))) for _ in range(3)]
+    rows = [in_order(enabled.sql(named(AGAIN[name]))) for _ in range(2)]
+    for table in ("nations", "customers", "orders", "lines"):
+        frame = enabled.read.format("pyiceberg-lite").load(f"{keyed_warehouse}/db/{table}")
+        frame.createOrReplaceTempView(table)
+    rows.append(in_order(enabled.sql(AGAIN[name])))
     assert rows[0] == rows[1] == rows[2]
-    assert asked == {"keys": 1}
-
-
-@pytest.mark.parametrize("name", AGAIN)
-def test_so_it_is_for_views_that_are_made_anew(
-    enabled: SparkSession, keyed_warehouse: Path, asked: Counter[str], name: str
-) -> None:
-    rows = []
-    for _ in range(3):
-        for table in ("nations", "customers", "orders", "lines"):
-            frame = enabled.read.format("pyiceberg-lite").load(f"{keyed_warehouse}/db/{table}")
-            frame.createOrReplaceTempView(table)
-        rows.append(in_order(enabled.sql(AGAIN[name])))
-    assert rows[0] == rows[1] == rows[2] == in_order(enabled.sql(named(AGAIN[name])))
-    assert asked["keys"] <= 2 and asked["filters"] <= 1
-
-
-OTHERS = (
-    f"SELECT l.o FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
-    f"SELECT l.o FROM {JOINED} WHERE r.o < 8 AND l.amount > 2",
-    f"SELECT r.o FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
-    f"SELECT l.o FROM {JOINED} WHERE l.o < 9 AND l.amount > 2",
-    f"SELECT l.o FROM {JOINED} WHERE l.amount > 2 AND r.o < 9",
-    f"SELECT l.o FROM {JOINED.replace('JOIN', 'LEFT JOIN')} WHERE r.o < 9 AND l.amount > 2",
-    f"SELECT l.o FROM {JOINED.replace('l.o = r.o', 'l.o = r.c')} WHERE r.o < 9 AND l.amount > 2",
-    f"SELECT l.o AS o2 FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
-    f"SELECT DISTINCT l.o FROM {JOINED} WHERE r.o < 9 AND l.amount > 2",
-)
-
-
-def test_a_plan_is_the_same_as_that_of_its_own_text_alone(enabled: SparkSession) -> None:
-    plans = [[comparable_plan(enabled.sql(named(text))) for text in OTHERS] for _ in range(2)]
-    for at, one in enumerate(plans[0]):
-        same = [is_same_plan(enabled, one, other) for other in plans[1]]
-        assert same == [at == place for place in range(len(OTHERS))], OTHERS[at]
-
-
-def test_columns_that_change_places_make_another_plan(spark: SparkSession) -> None:
-    one = spark.range(3).selectExpr("id AS a", "id + 1 AS b")
-    plans = [one.selectExpr(*columns) for columns in (("a", "b"), ("b", "a"), ("a", "a"))]
-    named_alike = [comparable_plan(frame.toDF("x", "y")) for frame in plans]
-    for at, first in enumerate(named_alike):
-        assert [is_same_plan(spark, first, other) for other in named_alike] == [
-            at == place for place in range(3)
-        ]
-
-
-def test_zeros_of_two_signs_are_two_plans(spark: SparkSession) -> None:
-    """They are equal, and 1 divided by them is not."""
-    plans = [comparable_plan(spark.sql(f"SELECT {zero} AS a")) for zero in ("0.0D", "-0.0D")]
-    assert not is_same_plan(spark, *plans)
-    assert is_same_plan(spark, plans[0], comparable_plan(spark.sql("SELECT 0.0D AS a")))
 
 
 def test_a_query_asks_java_a_few_times_however_many_tables_it_has(enabled: SparkSession) -> None:

@@ -125,7 +125,7 @@ def _of_query(spark: SparkSession, statement: OfQuery, args: Args) -> DataFrame:
     query = plan_query(spark, versioned)
     match statement:
         case Explain(head):
-            return query.explained(spark, head, args)
+            return query.frame(spark, args, head)
         case TemporaryView(name, _, replaces, columns):
             rows = query.frame(spark, args)
             rows = rows.toDF(*columns) if columns else rows

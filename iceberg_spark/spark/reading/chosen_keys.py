@@ -13,10 +13,8 @@ from math import prod
 
 from iceberg_spark.read.limits import KEYS
 from iceberg_spark.read.row_keys import Needed, RowKeys, is_readable, leaves_out_rows, read_keys
-from iceberg_spark.spark.reading.filtered_plan import filtered_plan
 from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
 from iceberg_spark.spark.reading.pushed_texts import pushed_texts
-from iceberg_spark.spark.session.key_filters import OptimizedPlan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,19 +43,17 @@ class ChosenKeys:
     filters: dict[int, list[Choice]] = field(default_factory=dict)
 
 
-def chosen_keys(tables: Sequence[JoinedTable], plan: OptimizedPlan) -> ChosenKeys:
+def chosen_keys(tables: Sequence[JoinedTable]) -> ChosenKeys:
     """Return the keys that pay; `tables` are those of a plan, those of few rows first.
 
     Raises what planning and reading raise.
     """
-    kept, chosen = _KeptKeys(plan), ChosenKeys()
+    kept, chosen = _KeptKeys(), ChosenKeys()
     for table in tables:
         known = list(kept.choices(table, table.rows))
-        chosen.known[table.place] = known
+        chosen.known[table.number] = known
         by_spark = _by_spark(table, chosen, kept)
-        chosen.filters[table.place] = [
-            one for one in (*known, *by_spark) if not one.join.at_once and not table.is_elsewhere
-        ]
+        chosen.filters[table.number] = [one for one in (*known, *by_spark) if not one.join.at_once]
     _keep_same_scans(tables, chosen)
     return chosen
 
@@ -72,9 +68,9 @@ def _by_spark(table: JoinedTable, chosen: ChosenKeys, kept: _KeptKeys) -> Iterat
 
     Not for rows that Spark broadcasts: these are few, and the other side meets them at once.
     """
-    left = min((one.share for one in chosen.known[table.place]), default=1.0)
+    left = min((one.share for one in chosen.known[table.number]), default=1.0)
     for join in table.joins:
-        share = share_of(chosen.known[join.of.place])
+        share = share_of(chosen.known[join.of.number])
         cost = KEYS.job_cost + join.of.rows * KEYS.scan_cost
         pays = table.rows * left * (1 - share) >= cost and share <= KEYS.spark_share
         if pays and not join.is_built and not kept.are_known(join.of):
@@ -84,7 +80,7 @@ def _by_spark(table: JoinedTable, chosen: ChosenKeys, kept: _KeptKeys) -> Iterat
 def _keep_same_scans(tables: Sequence[JoinedTable], chosen: ChosenKeys) -> None:
     """Leave scans alone that Spark does once, for several places, if these need other rows."""
     for _, same in groupby(sorted(tables, key=lambda one: one.scan), lambda one: one.scan):
-        every = [chosen.filters[table.place] for table in same]
+        every = [chosen.filters[table.number] for table in same]
         first, *others = every
         for other in others:
             pairs = zip(first, other, strict=False)
@@ -105,7 +101,6 @@ class _Kept:
 class _KeptKeys:
     """Reads keys of relations as they are asked for, once each."""
 
-    plan: OptimizedPlan
     _known: dict[int, _Kept | None] = field(default_factory=dict)
 
     def choices(self, table: JoinedTable, rows: float) -> Iterator[Choice]:
@@ -129,32 +124,31 @@ class _KeptKeys:
 
     def are_known(self, table: JoinedTable) -> bool:
         """Return whether keys of a relation have been read."""
-        return self._known.get(table.place) is not None
+        return self._known.get(table.number) is not None
 
     def _of(self, table: JoinedTable, rows: float) -> _Kept | None:
         """Return the keys of a relation's rows that stay.
 
         None where reading them doesn't pay for `rows`, nothing leaves out any, or nothing tells.
         """
-        if table.place not in self._known:
+        if table.number not in self._known:
             if table.rows * KEYS.cost > rows:
                 return None
-            self._known[table.place] = self._read(table, rows)
-        return self._known[table.place]
+            self._known[table.number] = self._read(table, rows)
+        return self._known[table.number]
 
     def _read(self, table: JoinedTable, rows: float) -> _Kept | None:
         if table.marked.shows_deleted_rows:
             return None
-        filters = self.plan.filters(table.leaf)
-        filtered = filtered_plan(table.marked, [filters])
-        if filtered is None or not is_readable(filtered.plan):
+        plan = table.filtered.plan
+        if not is_readable(plan):
             return None
         having = [one.keys for one in self.choices(table, rows) if one.keys is not None]
-        texts = pushed_texts(table.marked.columns, filters)
-        if not having and not texts and not leaves_out_rows(filtered.plan):
+        texts = pushed_texts(table.marked.columns, table.relation.filters)
+        if not having and not texts and not leaves_out_rows(plan):
             return None
         asked = tuple(table.asked.values())
-        read = read_keys(filtered.plan, asked, Needed(having, texts))
+        read = read_keys(plan, asked, Needed(having, texts))
         pairs = zip(asked, read.keys, strict=True)
         keys = {one.field_id: RowKeys(one, values) for one, values in pairs}
         return _Kept(read.rows / table.all_rows, keys)

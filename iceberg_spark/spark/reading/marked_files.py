@@ -52,7 +52,6 @@ class _Kept:
     """The last marked relations, a bounded number, with a bounded number of files in all."""
 
     files: int = 0
-    most_rows: int = 0
     by_mark: OrderedDict[str, MarkedFiles] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -60,7 +59,6 @@ class _Kept:
         with self.lock:
             before = self.by_mark.pop(mark, None)
             self.files += len(marked.files) - (0 if before is None else len(before.files))
-            self.most_rows = max(self.most_rows, marked.rows)
             self.by_mark[mark] = marked
             while self._is_full() and len(self.by_mark) > 1:
                 _, gone = self.by_mark.popitem(last=False)
@@ -89,13 +87,3 @@ def keep_marked(mark: str, marked: MarkedFiles) -> None:
 def marked_files(mark: str) -> MarkedFiles | None:
     """Return what the relation with a mark reads, None where it isn't kept any more."""
     return _kept.get(mark)
-
-
-def has_marked_files() -> bool:
-    """Return whether there is any relation of ours in this process."""
-    return bool(_kept.by_mark)
-
-
-def most_marked_rows() -> int:
-    """Return how many rows the largest relation of ours had that this process has made."""
-    return _kept.most_rows

@@ -24,6 +24,7 @@ from iceberg_spark.spark.reading.engine_choice import (
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.reading.kept_frames import kept_frames
 from iceberg_spark.spark.reading.parquet_relation import relation
+from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.reading.reading_session import (
     reading_session,
     unfit_setting,
@@ -88,6 +89,7 @@ def _relations(
     plan: ScanPlan, native: list[FileGroup], spark: SparkSession, *, filters: bool
 ) -> list[DataFrame]:
     session = reading_session(spark, local=all(group.is_local for group in native))
+    prune_in_optimizer(spark)
     with active_session_kept():
         return [
             relation(plan, group, group.columns, session, filters=filters)

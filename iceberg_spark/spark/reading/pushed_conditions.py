@@ -6,7 +6,6 @@ has the type of the column that it is compared with, or the comparison is not un
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -17,12 +16,11 @@ from iceberg_spark.expr import nodes as n
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.variant_filter import VariantFields
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
-from iceberg_spark.spark.reading.pushed_variants import PushedVariant, pushed_variant
-from iceberg_spark.spark.session.classic_plans import Expression, micros_of, texts_in_set
+from iceberg_spark.spark.reading.pushed_variants import PushedVariant, pushed_variant, struct_fields
+from iceberg_spark.spark.session.file_pruning import Expression
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 
-_EPOCH = dt.date(1970, 1, 1)
 _COMPARISONS = {
     "EqualTo": (n.Op.EQ, n.Op.EQ),
     "LessThan": (n.Op.LT, n.Op.GT),
@@ -62,7 +60,7 @@ class PushedConditions:
 
     def predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
         """Return what is understood of filters that hold all; None where nothing is."""
-        read = [self._read(one) for each in filters for one in each.conjuncts]
+        read = [self._read(condition) for condition in filters]
         known = tuple(one for one in read if one is not None)
         return n.And(known) if known else None
 
@@ -125,8 +123,8 @@ class PushedConditions:
         match of.kind, of.parts:
             case "NaNvl", (inner, replaced) if _is_nan(replaced):
                 return self._term(inner)
-            case "Greatest", (one, other) if [*one.attributes] == [*other.attributes]:
-                return self._term(one) if one.kind == other.kind == "AttributeReference" else None
+            case "Greatest", (one, other) if one == other:
+                return self._term(one) if one.kind == "AttributeReference" else None
             case _:
                 variant = pushed_variant(of)
                 if variant is not None:
@@ -149,7 +147,7 @@ class PushedConditions:
         """Return a field under the names that the relation has, and the table's."""
         match of.kind, of.parts:
             case "AttributeReference", ():
-                return self._columns.get(str(of.said["name"]))
+                return self._columns.get(str(of.node["name"]))
             case "GetStructField", (outer,):
                 around = self._field(outer)
                 if around is None:
@@ -157,7 +155,7 @@ class PushedConditions:
                 asked, own = (one.field_type for one in around)
                 if not isinstance(asked, t.StructType) or not isinstance(own, t.StructType):
                     return None
-                place = int(of.said["ordinal"])
+                place = int(of.node["ordinal"])
                 name = _names(outer)[place] if _names(outer) else None
                 pairs = zip(asked.fields, own.fields, strict=True)
                 return next((pair for pair in pairs if pair[0].name == name), None)
@@ -169,35 +167,33 @@ def _names(of: Expression) -> list[str]:
     """Return the names of a struct's fields as the plan has it: pruned, it has fewer."""
     if of.kind != "AttributeReference":
         return []
-    kind = of.said["dataType"]
-    return [str(field["name"]) for field in kind["fields"]] if isinstance(kind, dict) else []
+    return [str(field["name"]) for field in struct_fields(of)]
 
 
 def _is_nan(of: Expression) -> bool:
-    return of.kind == "Literal" and str(of.said.get("value")) == "NaN"
+    return of.kind == "Literal" and of.node["value"] == "NaN"
 
 
 def _set_values(kind: t.IcebergType, of: Expression) -> list[Any]:
     read = _IN_SETS.get(type(kind))
     try:
-        return [] if read is None else [read(text) for text in texts_in_set(of)]
-    except (ValueError, InvalidOperation, OverflowError):
+        return [] if read is None else [read(text) for text in of.node["values"]]
+    except (TypeError, ValueError, InvalidOperation, OverflowError):
         return []
 
 
 def _value(kind: t.IcebergType, of: Expression) -> Any:
     """Return a literal of the column's type, None for any other and for NULL."""
-    if of.kind != "Literal" or of.said.get("value") is None:
+    if of.kind != "Literal" or of.node["value"] is None:
         return None
-    text, said = str(of.said["value"]), str(of.said["dataType"])
     try:
-        return _read_value(kind, said, text, of)
+        return _read_value(kind, of.node["type"], of.node["value"])
     except (ValueError, InvalidOperation, OverflowError):
         return None
 
 
-def _read_value(kind: t.IcebergType, said: str, text: str, of: Expression) -> Any:
-    match kind, said:
+def _read_value(kind: t.IcebergType, spark_type: str, text: str) -> Any:
+    match kind, spark_type:
         case ((t.IntegerType() | t.LongType()), whole) if whole in _WHOLE:
             return int(text)
         case t.DecimalType(), decimal if decimal.startswith("decimal"):
@@ -207,15 +203,15 @@ def _read_value(kind: t.IcebergType, said: str, text: str, of: Expression) -> An
         case t.BooleanType(), "boolean":
             return text == "true"
         case t.DateType(), "date":
-            return DateLiteral((dt.date.fromisoformat(text) - _EPOCH).days)
+            return DateLiteral(int(text))
         case t.DoubleType(), "double":
             return float(text)
         case t.FloatType(), "float":
             return float(np.float32(text))
         case t.TimestamptzType(), "timestamp":
-            return _instant(micros_of(of))
+            return _instant(int(text))
         case t.TimestampType(), "timestamp_ntz":
-            return _wall_clock(micros_of(of))
+            return _wall_clock(int(text))
         case _:
             return None
 

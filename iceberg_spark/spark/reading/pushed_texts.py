@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from iceberg_spark.read.row_keys import TextCondition
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
-from iceberg_spark.spark.session.classic_plans import Expression
+from iceberg_spark.spark.session.file_pruning import Expression
 from iceberg_spark.spec import types as t
 
 _AT_END = {"Contains": False, "EndsWith": True}
@@ -23,13 +23,13 @@ def pushed_texts(columns: ColumnPlan, filters: Iterable[Expression]) -> list[Tex
         and isinstance(one.field.field_type, t.StringType)
     }
     found = []
-    for one in (part for each in filters for part in each.conjuncts):
+    for one in filters:
         if one.kind not in _AT_END:
             continue
         column, text = one.parts
-        field = fields.get(str(column.said.get("name")))
-        is_text = text.kind == "Literal" and text.said.get("dataType") == "string"
+        field = fields.get(str(column.node.get("name")))
+        is_text = text.kind == "Literal" and text.node.get("type") == "string"
         if column.kind == "AttributeReference" and field is not None and is_text:
-            value = text.said.get("value")
+            value = text.node.get("value")
             found += [] if value is None else [TextCondition(field, str(value), _AT_END[one.kind])]
     return found

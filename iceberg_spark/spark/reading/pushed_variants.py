@@ -6,10 +6,11 @@ fields in place of the variants, fields of a struct whose metadata tells the pat
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 from iceberg_spark.expr.variant_filter import keys_of_extraction, type_of_extraction
-from iceberg_spark.spark.session.classic_plans import Expression
+from iceberg_spark.spark.session.file_pruning import Expression
 from iceberg_spark.spec.types import IcebergType
 
 _VARIANT = "variant"
@@ -30,7 +31,7 @@ def pushed_variant(of: Expression) -> PushedVariant | None:
         (inner,) = of.parts
         found = _extraction(inner) or (inner, "$", _VARIANT)
         column, path, was = found
-        name = of.said["dataType"] if was == _VARIANT else None
+        name = of.node["type"] if was == _VARIANT else None
     else:
         extracted = _extraction(of)
         if extracted is None:
@@ -45,28 +46,18 @@ def _extraction(of: Expression) -> tuple[Expression, str, Any] | None:
     """Return the column, the path and the type's name of what takes a field out of a variant."""
     match of.kind, of.parts:
         case "VariantGet", (column, path):
-            is_text = path.kind == "Literal" and path.said["dataType"] == "string"
-            text = path.said["value"] if is_text else None
-            return None if text is None else (column, str(text), of.said["targetType"])
+            is_text = path.kind == "Literal" and path.node["type"] == "string"
+            text = path.node["value"] if is_text else None
+            return None if text is None else (column, str(text), of.node["type"])
         case "GetStructField", (column,):
-            field = _fields(column)[int(of.said["ordinal"])]
+            field = struct_fields(column)[int(of.node["ordinal"])]
             path = field.get("metadata", {}).get(_PATH_OF, {}).get("path")
             return None if path is None else (column, str(path), field["type"])
         case _:
             return None
 
 
-def _fields(of: Expression) -> list[dict[str, Any]]:
-    """Return the fields of a struct as the plan has them."""
-    kind = _type(of)
-    return kind["fields"] if isinstance(kind, dict) and kind.get("type") == "struct" else []
-
-
-def _type(of: Expression) -> Any:
-    match of.kind, of.parts:
-        case "AttributeReference", ():
-            return of.said["dataType"]
-        case "GetStructField", (outer,):
-            return _fields(outer)[int(of.said["ordinal"])]["type"]
-        case _:
-            return None
+def struct_fields(of: Expression) -> list[dict[str, Any]]:
+    """Return the fields of a struct as the plan has them, as Spark's JSON of types."""
+    kind = of.node.get("type", "")
+    return json.loads(kind)["fields"] if kind.startswith("{") else []

@@ -1,15 +1,15 @@
 package iceberg_spark;
 
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
+import java.util.Objects;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -34,7 +34,6 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.LinkedHashMap;
 import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * Makes relations of Spark's Parquet source over the files of a plan.
@@ -43,6 +42,8 @@ import scala.runtime.AbstractPartialFunction;
  * executors never see it. An object, since Python can't name a class that was compiled while it ran.
  */
 public class PlannedRelations {
+    private static final long BLOCK = 128L * 1024 * 1024;
+
     /**
      * Returns a relation of files, with their values behind the columns of the schema.
      *
@@ -56,34 +57,51 @@ public class PlannedRelations {
             SparkSession session, StructType schema, String[] options, StructType values, String[] cells,
             long readBytes, Seq listed) {
         Map given = (Map) Map$.MODULE$.empty();
-        for (int at = 0; at < options.length; at += 2) {
-            given = (Map) given.updated(options[at], options[at + 1]);
+        for (int i = 0; i < options.length; i += 2) {
+            given = (Map) given.updated(options[i], options[i + 1]);
         }
-        PlannedFiles files = new PlannedFiles(session, given, values, cells, readBytes, listed);
+        int width = 2 + values.length();
+        FileStatus[] statuses = new FileStatus[cells.length / width];
+        InternalRow[] rows = new InternalRow[statuses.length];
+        java.util.Map known = byPath(listed);
+        for (int i = 0; i < statuses.length; i++) {
+            Path path = new Path(cells[i * width]);
+            FileStatus file = (FileStatus) known.get(path);
+            long size = Long.parseLong(cells[i * width + 1]);
+            statuses[i] = file == null ? new FileStatus(size, false, 1, BLOCK, 0L, path) : file;
+            rows[i] = row(values, cells, i * width + 2);
+        }
+        PlannedFiles files = new PlannedFiles(session, given, values, statuses, rows, readBytes, null, null);
         HadoopFsRelation relation = new HadoopFsRelation(
                 files, values, schema, Option.empty(), new PlannedParquet(), given, session);
         return LogicalRelation$.MODULE$.apply(relation, false);
     }
 
-    /**
-     * Returns a plan whose relations say that they take as many bytes as some of their columns do.
-     *
-     * Spark takes what a projection leaves of a relation for a part of it, by the widths of types; so
-     * the whole is said to be that much larger.
-     *
-     * @param given a line for each relation: the id of its first column, the bytes that the needed ones
-     *     take, and their ids, parted by commas
-     */
-    public LogicalPlan resized(LogicalPlan plan, String given) {
-        java.util.Map sizes = new java.util.HashMap();
-        String[] lines = given.split("\n");
-        for (int at = 0; at < lines.length; at++) {
-            String[] said = lines[at].split(" ");
-            sizes.put(Long.valueOf(said[0]), new Object[] {said[2], Long.valueOf(said[1])});
+    private static java.util.Map byPath(Seq listed) {
+        java.util.Map known = new java.util.HashMap();
+        for (int i = 0; i < listed.length(); i++) {
+            FileStatus file = (FileStatus) listed.apply(i);
+            known.put(file.getPath(), file);
         }
-        LogicalPlan made = (LogicalPlan) plan.transformUpWithSubqueries(new Resizing(sizes));
-        made.setAnalyzed();
-        return made;
+        return known;
+    }
+
+    private static InternalRow row(StructType values, String[] cells, int first) {
+        Object[] row = new Object[values.length()];
+        for (int i = 0; i < row.length; i++) {
+            row[i] = value(values.apply(i).dataType(), cells[first + i]);
+        }
+        return new GenericInternalRow(row);
+    }
+
+    private static Object value(DataType type, String cell) {
+        if (cell.isEmpty()) {
+            return null;
+        }
+        if (type == DataTypes.StringType) {
+            return UTF8String.fromString(cell);
+        }
+        return type == DataTypes.LongType ? (Object) Long.valueOf(cell) : (Object) Integer.valueOf(cell);
     }
 }
 
@@ -142,122 +160,93 @@ final class PlannedParquet extends ParquetFileFormat {
     }
 }
 
-/** Relations of planned files that say another size, by the id of their first column. */
-final class Resizing extends AbstractPartialFunction {
-    private final java.util.Map sizes;
-    private final java.util.Map made = new java.util.HashMap();
-
-    Resizing(java.util.Map sizes) {
-        this.sizes = sizes;
-    }
-
-    public boolean isDefinedAt(Object plan) {
-        return size(plan) != null;
-    }
-
-    public Object applyOrElse(Object plan, Function1 otherwise) {
-        Object[] size = size(plan);
-        if (size == null) {
-            return otherwise.apply(plan);
-        }
-        LogicalRelation old = (LogicalRelation) plan;
-        HadoopFsRelation files = (HadoopFsRelation) old.relation();
-        String needed = "," + size[0] + ",";
-        double whole = 8;
-        double some = 8;
-        for (int at = 0; at < old.output().length(); at++) {
-            Attribute column = (Attribute) old.output().apply(at);
-            whole += column.dataType().defaultSize();
-            some += needed.contains("," + column.exprId().id() + ",") ? column.dataType().defaultSize() : 0;
-        }
-        long bytes = (long) (((Number) size[1]).doubleValue() * whole / some);
-        Object[] parts = new Object[old.productArity()];
-        for (int at = 1; at < parts.length; at++) {
-            parts[at] = old.productElement(at);
-        }
-        parts[0] = new HadoopFsRelation(
-                resized((PlannedFiles) files.location(), bytes), files.partitionSchema(), files.dataSchema(),
-                files.bucketSpec(), files.fileFormat(), files.options(), files.sparkSession());
-        return old.makeCopy(parts);
-    }
-
-    /** Returns one object for the same files of one size: Spark reads them once in a query. */
-    private PlannedFiles resized(PlannedFiles files, long bytes) {
-        List key = Arrays.asList(new Object[] {files, Long.valueOf(bytes)});
-        if (!made.containsKey(key)) {
-            made.put(key, new PlannedFiles(files, bytes));
-        }
-        return (PlannedFiles) made.get(key);
-    }
-
-    private Object[] size(Object plan) {
-        if (!(plan instanceof LogicalRelation) || ((LogicalRelation) plan).output().isEmpty()) {
-            return null;
-        }
-        LogicalRelation relation = (LogicalRelation) plan;
-        boolean isPlanned = relation.relation() instanceof HadoopFsRelation
-                && ((HadoopFsRelation) relation.relation()).location() instanceof PlannedFiles;
-        Attribute first = (Attribute) relation.output().apply(0);
-        return isPlanned ? (Object[]) sizes.get(Long.valueOf(first.exprId().id())) : null;
-    }
-}
-
 /**
  * The files of a plan as Spark's Parquet source reads them: nothing is listed, and each file is a
  * partition of its own, so that values which differ from file to file are columns that cost nothing.
- * Pruning by them is the superclass's, over folders that nobody has.
+ * The superclass prunes by them, over folders that do not exist.
  */
-final class PlannedFiles extends PartitioningAwareFileIndex {
-    private static final long BLOCK = 128L * 1024 * 1024;
-
+public final class PlannedFiles extends PartitioningAwareFileIndex {
     private final SparkSession session;
-    private final Map given;
-    private final PartitionSpec spec;
+    private final Map options;
+    private final StructType values;
+    private final FileStatus[] statuses;
+    private final InternalRow[] rows;
+    private final long readBytes;
+    private final PlannedFiles whole;
+    private final BitSet kept;
+
     private final Seq paths;
     private final LinkedHashMap files;
     private final Map folders;
-    private final long readBytes;
+    private final PartitionSpec spec;
 
-    PlannedFiles(PlannedFiles other, long readBytes) {
-        super(other.session, other.given, Option.empty(), NoopCache$.MODULE$);
-        this.session = other.session;
-        this.given = other.given;
-        this.spec = other.spec;
-        this.paths = other.paths;
-        this.files = other.files;
-        this.folders = other.folders;
-        this.readBytes = readBytes;
-    }
-
+    /** `whole` and `kept` say which files of which others these are; null for all that were planned. */
     PlannedFiles(
-            SparkSession session, Map options, StructType values, String[] cells, long readBytes, Seq listed) {
+            SparkSession session, Map options, StructType values, FileStatus[] statuses, InternalRow[] rows,
+            long readBytes, PlannedFiles whole, BitSet kept) {
         super(session, options, Option.empty(), NoopCache$.MODULE$);
         this.session = session;
-        this.given = options;
-        this.files = new LinkedHashMap();
+        this.options = options;
+        this.values = values;
+        this.statuses = statuses;
+        this.rows = rows;
         this.readBytes = readBytes;
-        int width = 2 + values.length();
-        java.util.Map known = byPath(listed);
+        this.whole = whole;
+        this.kept = kept;
+        this.files = new LinkedHashMap();
         List paths = new ArrayList();
         List partitions = new ArrayList();
         java.util.Map folders = new java.util.HashMap();
-        for (int at = 0; at < cells.length; at += width) {
-            Path path = new Path(cells[at]);
-            FileStatus file = (FileStatus) known.get(path);
-            if (file == null) {
-                file = new FileStatus(Long.parseLong(cells[at + 1]), false, 1, BLOCK, 0L, path);
-            }
-            paths.add(path);
-            this.files.put(path, file);
-            if (width > 2) {
+        for (int i = 0; i < statuses.length; i++) {
+            paths.add(statuses[i].getPath());
+            this.files.put(statuses[i].getPath(), statuses[i]);
+            if (values.length() > 0) {
                 Path folder = new Path("/" + paths.size());
-                folders.put(folder, new FileStatus[] {file});
-                partitions.add(new PartitionPath(row(values, cells, at + 2), folder));
+                folders.put(folder, new FileStatus[] {statuses[i]});
+                partitions.add(new PartitionPath(rows[i], folder));
             }
         }
         this.paths = CollectionConverters.asScala(paths).toSeq();
         this.folders = Map$.MODULE$.from(CollectionConverters.asScala(folders));
         this.spec = new PartitionSpec(values, CollectionConverters.asScala(partitions).toSeq());
+    }
+
+    /** Returns whether these are files that were chosen for the filters of one plan. */
+    public boolean isPruned() {
+        return whole != null;
+    }
+
+    /**
+     * Returns some of these files.
+     *
+     * @param kept their numbers; null for all
+     * @param readBytes the size that Spark chooses joins by
+     */
+    public PlannedFiles pruned(BitSet kept, long readBytes) {
+        if (kept == null) {
+            return new PlannedFiles(session, options, values, statuses, rows, readBytes, this, null);
+        }
+        FileStatus[] someStatuses = new FileStatus[kept.cardinality()];
+        InternalRow[] someRows = new InternalRow[someStatuses.length];
+        int count = 0;
+        for (int i = kept.nextSetBit(0); i >= 0; i = kept.nextSetBit(i + 1)) {
+            someStatuses[count] = statuses[i];
+            someRows[count++] = rows[i];
+        }
+        return new PlannedFiles(session, options, values, someStatuses, someRows, readBytes, this, kept);
+    }
+
+    /** Spark reads equal relations of a query once. */
+    public boolean equals(Object other) {
+        if (whole == null || !(other instanceof PlannedFiles)) {
+            return this == other;
+        }
+        PlannedFiles files = (PlannedFiles) other;
+        return whole == files.whole && readBytes == files.readBytes && Objects.equals(kept, files.kept);
+    }
+
+    public int hashCode() {
+        return whole == null ? System.identityHashCode(this) : Objects.hash(new Object[] {whole, kept, Long.valueOf(readBytes)});
     }
 
     public PartitionSpec partitionSpec() {
@@ -283,31 +272,4 @@ final class PlannedFiles extends PartitioningAwareFileIndex {
 
     /** A snapshot's files never change. */
     public void refresh() {}
-
-    private static java.util.Map byPath(Seq listed) {
-        java.util.Map known = new java.util.HashMap();
-        for (int at = 0; at < listed.length(); at++) {
-            FileStatus file = (FileStatus) listed.apply(at);
-            known.put(file.getPath(), file);
-        }
-        return known;
-    }
-
-    private static InternalRow row(StructType values, String[] cells, int first) {
-        Object[] row = new Object[values.length()];
-        for (int at = 0; at < row.length; at++) {
-            row[at] = value(values.apply(at).dataType(), cells[first + at]);
-        }
-        return new GenericInternalRow(row);
-    }
-
-    private static Object value(DataType type, String cell) {
-        if (cell.isEmpty()) {
-            return null;
-        }
-        if (type == DataTypes.StringType) {
-            return UTF8String.fromString(cell);
-        }
-        return type == DataTypes.LongType ? (Object) Long.valueOf(cell) : (Object) Integer.valueOf(cell);
-    }
 }

@@ -16,14 +16,12 @@ from pyspark.sql.types import StructType
 from iceberg_spark.spark.session.classic_session import (
     frame_of_plan,
     is_connect,
-    java_class,
     java_list,
     java_static,
 )
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _CLASS = "FrameQueries"
-_EXECUTION = "org.apache.spark.sql.execution."
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 
 
@@ -84,20 +82,6 @@ def query_of_frames(
     given = java_list(session, _of_java(frames))
     found = java.query(inside._jsparkSession, text, "\n".join(named), given)
     return None if found is None else DataFrame(found, session)
-
-
-def explained(frame: DataFrame, mode: str = "simple") -> DataFrame | None:
-    """Return the row that EXPLAIN gives of a frame's plan; None over Connect.
-
-    `mode` is "simple", "extended", "codegen", "cost" or "formatted".
-    """
-    session = frame.sparkSession
-    if is_connect(session):
-        return None
-    known = java_static(session, f"{_EXECUTION}ExplainMode", "fromString")(mode)
-    return frame_of_plan(
-        session, java_class(session, f"{_EXECUTION}command.ExplainCommand")(_plan(frame), known)
-    )
 
 
 def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:

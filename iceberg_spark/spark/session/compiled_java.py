@@ -19,6 +19,8 @@ from iceberg_spark.spark.session.classic_session import is_connect, java_package
 
 _log = logging.getLogger(__name__)
 _PACKAGE = "iceberg_spark"
+_USES = {"FilePruning": "KeyFilters", "KeyFilters": "PlannedRelations"}
+"""Source files that use the public classes of another."""
 
 
 def compiled_object(session: SparkSession, name: str) -> Any | None:
@@ -32,22 +34,28 @@ def compiled_object(session: SparkSession, name: str) -> Any | None:
 @lru_cache(maxsize=32)
 def _object(packages: Any, name: str) -> Any | None:
     try:
-        return _compiled(packages, name)
+        loader, package = _compiled(packages, name)
+        found = loader.loadClass(f"{package}.{name}")
+        return found.getDeclaredConstructor(None).newInstance(None)
     except (Py4JError, OSError):
         _log.warning("%s can't be compiled for this Spark", name, exc_info=True)
         return None
 
 
-def _compiled(packages: Any, name: str) -> Any:
-    """Compile the class and return an object of it.
+@lru_cache(maxsize=32)
+def _compiled(packages: Any, name: str) -> tuple[Any, str]:
+    """Compile a source file and return the loader of its classes, and their package.
 
-    Its package has a name of its own: py4j knows classes by their names, and where a module is
-    loaded anew it would call the methods of the class that was compiled before.
+    The package has a name of its own: py4j knows classes by their names, and where a module is
+    loaded again it would call the methods of the class that was compiled before.
     """
-    package = f"{_PACKAGE}.made_{uuid4().hex}"
+    if name in _USES:
+        parent, package = _compiled(packages, _USES[name])
+    else:
+        parent = packages.java.lang.Thread.currentThread().getContextClassLoader()
+        package = f"{_PACKAGE}.made_{uuid4().hex}"
     text = resources.files(__package__).joinpath(f"{name}.java").read_text(encoding="utf-8")
     compiler = packages.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(packages.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.setParentClassLoader(parent)
     compiler.cook(text.replace(f"package {_PACKAGE};", f"package {package};"))
-    found = compiler.getClassLoader().loadClass(f"{package}.{name}")
-    return found.getDeclaredConstructor(None).newInstance(None)
+    return compiler.getClassLoader(), package

@@ -1,88 +1,53 @@
-"""Filters by keys above the relations of a classic frame, and what Spark says of its joins."""
+"""Filters by keys inside Spark's optimizer, and what the optimizer's plan tells about joins."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
-from iceberg_spark.spark.session.classic_plans import Expression, expression_of
-from iceberg_spark.spark.session.classic_session import (
-    frame_of_plan,
-    java_list,
-    java_static,
-    java_texts,
-)
+from iceberg_spark.spark.session.classic_session import java_list, java_texts
 from iceberg_spark.spark.session.compiled_java import compiled_object
-from iceberg_spark.spark.session.long_texts import java_json, java_text
+from iceberg_spark.spark.session.long_texts import java_text
 from iceberg_spark.spark.session.plan_joins import JoinedColumns, joined_columns
 from iceberg_spark.spark.session.plan_tree import Node, tree_of
-from iceberg_spark.spark.session.planned_relations import NeededSize, resized
 
 _CLASS = "KeyFilters"
-_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRelation:
-    """A relation of files in a plan or its subqueries: the ids of its columns, and its mark."""
-
-    ids: tuple[int, ...]
-    mark: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptimizedPlan:
-    """What Spark's optimizer made of a frame.
+    """A plan in Spark's optimizer that is being pruned. `query` is Java's `PlanQuery`.
 
-    `relations` are all of its relations of files, those of subqueries too. `sizes` are the bytes
-    that its nodes are taken for, `joined_sizes` those by which its sides are joined; `changing`
-    are the nodes whose values are others each time. `broadcast_bytes` are those of a side that
-    Spark broadcasts.
+    `broadcast_bytes` is the size of a side of a join up to which Spark broadcasts it.
     """
 
     session: SparkSession
-    java: Any
+    query: Any
     root: Node
-    relations: tuple[PlanRelation, ...]
-    sizes: tuple[int, ...]
-    joined_sizes: tuple[int, ...]
-    changing: frozenset[int]
-    conditions: Any
     broadcast_bytes: int
-
-    def filters(self, leaf: Node) -> list[Expression]:
-        """Return the conditions right above a leaf that are about its columns alone."""
-        found = [expression_of(self.session, self.conditions.get(at)) for at in leaf.filters]
-        own = leaf.ids
-        return [one for one in found if own.issuperset(one.attributes)]
 
     @property
     def joins(self) -> list[JoinedColumns]:
         """Columns of its relations, each with the keys that it has to be equal to."""
-        return joined_columns(self.root, self.is_broadcast, self.changing)
-
-    def mark(self, leaf: Node) -> str:
-        """Return the mark of the relation that a leaf is; nothing of another leaf."""
-        return next((one.mark for one in self.relations if leaf.ids == {*one.ids}), "")
+        return joined_columns(self.root, self.is_broadcast)
 
     def is_broadcast(self, node: Node) -> bool:
-        """Return whether Spark takes what comes of a node for small enough to broadcast it."""
-        return self.joined_sizes[node.number] <= self.broadcast_bytes
-
-    def with_sizes(self, sizes: Sequence[NeededSize]) -> OptimizedPlan:
-        """Return the plan as its sides are joined where relations say these sizes."""
-        said, _ = _sizes(self.session, resized(self.session, self.java, sizes))
-        return replace(self, joined_sizes=said)
+        """Return whether Spark estimates that a node's rows are few enough to broadcast them."""
+        return node.size <= self.broadcast_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyFilter:
-    """What a column of a relation has to be one of; both by their places. `values` are Java's."""
+    """The values that a column of a relation has one of.
+
+    `relation` is the number of the relation in the request, `column` that of the column in the
+    relation. `values` are Java's: an array, or a plan that gives a Bloom filter.
+    """
 
     relation: int
     column: int
@@ -91,60 +56,20 @@ class KeyFilter:
 
 @dataclass(frozen=True, slots=True)
 class BloomSize:
-    """How many values a Bloom filter is made for, its bits, and what people see of it."""
+    """The number of values of a Bloom filter, its bits, and the name that a plan shows."""
 
     items: int
     bits: int
     name: str
 
 
-def plan_relations(frame: DataFrame, option: str) -> tuple[PlanRelation, ...]:
-    """Return the relations of files in the analysed plan of a frame; `option` marks them.
-
-    Nothing over Connect, and where a Spark has other classes. Raises one of PLAN_ERRORS.
-    """
-    if compiled_object(frame.sparkSession, _CLASS) is None:
-        return ()
-    inside: Any = frame
-    return _relations(frame.sparkSession, inside._jdf.logicalPlan(), option)
-
-
-def optimized_plan(frame: DataFrame, option: str) -> OptimizedPlan | None:
-    """Return what Spark's optimizer made of a classic frame.
-
-    None over Connect, of what has another value at another time (`current_date`), of streams, and
-    where Spark keeps rows of it. Raises one of PLAN_ERRORS.
-    """
-    session = frame.sparkSession
-    java = compiled_object(session, _CLASS)
-    if java is None:
-        return None
-    inside: Any = frame
-    asked = inside._jdf.queryExecution()
-    analyzed = asked.analyzed()
-    changes = analyzed.containsPattern(java_static(session, _PATTERNS, "CURRENT_LIKE")())
-    if changes or analyzed.isStreaming():
-        return None
-    plan = asked.optimizedPlan()
-    if java.isCached(plan):
-        return None
-    said = json.loads(java_json(session, plan))
-    sizes, changing = _sizes(session, plan)
-    if len(said) != len(sizes):
-        return None
-    settings: Any = session
-    conf = settings._jsparkSession.sessionState().conf()
-    return OptimizedPlan(
-        session,
-        plan,
-        tree_of(said),
-        _relations(session, plan, option),
-        sizes,
-        sizes,
-        changing,
-        java.conditions(plan),
-        int(conf.autoBroadcastJoinThreshold()),
-    )
+def optimized_plan(session: SparkSession, query: Any) -> OptimizedPlan:
+    """Return the plan of a query that Spark's optimizer is working on, as changed so far."""
+    inside: Any = session
+    java = inside._jsparkSession
+    root = tree_of(json.loads(java_text(session, query.tree(java))))
+    broadcast_bytes = java.sessionState().conf().autoBroadcastJoinThreshold()
+    return OptimizedPlan(session, query, root, int(broadcast_bytes))
 
 
 def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[str]) -> Any:
@@ -166,58 +91,22 @@ def bloom_filter(session: SparkSession, kind: DataType, values: Any, size: Bloom
 
 
 def bloom_filter_of(
-    frame: DataFrame,
-    key: tuple[int, int],
-    conditions: Sequence[Expression],
-    having: Sequence[KeyFilter],
-    size: BloomSize,
+    plan: OptimizedPlan, key: tuple[int, int], having: Sequence[KeyFilter], size: BloomSize
 ) -> Any:
-    """Return a Bloom filter that Spark makes, of a relation's column in rows that stay.
+    """Return a Bloom filter that Spark makes, of a relation's column in the rows that stay.
 
-    `key` is the relation's place and the column's; all of `having` are about that relation.
+    `key` are the numbers of the relation and of the column; `having` are about that relation.
     """
-    java: Any = compiled_object(frame.sparkSession, _CLASS)
-    inside: Any = frame
-    given = [
-        [one.java for one in conditions],
-        [one.column for one in having],
-        [one.values for one in having],
-    ]
-    lists = [java_list(frame.sparkSession, values) for values in given]
-    return java.bloomOf(inside._jdf.logicalPlan(), *key, *lists, size.items, size.bits, size.name)
+    columns = java_list(plan.session, [one.column for one in having])
+    values = java_list(plan.session, [one.values for one in having])
+    return plan.query.bloomOf(*key, columns, values, size.items, size.bits, size.name)
 
 
-def with_key_filters(frame: DataFrame, filters: Sequence[KeyFilter]) -> DataFrame:
-    """Return a frame without rows of its relations that have none of the keys.
-
-    Its columns stay the same. Raises one of PLAN_ERRORS.
-    """
-    session = frame.sparkSession
-    java: Any = compiled_object(session, _CLASS)
-    given = zip(*((one.relation, one.column, one.values) for one in filters), strict=True)
-    lists = [java_list(session, values) for values in given]
-    inside: Any = frame
-    plan = java.filtered(inside._jdf.logicalPlan(), *lists)
-    return frame_of_plan(session, plan)
+def add_key_filter(plan: OptimizedPlan, key_filter: KeyFilter) -> None:
+    """Keep only those rows of a relation that have one of the keys."""
+    plan.query.filter(key_filter.relation, key_filter.column, key_filter.values)
 
 
 def _java_type(session: SparkSession, kind: DataType) -> Any:
     inside: Any = session
     return inside._jsparkSession.parseDataType(kind.json())
-
-
-def _sizes(session: SparkSession, plan: Any) -> tuple[tuple[int, ...], frozenset[int]]:
-    """Return the bytes that nodes are taken for, and the nodes with other values each time."""
-    java: Any = compiled_object(session, _CLASS)
-    said = str(java.sizes(plan)).split(",")
-    changing = (at for at, size in enumerate(said) if size.startswith("-"))
-    return tuple(int(size.lstrip("-")) for size in said), frozenset(changing)
-
-
-def _relations(session: SparkSession, plan: Any, option: str) -> tuple[PlanRelation, ...]:
-    java: Any = compiled_object(session, _CLASS)
-    found = []
-    for said in java_text(session, java.relations(plan, option)).splitlines():
-        ids, _, mark = said.partition(" ")
-        found.append(PlanRelation(tuple(int(one) for one in ids.split(",") if one), mark))
-    return tuple(found)

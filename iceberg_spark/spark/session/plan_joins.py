@@ -6,18 +6,10 @@ so `sales` may be read without it, as far as nothing between the two counts or r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from iceberg_spark.spark.session.plan_tree import (
-    Node,
-    Said,
-    attribute_of,
-    id_of,
-    kind_of,
-    tree_of,
-)
+from iceberg_spark.spark.session.plan_tree import Node, RelationColumn
 
 _DROPS: Mapping[str, tuple[bool, bool]] = {
     "Inner$": (True, True),
@@ -49,19 +41,6 @@ _SAME_VALUES = frozenset({*_BY_ROW, "GlobalLimit", "LocalLimit", "Window"})
 
 
 @dataclass(frozen=True, slots=True)
-class RelationColumn:
-    """A column of a relation; `place` is the relation's number among the leaves of the plan.
-
-    `number` is the column's id, `kind` Spark's type of it.
-    """
-
-    place: int
-    number: int
-    name: str
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
 class JoinedColumns:
     """Rows whose `column` is no value of `key`, a column of another relation, are not needed.
 
@@ -87,15 +66,13 @@ class _Equal:
 
 
 def joined_columns(
-    root: Node,
-    is_broadcast: Callable[[Node], bool] = lambda _: False,
-    changing: Container[int] = (),
+    root: Node, is_broadcast: Callable[[Node], bool] = lambda _: False
 ) -> list[JoinedColumns]:
     """Return columns of a plan's relations, each with the keys that it has to be equal to.
 
-    Every leaf counts as a relation. `is_broadcast` says of a side of a join whether Spark takes it
-    for small enough. `changing` are the numbers of nodes whose values are others each time: what
-    is random of a row depends on the rows before it, so nothing is left out below.
+    Every leaf counts as a relation. `is_broadcast` tells whether Spark estimates that a side of a
+    join is small enough to broadcast. Nothing is left out below a node that is not deterministic:
+    a random value of a row depends on the rows before it.
     """
     found: dict[tuple[RelationColumn, RelationColumn], JoinedColumns] = {}
 
@@ -111,7 +88,7 @@ def joined_columns(
                     is_built=before.is_built or equal.is_built,
                 )
 
-    _Descent(needed, is_broadcast, changing).go(root, ())
+    _Descent(needed, is_broadcast).go(root, ())
     return list(found.values())
 
 
@@ -121,7 +98,6 @@ class _Descent:
 
     needed: Callable[[Node, _Equal], None]
     is_broadcast: Callable[[Node], bool]
-    changing: Container[int]
 
     def go(self, node: Node, equal: Sequence[_Equal]) -> None:
         """Take pairs to a node: each is about the relation that has its column, if it gets there.
@@ -135,7 +111,7 @@ class _Descent:
                     self.needed(node, each)
             return
         match node.kind:
-            case _ if node.number in self.changing:
+            case _ if not node.is_deterministic:
                 self._go_on(node, ())
             case "Join":
                 builds = _broadcast_sides(node, self.is_broadcast)
@@ -166,15 +142,15 @@ class _Descent:
 def _with_same(join: Node, equal: Sequence[_Equal]) -> list[_Equal]:
     """Return pairs, and for each one of every column that a join says to be equal to its own."""
     found = list(equal)
-    if equal and _join_type(join.said) in _EQUAL_VALUES:
-        for one, other in _equalities(join.said.get("condition")):
+    if equal and join.join_type in _EQUAL_VALUES:
+        for one, other in join.equalities:
             for mine, theirs in ((one, other), (other, one)):
                 found += [replace(each, column=theirs) for each in equal if each.column == mine]
     return found
 
 
 def _broadcast_sides(join: Node, is_broadcast: Callable[[Node], bool]) -> tuple[bool, bool]:
-    left, right = _BUILDS.get(_join_type(join.said), (False, False))
+    left, right = _BUILDS.get(join.join_type, (False, False))
     one, other = join.children
     return left and is_broadcast(one), right and is_broadcast(other)
 
@@ -182,36 +158,16 @@ def _broadcast_sides(join: Node, is_broadcast: Callable[[Node], bool]) -> tuple[
 def _own_pairs(join: Node, builds: tuple[bool, bool]) -> tuple[list[_Equal], list[_Equal]]:
     """Return what a join's condition asks of its left and of its right side."""
     left, right = join.children
-    drops_left, drops_right = _DROPS.get(_join_type(join.said), (False, False))
+    drops_left, drops_right = _DROPS.get(join.join_type, (False, False))
     of_left: list[_Equal] = []
     of_right: list[_Equal] = []
-    for one, other in _equalities(join.said.get("condition")):
+    for one, other in join.equalities:
         for mine, theirs in ((one, other), (other, one)):
             if drops_left:
                 of_left.append(_Equal(mine, right, theirs, builds[1], builds[0]))
             if drops_right:
                 of_right.append(_Equal(mine, left, theirs, builds[0], builds[1]))
     return of_left, of_right
-
-
-def _join_type(said: Said) -> str:
-    kind = said.get("joinType")
-    return str(kind.get("object", "")).rpartition(".")[2] if isinstance(kind, dict) else ""
-
-
-def _equalities(condition: Any) -> Iterator[tuple[int, int]]:
-    """Yield the columns that a condition says to be equal, as Spark compares them: not by `<=>`."""
-    if not isinstance(condition, list):
-        return
-    conjuncts = [tree_of(condition)]
-    while conjuncts:
-        one = conjuncts.pop()
-        if one.kind == "And":
-            conjuncts += one.children
-        elif one.kind == "EqualTo":
-            ids = [attribute_of(side.said) for side in one.children]
-            if ids[0] is not None and ids[1] is not None:
-                yield ids[0], ids[1]
 
 
 def _origins(node: Node, column: int) -> Iterator[tuple[Node, int]]:
@@ -228,10 +184,10 @@ def _origins(node: Node, column: int) -> Iterator[tuple[Node, int]]:
     if node.kind != "Join":
         yield from _origins(node.children[0], below)
         return
-    kind = _join_type(node.said)
+    kind = node.join_type
     equal: set[int] = set()
     if kind in _EQUAL_VALUES:
-        for one, other in _equalities(node.said.get("condition")):
+        for one, other in node.equalities:
             equal |= {one, other} if below in (one, other) else set()
     left, right = node.children
     for each in sorted(equal | {below}):
@@ -244,28 +200,13 @@ def _below(node: Node, column: int) -> int | None:
     """Return a column's id below a node; None where it is made there, or of several rows."""
     match node.kind:
         case "Project":
-            return _renamed(node.said["projectList"]).get(column)
+            return node.passed.get(column)
         case "Aggregate":
-            grouped = {attribute_of(one[0]) for one in node.said["groupingExpressions"]}
-            below = _renamed(node.said["aggregateExpressions"]).get(column)
-            return below if below in grouped else None
+            below = node.passed.get(column)
+            return below if below in node.grouped else None
         case _:
             return column
 
 
-def _renamed(expressions: Sequence[Sequence[Said]]) -> dict[int, int]:
-    """Return, by the ids of columns that are others as they are, the ids of those."""
-    found = {}
-    for one, *inner in expressions:
-        source = inner[0] if kind_of(one) == "Alias" and len(inner) == 1 else one
-        below = attribute_of(source)
-        if below is not None:
-            found[id_of(one)] = below
-    return found
-
-
 def _column(leaf: Node, number: int) -> RelationColumn | None:
-    for one, *_ in leaf.said.get("output") or ():
-        if id_of(one) == number:
-            return RelationColumn(leaf.place, number, str(one["name"]), str(one["dataType"]))
-    return None
+    return next((column for column in leaf.columns if column.number == number), None)

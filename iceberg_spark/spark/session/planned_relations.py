@@ -22,7 +22,6 @@ from iceberg_spark.spark.session.classic_session import (
 from iceberg_spark.spark.session.compiled_java import compiled_object
 
 _CLASS = "PlannedRelations"
-_MOST_BYTES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,35 +69,6 @@ def planned_relation(
         _statuses(session, listed),
     )
     return frame_of_plan(session, plan)
-
-
-@dataclass(frozen=True, slots=True)
-class NeededSize:
-    """Some columns of a relation, by their ids, and the bytes that these take.
-
-    `first` is the id of the relation's first column.
-    """
-
-    first: int
-    columns: tuple[int, ...]
-    bytes: int
-
-
-def with_sizes(frame: DataFrame, sizes: Sequence[NeededSize]) -> DataFrame:
-    """Return a classic frame whose relations say the sizes of the columns that are needed."""
-    inside: Any = frame
-    session = frame.sparkSession
-    return frame_of_plan(session, resized(session, inside._jdf.logicalPlan(), sizes))
-
-
-def resized(session: SparkSession, plan: Any, sizes: Sequence[NeededSize]) -> Any:
-    """Return a plan of Java's whose relations say the sizes of the columns that are needed."""
-    maker: Any = compiled_object(session, _CLASS)
-    lines = (
-        f"{one.first} {min(one.bytes, _MOST_BYTES)} {','.join(map(str, one.columns))}"
-        for one in sizes
-    )
-    return maker.resized(plan, "\n".join(lines))
 
 
 def _statuses(session: SparkSession, listed: DataFrame | None) -> Any:

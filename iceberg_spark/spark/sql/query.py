@@ -18,9 +18,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.reading.keyed_frame import keyed_frame
-from iceberg_spark.spark.session.classic_plans import PLAN_ERRORS
-from iceberg_spark.spark.session.classic_queries import explained, frame_of, query_of_frames
+from iceberg_spark.spark.session.classic_queries import frame_of, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
@@ -140,7 +138,7 @@ class Query:
         if tables and is_bare:
             found = query_of_frames(spark, self._with_names(str, str), tables)
             if found is not None:
-                return keyed_frame(found)
+                return found
         frames = {
             **(given or {}),
             **{name: frame_of(rows, spark) for name, rows in tables.items()},
@@ -150,21 +148,6 @@ class Query:
             text = text.replace(name, f"{{{name}}}")
         values = dict(args) if isinstance(args, Mapping) else list(args or ())
         return spark.sql(text, args=values or None, **frames)
-
-    def explained(self, spark: SparkSession, head: str, args: Args = None) -> DataFrame:
-        """Return what a head, like EXPLAIN EXTENDED, says of the query.
-
-        On classic sessions with the filters that its joins make, where it has no parameters.
-        """
-        word, *mode = head.lower().split()
-        if word == "explain" and not args:
-            try:
-                found = explained(self.frame(spark), *mode)
-            except PLAN_ERRORS:  # what is wrong with a query, EXPLAIN answers with
-                found = None
-            if found is not None:
-                return found
-        return self.frame(spark, args, head)
 
     def _with_names(self, plain: Callable[[str], str], named: Callable[[str], str]) -> str:
         """Return the text with the frames' names for tables, both as they are to be written."""

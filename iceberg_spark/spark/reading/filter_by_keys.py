@@ -1,0 +1,89 @@
+"""Rows that joins drop are left out where they are read: by the keys of other relations.
+
+Spark reads all lines to join them with the orders of a day, and shuffles them. Here the keys of
+those orders are read while the query is planned, since all tables are pinned, and lines of other
+orders are left out where they are read. The next relation follows: a nation's customers tell their
+orders, and these their lines. Spark's optimizer tells which columns have to be equal.
+
+Spark itself collects the keys of more rows than are read here, where it knows other keys for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from iceberg_spark.read.limits import KEYS
+from iceberg_spark.read.row_keys import RowKeys, whole_numbers
+from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.reading.chosen_keys import Choice, ChosenKeys, chosen_keys, share_of
+from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
+from iceberg_spark.spark.session.key_filters import (
+    BloomSize,
+    KeyFilter,
+    OptimizedPlan,
+    add_key_filter,
+    bloom_filter,
+    bloom_filter_of,
+    java_values,
+)
+from iceberg_spark.spec.schema import Schema
+
+
+def filter_by_keys(tables: Sequence[JoinedTable], plan: OptimizedPlan) -> None:
+    """Filter relations of a plan by the keys that pay.
+
+    Raises what planning and reading raise.
+    """
+    if max((table.rows for table in tables), default=0) < KEYS.least_rows:
+        return
+    filters = _Filters(plan, chosen_keys(tables))
+    for table in tables:
+        for key_filter in filters.of(table):
+            add_key_filter(plan, key_filter)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Filters:
+    """Makes filters of keys that are chosen."""
+
+    plan: OptimizedPlan
+    chosen: ChosenKeys
+
+    def of(self, table: JoinedTable) -> Iterator[KeyFilter]:
+        """Yield the filters of a relation."""
+        yield from self._made(table, self.chosen.filters[table.number])
+
+    def _made(self, table: JoinedTable, choices: Sequence[Choice]) -> Iterator[KeyFilter]:
+        for choice in choices:
+            join, keys = choice.join, choice.keys
+            values = self._by_spark(choice) if keys is None else self._values(join, keys)
+            if values is not None:
+                yield KeyFilter(table.number, join.place, values)
+
+    def _values(self, join: Join, keys: RowKeys) -> Any:
+        """Return what a filter compares with: a list of few keys, of more a Bloom filter."""
+        session, numbers = self.plan.session, whole_numbers(keys) if len(keys) else b""
+        given = keys.values.to_pylist() if numbers is None else numbers
+        kind = to_spark(Schema(keys.field)).fields[0].dataType
+        values = java_values(session, kind, given)
+        if values is None or len(keys) <= KEYS.listed:
+            return values
+        size = _bloom_size(len(keys), f"{len(keys):,} values", join)
+        return bloom_filter(session, kind, values, size)
+
+    def _by_spark(self, one: Choice) -> Any:
+        """Return a Bloom filter of keys that Spark reads."""
+        of, known = one.join.of, self.chosen.known[one.join.of.number]
+        items = max(int(of.rows * share_of(known)), KEYS.listed)
+        return bloom_filter_of(
+            self.plan,
+            (of.number, one.join.key_place),
+            list(self._made(of, known)),
+            _bloom_size(items, "values", one.join),
+        )
+
+
+def _bloom_size(items: int, what: str, join: Join) -> BloomSize:
+    return BloomSize(items, items * KEYS.bits, f"{what} of {join.of.name}.{join.key.name}")

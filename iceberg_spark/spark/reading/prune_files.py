@@ -1,0 +1,132 @@
+"""What the relations of a plan need: files by filters and joins, rows by the keys of others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from iceberg_spark.errors import IcebergError
+from iceberg_spark.read.limits import KEYS
+from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.reading.filter_by_keys import filter_by_keys
+from iceberg_spark.spark.reading.filtered_plan import FilteredPlan, filtered_plan
+from iceberg_spark.spark.reading.joined_relations import joined_plans, may_prune_by_joins
+from iceberg_spark.spark.reading.joined_tables import joined_tables
+from iceberg_spark.spark.reading.limits import NARROWING
+from iceberg_spark.spark.reading.marked_files import MarkedFiles, marked_files
+from iceberg_spark.spark.reading.parquet_files import MARK
+from iceberg_spark.spark.reading.relation_size import row_bytes
+from iceberg_spark.spark.session.file_pruning import (
+    PrunedRelation,
+    ScannedRelation,
+    install_file_pruning,
+    prune_files,
+)
+from iceberg_spark.spark.session.key_filters import optimized_plan
+
+_log = logging.getLogger(__name__)
+
+
+def prune_in_optimizer(session: SparkSession) -> bool:
+    """Have the optimizer of a classic session prune the files of planned relations."""
+    return install_file_pruning(session, prune_relations, MARK)
+
+
+@dataclass(slots=True, eq=False)
+class _Relation:
+    """A relation of a plan, with its files by its own filters, and those of them to keep."""
+
+    scanned: ScannedRelation
+    filtered: FilteredPlan
+    kept: npt.NDArray[np.bool_] | None
+    rows: int
+
+    @classmethod
+    def of(cls, scanned: ScannedRelation, marked: MarkedFiles) -> _Relation | None:
+        """Return a relation with its files by its own filters; None if nothing can tell them."""
+        filtered = filtered_plan(marked, scanned.filters)
+        if filtered is None:
+            return None
+        relation = cls(scanned, filtered, None, marked.rows)
+        relation.keep(filtered.plan)
+        return relation
+
+    @property
+    def marked(self) -> MarkedFiles:
+        return self.filtered.marked
+
+    def keep(self, plan: ScanPlan) -> None:
+        """Keep the files that a plan has too."""
+        if plan.files is self.marked.plan.files:
+            return
+        names = plan.files.column("file_path").combine_chunks()
+        mask = pc.is_in(self.marked.paths, names).combine_chunks().to_numpy(zero_copy_only=False)
+        if not mask.all():
+            self.kept = mask if self.kept is None else mask & self.kept
+            self.rows = int(np.asarray(self.marked.files.rows)[self.kept].sum())
+
+    def pruned(self) -> PrunedRelation | None:
+        """Return the change of the relation; None if it needs all files and all columns."""
+        if self.kept is None and self.scanned.columns is None:
+            return None
+        return PrunedRelation(self.scanned.number, self._used_bytes(), self.kept)
+
+    def _used_bytes(self) -> int:
+        """Return about how many bytes the used columns take: Spark chooses joins by that.
+
+        A relation has all columns of its table; texts that the plan does not use would count.
+        """
+        columns, used = self.marked.columns, self.scanned.columns
+        if used is not None:
+            read = tuple(
+                column
+                for column in columns.read
+                if column.asked is not None and column.asked.name in used
+            )
+            columns = replace(columns, read=read)
+        return int(self.rows * row_bytes(columns, self.marked.plan, self.marked.plan.files))
+
+
+def prune_relations(session: SparkSession, scanned: Sequence[ScannedRelation], query: Any) -> None:
+    """Prune the relations of a plan; `query` is Java's `PlanQuery`.
+
+    Raises what planning a scan raises.
+    """
+    relations = [
+        relation
+        for one in scanned
+        if (marked := marked_files(one.mark)) is not None
+        and (relation := _Relation.of(one, marked)) is not None
+    ]
+    prune_files(query, [change for one in relations if (change := one.pruned()) is not None])
+    if 1 < len(relations) <= NARROWING.leaves:
+        try:
+            _prune_by_joins(session, relations, query)
+        except (IcebergError, OSError, pa.ArrowException):
+            _log.debug("The joins of a plan leave out no rows", exc_info=True)
+
+
+def _prune_by_joins(session: SparkSession, relations: Sequence[_Relation], query: Any) -> None:
+    """Prune relations by the keys of others: files by partitions, rows where that pays."""
+    by_place = {one.scanned.place: one for one in relations if one.scanned.place >= 0}
+    plans: Mapping[int, FilteredPlan] = {at: one.filtered for at, one in by_place.items()}
+    has_many_rows = max((one.rows for one in by_place.values()), default=0) >= KEYS.least_rows
+    if may_prune_by_joins(plans):
+        fewer = joined_plans(plans, optimized_plan(session, query))
+        for place, plan in fewer.items():
+            by_place[place].keep(plan)
+        changes = [by_place[place].pruned() for place in fewer]
+        prune_files(query, [change for change in changes if change is not None])
+    if has_many_rows and len(by_place) > 1:
+        optimized = optimized_plan(session, query)
+        pairs = [(one.scanned, one.filtered) for one in by_place.values()]
+        rows = {one.scanned.number: one.rows for one in by_place.values()}
+        filter_by_keys(joined_tables(pairs, rows, optimized), optimized)

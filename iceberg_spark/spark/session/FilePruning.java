@@ -1,0 +1,646 @@
+package iceberg_spark;
+
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.BitSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiFunction;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+import scala.Function1;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/** Adds the rule below to the optimizer of a session. */
+public class FilePruning {
+    /**
+     * Adds the rule unless the session has it.
+     *
+     * @param choose takes the relations of a plan as JSON, and the plan, see `PruneFiles`
+     * @param mark the option whose value tells Python which relation it is
+     * @param timeoutMs how long a plan waits for Python
+     */
+    public void install(SparkSession session, BiFunction choose, String mark, long timeoutMs) {
+        if (!isInstalled(session)) {
+            List rules = new ArrayList(CollectionConverters.asJava(session.experimental().extraOptimizations()));
+            rules.add(new PruneFiles(choose, mark, timeoutMs));
+            session.experimental().extraOptimizations_$eq(CollectionConverters.asScala(rules).toSeq());
+        }
+    }
+
+    /** Returns whether the session's optimizer has the rule. */
+    public boolean isInstalled(SparkSession session) {
+        Seq rules = session.experimental().extraOptimizations();
+        for (int i = 0; i < rules.length(); i++) {
+            if (rules.apply(i) instanceof PruneFiles) {
+                return true;
+            }
+        }
+        return false;
+    }
+}
+
+/**
+ * Removes files from the relations of a plan that no row can come from, corrects the sizes that they
+ * report, and filters their rows by the keys of joins.
+ *
+ * The rule runs after Spark has pushed filters and projections down. It collects the planned relations
+ * of the plan and of the subqueries that are left in it, each with the conditions and projections
+ * directly above it, and calls Python once:
+ *
+ *   request: [{"number": 0, "place": 0 (-1 in a subquery), "mark": "5f…",
+ *              "columns": ["id", …] or null for all, "filters": [expression, …]}, …]
+ *
+ * Python makes its changes by the methods of `PlanQuery`, and returns whether they are complete.
+ *
+ * A second application leaves the plan unchanged. After an error or a timeout the plan is unchanged
+ * too, so the query reads more files and returns the same rows.
+ */
+final class PruneFiles extends Rule {
+    private static final ExecutorService PYTHON = Executors.newCachedThreadPool(new PruningThreads());
+
+    private final BiFunction choose;
+    private final String mark;
+    private final long timeoutMs;
+
+    PruneFiles(BiFunction choose, String mark, long timeoutMs) {
+        this.choose = choose;
+        this.mark = mark;
+        this.timeoutMs = timeoutMs;
+    }
+
+    public TreeNode apply(TreeNode plan) {
+        if (plan instanceof Subquery) {
+            return plan; // it may become part of a join; one that is left is pruned with the query
+        }
+        Scans scans = new Scans((LogicalPlan) plan);
+        if (!scans.areToPrune()) {
+            return plan;
+        }
+        PlanQuery query = new PlanQuery((LogicalPlan) plan, scans);
+        try {
+            return ask(scans.described(mark), query) ? query.plan() : plan;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return plan;
+        } catch (Exception e) {
+            return plan; // Python has logged why; without Python there is nobody to tell
+        }
+    }
+
+    /** Calls Python in a thread of its own, so that a cancelled query or a hanging call can be left. */
+    private boolean ask(String request, PlanQuery query) throws Exception {
+        Future answer = PYTHON.submit(new PythonCall(choose, request, query));
+        try {
+            return ((Boolean) answer.get(timeoutMs, TimeUnit.MILLISECONDS)).booleanValue();
+        } finally {
+            answer.cancel(true);
+        }
+    }
+}
+
+/** A plan that is being pruned: what Python changes of it, and what it reads. */
+public final class PlanQuery {
+    private final LogicalPlan original;
+    private final Scans scans;
+
+    PlanQuery(LogicalPlan original, Scans scans) {
+        this.original = original;
+        this.scans = scans;
+    }
+
+    /**
+     * Removes files.
+     *
+     * @param changes a line for each relation that changes: its number, the bytes of the columns that
+     *     are used, and the files to keep as base64 of a bit set, or "*" for all
+     */
+    public void prune(String changes) {
+        String[] lines = changes.split("\n");
+        for (int i = 0; i < lines.length; i++) {
+            String[] parts = lines[i].split(" ");
+            if (parts.length == 3) {
+                BitSet kept = parts[2].equals("*") ? null : BitSet.valueOf(Base64.getDecoder().decode(parts[2]));
+                scans.get(Integer.parseInt(parts[0])).prune(kept, Long.parseLong(parts[1]));
+            }
+        }
+    }
+
+    /**
+     * Keeps the rows of a relation whose column has one of some values.
+     *
+     * @param values an array of values, or a plan that gives a Bloom filter
+     */
+    public void filter(int number, int column, Object values) {
+        Scan scan = scans.get(number);
+        if (values instanceof Object[] && ((Object[]) values).length == 0) {
+            scan.prune(new BitSet(), 0L);
+            return;
+        }
+        scan.filter(KeyFilters.condition((Expression) scan.relation().output().apply(column), values));
+    }
+
+    /** Returns a plan that makes a Bloom filter of a column of a relation, see `KeyFilters.bloomOf`. */
+    public LogicalPlan bloomOf(
+            int number, int column, List columns, List values, long items, long bits, String name) {
+        Scan scan = scans.get(number);
+        return KeyFilters.bloomOf(scan.relation(), scan.conditions(), column, columns, values, items, bits, name);
+    }
+
+    /** Returns the plan with all changes. */
+    public LogicalPlan plan() {
+        return (LogicalPlan) original.transformUpWithSubqueries(new Replacing(scans));
+    }
+
+    /** Returns the plan as JSON, see `PlanTree`; its subqueries are left out. */
+    public StringBuilder tree(SparkSession session) throws Exception {
+        Option before = SparkSession.getActiveSession();
+        SparkSession.setActiveSession(session); // estimates of sizes read the active session's settings
+        try {
+            return new StringBuilder(new ObjectMapper().writeValueAsString(PlanTree.of(plan())));
+        } finally {
+            if (before.isDefined()) {
+                SparkSession.setActiveSession((SparkSession) before.get());
+            } else {
+                SparkSession.clearActiveSession();
+            }
+        }
+    }
+}
+
+/**
+ * A plan as JSON: what tells which columns of its leaves have to be equal.
+ *
+ * Each node has its class, its children, its size in bytes as Spark estimates it, and whether it is
+ * deterministic. A join has its type and the columns that its condition compares by `=`; a projection and
+ * an aggregate the columns that they pass on, by the ids above and below; an aggregate the columns that it
+ * groups by; a leaf its columns.
+ */
+final class PlanTree {
+    private PlanTree() {}
+
+    static java.util.Map of(LogicalPlan plan) {
+        java.util.Map node = new LinkedHashMap();
+        node.put("kind", plan.getClass().getSimpleName());
+        List children = new ArrayList();
+        for (int i = 0; i < plan.children().length(); i++) {
+            children.add(of((LogicalPlan) plan.children().apply(i)));
+        }
+        node.put("children", children);
+        node.put("size", plan.stats().sizeInBytes().toString());
+        node.put("deterministic", Boolean.valueOf(isDeterministic(plan)));
+        if (plan instanceof Join) {
+            Join join = (Join) plan;
+            node.put("join_type", join.joinType().getClass().getSimpleName());
+            List equalities = new ArrayList();
+            if (join.condition().isDefined()) {
+                addEqualities((Expression) join.condition().get(), equalities);
+            }
+            node.put("equalities", equalities);
+        } else if (plan instanceof Project) {
+            node.put("passed", passed(((Project) plan).projectList()));
+        } else if (plan instanceof Aggregate) {
+            node.put("passed", passed(((Aggregate) plan).aggregateExpressions()));
+            List grouped = new ArrayList();
+            for (int i = 0; i < ((Aggregate) plan).groupingExpressions().length(); i++) {
+                addId(((Aggregate) plan).groupingExpressions().apply(i), grouped);
+            }
+            node.put("grouped", grouped);
+        } else if (children.isEmpty()) {
+            node.put("columns", columns(plan.output()));
+        }
+        return node;
+    }
+
+    private static boolean isDeterministic(LogicalPlan plan) {
+        Seq expressions = plan.expressions();
+        for (int i = 0; i < expressions.length(); i++) {
+            if (!((Expression) expressions.apply(i)).deterministic()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static void addEqualities(Expression condition, List equalities) {
+        if (condition instanceof And) {
+            addEqualities(((And) condition).left(), equalities);
+            addEqualities(((And) condition).right(), equalities);
+        } else if (condition instanceof EqualTo) {
+            List ids = new ArrayList();
+            addId(((EqualTo) condition).left(), ids);
+            addId(((EqualTo) condition).right(), ids);
+            if (ids.size() == 2) {
+                equalities.add(ids);
+            }
+        }
+    }
+
+    private static List passed(Seq expressions) {
+        List passed = new ArrayList();
+        for (int i = 0; i < expressions.length(); i++) {
+            Object expression = expressions.apply(i);
+            List ids = new ArrayList();
+            ids.add(Long.valueOf(((NamedExpression) expression).exprId().id()));
+            addId(expression instanceof Alias ? ((Alias) expression).child() : expression, ids);
+            if (ids.size() == 2) {
+                passed.add(ids);
+            }
+        }
+        return passed;
+    }
+
+    private static List columns(Seq output) {
+        List columns = new ArrayList();
+        for (int i = 0; i < output.length(); i++) {
+            Attribute column = (Attribute) output.apply(i);
+            java.util.Map json = new LinkedHashMap();
+            json.put("id", Long.valueOf(column.exprId().id()));
+            json.put("name", column.name());
+            json.put("type", column.dataType().typeName());
+            columns.add(json);
+        }
+        return columns;
+    }
+
+    private static void addId(Object expression, List ids) {
+        if (expression instanceof AttributeReference) {
+            ids.add(Long.valueOf(((AttributeReference) expression).exprId().id()));
+        }
+    }
+}
+
+/** The leaves of a plan and its subqueries, in the order of `transformUpWithSubqueries`. */
+final class Scans {
+    /** A `Scan` for each planned relation, the plan itself for any other leaf. */
+    private final List leaves = new ArrayList();
+    private int places;
+
+    Scans(LogicalPlan plan) {
+        collect(plan, new ArrayList(), new ArrayList(), false, true);
+    }
+
+    int size() {
+        return leaves.size();
+    }
+
+    /** Returns a leaf as it is in the plan. */
+    LogicalPlan leaf(int number) {
+        Object leaf = leaves.get(number);
+        return leaf instanceof Scan ? ((Scan) leaf).original() : (LogicalPlan) leaf;
+    }
+
+    /** Returns a planned relation that can be pruned, null for any other leaf. */
+    Scan get(int number) {
+        Object leaf = leaves.get(number);
+        return leaf instanceof Scan && !((Scan) leaf).isPruned() ? (Scan) leaf : null;
+    }
+
+    /** Returns whether anything is known of the rows that are used. */
+    boolean areToPrune() {
+        int count = 0;
+        boolean isRestricted = false;
+        for (int i = 0; i < leaves.size(); i++) {
+            if (get(i) != null) {
+                count++;
+                isRestricted |= get(i).isRestricted();
+            }
+        }
+        return isRestricted || count > 1;
+    }
+
+    String described(String mark) throws Exception {
+        List relations = new ArrayList();
+        for (int i = 0; i < leaves.size(); i++) {
+            if (get(i) != null) {
+                relations.add(get(i).described(i, mark));
+            }
+        }
+        return new ObjectMapper().writeValueAsString(relations);
+    }
+
+    /**
+     * Adds the leaves of a plan.
+     *
+     * @param conditions those that hold for every row that is used of the plan's rows
+     * @param used the expressions above the plan, as far as projections and filters follow each other
+     * @param isProjected whether only the columns in `used` are used
+     */
+    private void collect(LogicalPlan plan, List conditions, List used, boolean isProjected, boolean isOfQuery) {
+        if (plan.children().isEmpty()) {
+            Scan scan = Scan.of(plan, isOfQuery ? places : -1, conditions, isProjected ? used : null);
+            leaves.add(scan == null ? (Object) plan : scan);
+            places += isOfQuery ? 1 : 0;
+        } else if (plan instanceof Filter) {
+            Expression condition = ((Filter) plan).condition();
+            // A random condition depends on the rows that it is evaluated for, so only the conjuncts
+            // before it may remove some of them.
+            List below = condition.deterministic() ? new ArrayList(conditions) : new ArrayList();
+            addConjuncts(condition, below);
+            List all = new ArrayList(used);
+            all.add(condition);
+            collect(((Filter) plan).child(), below, all, isProjected, isOfQuery);
+        } else if (plan instanceof Project) {
+            Seq projections = ((Project) plan).projectList();
+            boolean isDeterministic = true;
+            List all = new ArrayList(used);
+            for (int i = 0; i < projections.length(); i++) {
+                isDeterministic &= ((Expression) projections.apply(i)).deterministic();
+                all.add(projections.apply(i));
+            }
+            List below = isDeterministic ? conditions : new ArrayList();
+            collect(((Project) plan).child(), below, all, true, isOfQuery);
+        } else {
+            Seq children = plan.children();
+            for (int i = 0; i < children.length(); i++) {
+                collect((LogicalPlan) children.apply(i), new ArrayList(), new ArrayList(), false, isOfQuery);
+            }
+        }
+        Seq subqueries = plan.subqueries();
+        for (int i = 0; i < subqueries.length(); i++) {
+            collect((LogicalPlan) subqueries.apply(i), new ArrayList(), new ArrayList(), false, false);
+        }
+    }
+
+    /** Adds the conjuncts of a condition up to the first that is not deterministic. */
+    private static boolean addConjuncts(Expression condition, List conjuncts) {
+        if (condition instanceof And) {
+            return addConjuncts(((And) condition).left(), conjuncts) && addConjuncts(((And) condition).right(), conjuncts);
+        }
+        if (condition.deterministic()) {
+            conjuncts.add(condition);
+        }
+        return condition.deterministic();
+    }
+}
+
+/** Puts the changed leaves of a plan in their places. */
+final class Replacing extends AbstractPartialFunction {
+    private final Scans scans;
+    private int count;
+
+    Replacing(Scans scans) {
+        this.scans = scans;
+    }
+
+    public boolean isDefinedAt(Object plan) {
+        return true;
+    }
+
+    public Object applyOrElse(Object plan, Function1 otherwise) {
+        if (!((LogicalPlan) plan).children().isEmpty()) {
+            return plan;
+        }
+        if (count == scans.size() || scans.leaf(count) != plan) {
+            throw new IllegalStateException("the leaves of the plan come in another order");
+        }
+        Scan scan = scans.get(count++);
+        return scan == null ? plan : scan.changed();
+    }
+}
+
+/** A planned relation in a plan, with what is used of its rows, and what is changed of it. */
+final class Scan {
+    private final LogicalRelation original;
+    private final PlannedFiles files;
+    private final int place;
+    private final List conditions = new ArrayList();
+    private final List used;
+
+    private LogicalRelation relation;
+    private Expression keys;
+
+    private Scan(LogicalRelation original, PlannedFiles files, int place, List conditions, List used) {
+        this.original = original;
+        this.files = files;
+        this.place = place;
+        this.used = used;
+        for (int i = 0; i < conditions.size(); i++) {
+            Expression condition = (Expression) conditions.get(i);
+            boolean isOfRelation = condition.references().subsetOf(original.outputSet());
+            if (isOfRelation && !condition.containsPattern(TreePattern$.MODULE$.PLAN_EXPRESSION())) {
+                this.conditions.add(condition);
+            }
+        }
+        this.relation = with(files.pruned(null, files.sizeInBytes()));
+    }
+
+    static Scan of(LogicalPlan leaf, int place, List conditions, List used) {
+        if (!(leaf instanceof LogicalRelation) || !(((LogicalRelation) leaf).relation() instanceof HadoopFsRelation)) {
+            return null;
+        }
+        LogicalRelation relation = (LogicalRelation) leaf;
+        Object location = ((HadoopFsRelation) relation.relation()).location();
+        return location instanceof PlannedFiles
+                ? new Scan(relation, (PlannedFiles) location, place, conditions, used)
+                : null;
+    }
+
+    LogicalRelation original() {
+        return original;
+    }
+
+    /** The relation over the files that are kept. */
+    LogicalRelation relation() {
+        return relation;
+    }
+
+    /** The conditions about columns of the relation that hold for each row that is used. */
+    List conditions() {
+        return conditions;
+    }
+
+    boolean isPruned() {
+        return files.isPruned();
+    }
+
+    boolean isRestricted() {
+        return used != null || !conditions.isEmpty();
+    }
+
+    java.util.Map described(int number, String mark) {
+        java.util.Map described = new LinkedHashMap();
+        described.put("number", Integer.valueOf(number));
+        described.put("place", Integer.valueOf(place));
+        described.put("mark", ((HadoopFsRelation) original.relation()).options().apply(mark));
+        described.put("columns", used == null ? null : usedColumns());
+        List filters = new ArrayList();
+        for (int i = 0; i < conditions.size(); i++) {
+            filters.add(ConditionJson.of((Expression) conditions.get(i)));
+        }
+        described.put("filters", filters);
+        return described;
+    }
+
+    private List usedColumns() {
+        List names = new ArrayList();
+        for (int i = 0; i < original.output().length(); i++) {
+            Attribute column = (Attribute) original.output().apply(i);
+            if (isUsed(column)) {
+                names.add(column.name());
+            }
+        }
+        return names;
+    }
+
+    private boolean isUsed(Attribute column) {
+        for (int i = 0; used != null && i < used.size(); i++) {
+            if (((Expression) used.get(i)).references().contains(column)) {
+                return true;
+            }
+        }
+        return used == null;
+    }
+
+    /**
+     * Keeps some of the files; null for all.
+     *
+     * Spark estimates what a projection leaves of a relation by the widths of its types, so the relation
+     * reports its size multiplied by the reverse.
+     *
+     * @param usedBytes the bytes of the columns that are used
+     */
+    void prune(BitSet kept, long usedBytes) {
+        double allWidths = 8;
+        double usedWidths = 8;
+        for (int i = 0; i < original.output().length(); i++) {
+            Attribute column = (Attribute) original.output().apply(i);
+            allWidths += column.dataType().defaultSize();
+            usedWidths += isUsed(column) ? column.dataType().defaultSize() : 0;
+        }
+        relation = with(files.pruned(kept, (long) (usedBytes * allWidths / usedWidths)));
+    }
+
+    void filter(Expression condition) {
+        keys = keys == null ? condition : new And(keys, condition);
+    }
+
+    LogicalPlan changed() {
+        return keys == null ? (LogicalPlan) relation : new Filter(keys, relation);
+    }
+
+    private LogicalRelation with(PlannedFiles some) {
+        HadoopFsRelation old = (HadoopFsRelation) original.relation();
+        Object[] parts = new Object[original.productArity()];
+        for (int i = 1; i < parts.length; i++) {
+            parts[i] = original.productElement(i);
+        }
+        parts[0] = new HadoopFsRelation(
+                some, old.partitionSchema(), old.dataSchema(), old.bucketSpec(), old.fileFormat(), old.options(),
+                old.sparkSession());
+        return (LogicalRelation) original.makeCopy(parts);
+    }
+}
+
+/**
+ * An expression as JSON: its class, its children, its type, and what else its class has.
+ *
+ * Values are as Spark keeps them: dates are days, timestamps are microseconds.
+ */
+final class ConditionJson {
+    private ConditionJson() {}
+
+    static java.util.Map of(Expression expression) {
+        java.util.Map json = new LinkedHashMap();
+        json.put("kind", expression.getClass().getSimpleName());
+        List children = new ArrayList();
+        for (int i = 0; i < expression.children().length(); i++) {
+            children.add(of((Expression) expression.children().apply(i)));
+        }
+        json.put("children", children);
+        if (expression.resolved()) {
+            json.put("type", type(expression.dataType()));
+        }
+        if (expression instanceof Literal) {
+            json.put("value", text(((Literal) expression).value()));
+        } else if (expression instanceof AttributeReference) {
+            json.put("name", ((AttributeReference) expression).name());
+        } else if (expression instanceof GetStructField) {
+            json.put("ordinal", Integer.valueOf(((GetStructField) expression).ordinal()));
+        } else if (expression instanceof InSet) {
+            List values = new ArrayList();
+            for (Iterator each = ((InSet) expression).hset().iterator(); each.hasNext();) {
+                values.add(text(each.next()));
+            }
+            json.put("values", values);
+        }
+        return json;
+    }
+
+    private static String type(DataType type) {
+        return type instanceof StructType ? type.json() : type.typeName();
+    }
+
+    /** Returns null for NULL, and for a text that is not UTF-8. */
+    private static String text(Object value) {
+        if (value == null) {
+            return null;
+        }
+        String text = value.toString();
+        boolean isExact = !(value instanceof UTF8String) || UTF8String.fromString(text).equals(value);
+        return isExact ? text : null;
+    }
+}
+
+/** Calls Python. */
+final class PythonCall implements Callable {
+    private final BiFunction choose;
+    private final String request;
+    private final PlanQuery query;
+
+    PythonCall(BiFunction choose, String request, PlanQuery query) {
+        this.choose = choose;
+        this.request = request;
+        this.query = query;
+    }
+
+    public Object call() {
+        return choose.apply(request, query);
+    }
+}
+
+/** Makes threads that do not keep the JVM alive. */
+final class PruningThreads implements ThreadFactory {
+    public Thread newThread(Runnable task) {
+        Thread thread = new Thread(task, "iceberg-file-pruning");
+        thread.setDaemon(true);
+        return thread;
+    }
+}

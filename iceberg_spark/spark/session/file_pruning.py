@@ -1,0 +1,171 @@
+"""The optimizer rule that prunes files: its installation, and its requests as Python values.
+
+`FilePruning.java` next to this module is the rule. It runs inside Spark's optimizer, where filters
+and projections have been pushed down to the relations, and calls Python once for each plan.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+from weakref import WeakSet
+
+import numpy as np
+import numpy.typing as npt
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.compiled_java import compiled_object
+
+_log = logging.getLogger(__name__)
+_CLASS = "FilePruning"
+_TIMEOUT_MS = 60_000
+"""How long a plan waits for the files to read: a first plan of 1,000,000 files takes 9 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression of Spark's: its class without packages, its children, and its JSON."""
+
+    kind: str
+    parts: tuple[Expression, ...]
+    node: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedRelation:
+    """A relation in an optimized plan.
+
+    `number` is its number in the request, `place` its number among the leaves of the plan; -1 if it
+    is in a subquery. `columns` are the names of the columns that
+    the plan uses, None for all. All of `filters` hold for each row that the plan uses.
+    """
+
+    number: int
+    place: int
+    mark: str
+    columns: frozenset[str] | None
+    filters: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrunedRelation:
+    """The files of a relation to read, as a mask (None: all), and the bytes of its used columns."""
+
+    number: int
+    used_bytes: int
+    kept: npt.NDArray[np.bool_] | None
+
+
+Choose: TypeAlias = Callable[[SparkSession, Sequence[ScannedRelation], Any], None]
+"""Prunes the relations of a plan, by Java's `PlanQuery` of it."""
+
+
+@dataclass(slots=True)
+class PruningStatus:
+    """How often the rule has pruned a plan, and why it did not."""
+
+    pruned_plans: int = 0
+    failed_plans: int = 0
+    last_failure: str | None = None
+
+
+STATUS = PruningStatus()
+_sessions: WeakSet[SparkSession] = WeakSet()
+_lock = threading.Lock()
+
+
+def install_file_pruning(session: SparkSession, choose: Choose, option: str) -> bool:
+    """Add the rule to a session's optimizer, once; return whether it is there.
+
+    Args:
+        session: a classic session; over Connect there is no optimizer to reach.
+        choose: returns the relations of a plan that need fewer files, or report another size.
+        option: the option of a relation whose value is its mark.
+    """
+    if is_connect(session):
+        return False
+    if session in _sessions:
+        return True
+    java = compiled_object(session, _CLASS)
+    if java is None:
+        return False
+    inside: Any = session
+    try:
+        ensure_callback_server_started(inside.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        java.install(inside._jsparkSession, _Callback(session, choose), option, _TIMEOUT_MS)
+    except (Py4JError, OSError) as error:
+        _fail(error)
+        return False
+    with _lock:
+        _sessions.add(session)
+    return True
+
+
+def prune_files(query: Any, relations: Iterable[PrunedRelation]) -> None:
+    """Remove files from relations of a plan; `query` is its `PlanQuery`."""
+    changes = "\n".join(map(_change, relations))
+    if changes:
+        query.prune(changes)
+
+
+class _Callback:
+    """The function that Java calls with the relations of a plan as JSON, and the plan."""
+
+    def __init__(self, session: SparkSession, choose: Choose) -> None:
+        self._session, self._choose = session, choose
+
+    def apply(self, request: str, query: Any) -> bool:
+        """Prune a plan; return False after an error, so that Java keeps the plan unchanged."""
+        try:
+            self._choose(self._session, parse_request(request), query)
+        except Exception as error:  # noqa: BLE001 - a query never fails because of its pruning
+            _fail(error)
+            return False
+        STATUS.pruned_plans += 1
+        return True
+
+    class Java:
+        """The interface of Java that the class implements."""
+
+        implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+def parse_request(request: str) -> list[ScannedRelation]:
+    """Return the relations of a request of the rule."""
+    return [
+        ScannedRelation(
+            number=relation["number"],
+            place=relation["place"],
+            mark=relation["mark"],
+            columns=None if relation["columns"] is None else frozenset(relation["columns"]),
+            filters=tuple(map(_expression, relation["filters"])),
+        )
+        for relation in json.loads(request)
+    ]
+
+
+def _expression(node: Mapping[str, Any]) -> Expression:
+    return Expression(node["kind"], tuple(map(_expression, node["children"])), node)
+
+
+def _change(relation: PrunedRelation) -> str:
+    files = "*"
+    if relation.kept is not None:
+        bits = np.packbits(relation.kept, bitorder="little")
+        files = base64.b64encode(bits.tobytes()).decode()
+    return f"{relation.number} {relation.used_bytes} {files}"
+
+
+def _fail(error: Exception) -> None:
+    level = logging.INFO if STATUS.last_failure is None else logging.DEBUG
+    _log.log(level, "A query reads all files of its tables", exc_info=error)
+    STATUS.failed_plans += 1
+    STATUS.last_failure = f"{type(error).__name__}: {error}"
