@@ -14,9 +14,12 @@ from pyspark.sql import SparkSession
 from iceberg_spark.checkup.report import Finding, State
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
+from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.session.active_session import active_session, checked_session
 from iceberg_spark.spark.session.classic_session import is_connect, java_version, master
+from iceberg_spark.spark.session.file_pruning import pruning_failure
 
+_PRUNING = "file pruning in the optimizer"
 _WORKERS = "Python of the workers"
 _ASK = (
     "import sys, importlib.util as u; print(sys.version.split()[0], "
@@ -42,6 +45,7 @@ def findings(spark: SparkSession) -> Iterator[Finding]:
     yield Finding("Java", State.OK, found)
     yield _asked(spark)
     yield _source(spark)
+    yield _pruning(spark)
 
 
 def worker_finding(python: str) -> Finding:
@@ -92,6 +96,15 @@ def _judged(version: str, python: str, *, has_package: bool) -> Finding:
     if not has_package:
         return Finding(_WORKERS, State.WRONG, f"{found}, without iceberg_spark", _SHIP)
     return Finding(_WORKERS, State.OK, f"{found}, with iceberg_spark")
+
+
+def _pruning(spark: SparkSession) -> Finding:
+    prune_in_optimizer(spark)
+    failure = pruning_failure(spark)
+    if failure is None:
+        return Finding(_PRUNING, State.OK, "on")
+    state = State.OK if is_connect(spark) else State.NOTE
+    return Finding(_PRUNING, state, f"off: {failure}")
 
 
 def _minor() -> str:

@@ -101,6 +101,7 @@ def install_file_pruning(session: SparkSession, choose: Choose, option: str) -> 
     try:
         ensure_callback_server_started(inside.sparkContext._gateway)  # type: ignore[no-untyped-call]
         java.install(inside._jsparkSession, _Callback(session, choose), option, _TIMEOUT_MS)
+        STATUS.last_failure = None
     except (Py4JError, OSError) as error:
         _fail(error)
         return False
@@ -114,6 +115,15 @@ def prune_files(query: Any, relations: Iterable[PrunedRelation]) -> None:
     changes = "\n".join(map(_change, relations))
     if changes:
         query.prune(changes)
+
+
+def pruning_failure(session: SparkSession) -> str | None:
+    """Return why plans of a session are not pruned in the optimizer, None if they are."""
+    if is_connect(session):
+        return "over Spark Connect, queries are pruned by their text"
+    if session not in _sessions:
+        return STATUS.last_failure or f"the rule does not compile for Spark {session.version}"
+    return STATUS.last_failure
 
 
 class _Callback:
@@ -130,6 +140,7 @@ class _Callback:
             _fail(error)
             return False
         STATUS.pruned_plans += 1
+        STATUS.last_failure = None
         return True
 
     class Java:
@@ -165,7 +176,7 @@ def _change(relation: PrunedRelation) -> str:
 
 
 def _fail(error: Exception) -> None:
-    level = logging.INFO if STATUS.last_failure is None else logging.DEBUG
+    level = logging.DEBUG if STATUS.failed_plans else logging.INFO
     _log.log(level, "A query reads all files of its tables", exc_info=error)
     STATUS.failed_plans += 1
     STATUS.last_failure = f"{type(error).__name__}: {error}"
