@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.read.limits import KEYS
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.reading.answered_aggregates import answer_aggregates
 from iceberg_spark.spark.reading.filter_by_keys import filter_by_keys
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan, filtered_plan
 from iceberg_spark.spark.reading.joined_relations import joined_plans, may_prune_by_joins
@@ -26,6 +27,7 @@ from iceberg_spark.spark.reading.parquet_files import MARK
 from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.file_pruning import (
     PrunedRelation,
+    ScannedPlan,
     ScannedRelation,
     install_file_pruning,
     prune_files,
@@ -95,18 +97,23 @@ class _Relation:
         return int(self.rows * row_bytes(columns, self.marked.plan, self.marked.plan.files))
 
 
-def prune_relations(session: SparkSession, scanned: Sequence[ScannedRelation], query: Any) -> None:
-    """Prune the relations of a plan; `query` is Java's `PlanQuery`.
+def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> None:
+    """Prune the relations of a plan, and answer its aggregates; `query` is Java's `PlanQuery`.
 
     Raises what planning a scan raises.
     """
     relations = [
         relation
-        for one in scanned
+        for one in plan.relations
         if (marked := marked_files(one.mark)) is not None
         and (relation := _Relation.of(one, marked)) is not None
     ]
     prune_files(query, [change for one in relations if (change := one.pruned()) is not None])
+    answer_aggregates(
+        plan.aggregates,
+        {one.scanned.number: (one.scanned, one.filtered) for one in relations},
+        query,
+    )
     if 1 < len(relations) <= NARROWING.leaves:
         try:
             _prune_by_joins(session, relations, query)

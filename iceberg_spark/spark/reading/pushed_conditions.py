@@ -64,6 +64,12 @@ class PushedConditions:
         known = tuple(one for one in read if one is not None)
         return n.And(known) if known else None
 
+    def exact_predicate(self, filters: Sequence[Expression]) -> n.Unbound | None:
+        """Return the predicate that all filters hold; None if one of them is not understood."""
+        read = [self._read(condition) for condition in filters]
+        known = tuple(one for one in read if one is not None)
+        return n.And(known) if len(known) == len(read) else None
+
     def _read(self, of: Expression) -> n.Unbound | None:
         match of.kind, of.parts:
             case ("And" | "Or") as kind, parts:

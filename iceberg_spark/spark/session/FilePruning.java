@@ -25,12 +25,18 @@ import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
@@ -38,6 +44,9 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -85,8 +94,10 @@ public class FilePruning {
  * of the plan and of the subqueries that are left in it, each with the conditions and projections
  * directly above it, and calls Python once:
  *
- *   request: [{"number": 0, "place": 0 (-1 in a subquery), "mark": "5f…",
- *              "columns": ["id", …] or null for all, "filters": [expression, …]}, …]
+ *   request: {"relations": [{"number": 0, "place": 0 (-1 in a subquery), "mark": "5f…",
+ *                            "columns": ["id", …] or null for all, "filters": [expression, …]}, …],
+ *             "aggregates": [{"number": 0, "relations": [0, …],
+ *                             "functions": [{"name": "count", "columns": ["id", …] or null for *}, …]}, …]}
  *
  * Python makes its changes by the methods of `PlanQuery`, and returns whether they are complete.
  *
@@ -94,6 +105,7 @@ public class FilePruning {
  * too, so the query reads more files and returns the same rows.
  */
 final class PruneFiles extends Rule {
+    private static final String AGGREGATES = "spark.sql.iceberg.aggregate-push-down.enabled";
     private static final ExecutorService PYTHON = Executors.newCachedThreadPool(new PruningThreads());
 
     private final BiFunction choose;
@@ -110,7 +122,7 @@ final class PruneFiles extends Rule {
         if (plan instanceof Subquery) {
             return plan; // it may become part of a join; one that is left is pruned with the query
         }
-        Scans scans = new Scans((LogicalPlan) plan);
+        Scans scans = new Scans((LogicalPlan) plan, conf().getConfString(AGGREGATES, "true").equals("true"));
         if (!scans.areToPrune()) {
             return plan;
         }
@@ -182,6 +194,15 @@ public final class PlanQuery {
             int number, int column, List columns, List values, long items, long bits, String name) {
         Scan scan = scans.get(number);
         return KeyFilters.bloomOf(scan.relation(), scan.conditions(), column, columns, values, items, bits, name);
+    }
+
+    /**
+     * Answers an aggregate from metadata.
+     *
+     * @param values a line for each of its functions: "null", or the value as Spark keeps it
+     */
+    public void answer(int number, String values) {
+        scans.aggregate(number).answer(values.split("\n"));
     }
 
     /** Returns the plan with all changes. */
@@ -311,9 +332,13 @@ final class PlanTree {
 final class Scans {
     /** A `Scan` for each planned relation, the plan itself for any other leaf. */
     private final List leaves = new ArrayList();
+    /** A `MetadataAggregate` for each aggregate that metadata may answer, null for any other. */
+    private final List aggregates = new ArrayList();
+    private final boolean areAggregatesAnswered;
     private int places;
 
-    Scans(LogicalPlan plan) {
+    Scans(LogicalPlan plan, boolean areAggregatesAnswered) {
+        this.areAggregatesAnswered = areAggregatesAnswered;
         collect(plan, new ArrayList(), new ArrayList(), false, true);
     }
 
@@ -333,6 +358,20 @@ final class Scans {
         return leaf instanceof Scan && !((Scan) leaf).isPruned() ? (Scan) leaf : null;
     }
 
+    MetadataAggregate aggregate(int number) {
+        return (MetadataAggregate) aggregates.get(number);
+    }
+
+    /** Returns the scan of a leaf of the plan, null if it has none. */
+    Scan scanOf(LogicalPlan leaf, int first) {
+        for (int i = first; i < leaves.size(); i++) {
+            if (get(i) != null && get(i).original() == leaf) {
+                return get(i);
+            }
+        }
+        return null;
+    }
+
     /** Returns whether anything is known of the rows that are used. */
     boolean areToPrune() {
         int count = 0;
@@ -343,7 +382,16 @@ final class Scans {
                 isRestricted |= get(i).isRestricted();
             }
         }
-        return isRestricted || count > 1;
+        return isRestricted || count > 1 || hasAggregates();
+    }
+
+    private boolean hasAggregates() {
+        for (int i = 0; i < aggregates.size(); i++) {
+            if (aggregate(i) != null) {
+                return true;
+            }
+        }
+        return false;
     }
 
     String described(String mark) throws Exception {
@@ -353,7 +401,16 @@ final class Scans {
                 relations.add(get(i).described(i, mark));
             }
         }
-        return new ObjectMapper().writeValueAsString(relations);
+        List answerable = new ArrayList();
+        for (int i = 0; i < aggregates.size(); i++) {
+            if (aggregate(i) != null) {
+                answerable.add(aggregate(i).described(i));
+            }
+        }
+        java.util.Map request = new LinkedHashMap();
+        request.put("relations", relations);
+        request.put("aggregates", answerable);
+        return new ObjectMapper().writeValueAsString(request);
     }
 
     /**
@@ -364,8 +421,9 @@ final class Scans {
      * @param isProjected whether only the columns in `used` are used
      */
     private void collect(LogicalPlan plan, List conditions, List used, boolean isProjected, boolean isOfQuery) {
+        int first = leaves.size();
         if (plan.children().isEmpty()) {
-            Scan scan = Scan.of(plan, isOfQuery ? places : -1, conditions, isProjected ? used : null);
+            Scan scan = Scan.of(plan, leaves.size(), isOfQuery ? places : -1, conditions, isProjected ? used : null);
             leaves.add(scan == null ? (Object) plan : scan);
             places += isOfQuery ? 1 : 0;
         } else if (plan instanceof Filter) {
@@ -397,6 +455,9 @@ final class Scans {
         for (int i = 0; i < subqueries.length(); i++) {
             collect((LogicalPlan) subqueries.apply(i), new ArrayList(), new ArrayList(), false, false);
         }
+        if (plan instanceof Aggregate) {
+            aggregates.add(areAggregatesAnswered ? MetadataAggregate.of((Aggregate) plan, this, first) : null);
+        }
     }
 
     /** Adds the conjuncts of a condition up to the first that is not deterministic. */
@@ -415,6 +476,7 @@ final class Scans {
 final class Replacing extends AbstractPartialFunction {
     private final Scans scans;
     private int count;
+    private int aggregateCount;
 
     Replacing(Scans scans) {
         this.scans = scans;
@@ -425,6 +487,10 @@ final class Replacing extends AbstractPartialFunction {
     }
 
     public Object applyOrElse(Object plan, Function1 otherwise) {
+        if (plan instanceof Aggregate) {
+            MetadataAggregate aggregate = scans.aggregate(aggregateCount++);
+            return aggregate == null ? plan : aggregate.changed((Aggregate) plan);
+        }
         if (!((LogicalPlan) plan).children().isEmpty()) {
             return plan;
         }
@@ -440,16 +506,19 @@ final class Replacing extends AbstractPartialFunction {
 final class Scan {
     private final LogicalRelation original;
     private final PlannedFiles files;
+    private final int number;
     private final int place;
+    private final boolean isExact;
     private final List conditions = new ArrayList();
     private final List used;
 
     private LogicalRelation relation;
     private Expression keys;
 
-    private Scan(LogicalRelation original, PlannedFiles files, int place, List conditions, List used) {
+    private Scan(LogicalRelation original, PlannedFiles files, int number, int place, List conditions, List used) {
         this.original = original;
         this.files = files;
+        this.number = number;
         this.place = place;
         this.used = used;
         for (int i = 0; i < conditions.size(); i++) {
@@ -459,22 +528,32 @@ final class Scan {
                 this.conditions.add(condition);
             }
         }
+        this.isExact = this.conditions.size() == conditions.size();
         this.relation = with(files.pruned(null, files.sizeInBytes()));
     }
 
-    static Scan of(LogicalPlan leaf, int place, List conditions, List used) {
+    static Scan of(LogicalPlan leaf, int number, int place, List conditions, List used) {
         if (!(leaf instanceof LogicalRelation) || !(((LogicalRelation) leaf).relation() instanceof HadoopFsRelation)) {
             return null;
         }
         LogicalRelation relation = (LogicalRelation) leaf;
         Object location = ((HadoopFsRelation) relation.relation()).location();
         return location instanceof PlannedFiles
-                ? new Scan(relation, (PlannedFiles) location, place, conditions, used)
+                ? new Scan(relation, (PlannedFiles) location, number, place, conditions, used)
                 : null;
+    }
+
+    int number() {
+        return number;
     }
 
     LogicalRelation original() {
         return original;
+    }
+
+    /** Returns whether `conditions` are all conditions above the relation, up to the next other node. */
+    boolean isExact() {
+        return isExact;
     }
 
     /** The relation over the files that are kept. */
@@ -566,6 +645,189 @@ final class Scan {
                 some, old.partitionSchema(), old.dataSchema(), old.bucketSpec(), old.fileFormat(), old.options(),
                 old.sparkSession());
         return (LogicalRelation) original.makeCopy(parts);
+    }
+}
+
+/** An aggregate without groups, directly above relations: metadata may tell its values. */
+final class MetadataAggregate {
+    private final List scans;
+    private final List functions;
+    private final List described;
+    private Object[] values;
+
+    private MetadataAggregate(List scans, List functions, List described) {
+        this.scans = scans;
+        this.functions = functions;
+        this.described = described;
+    }
+
+    /** Returns null if metadata can't answer; the leaves below the aggregate start at `first`. */
+    static MetadataAggregate of(Aggregate plan, Scans all, int first) {
+        List scans = new ArrayList();
+        if (!plan.groupingExpressions().isEmpty() || !addScans(plan.child(), all, first, scans) || scans.isEmpty()) {
+            return null;
+        }
+        List functions = new ArrayList();
+        List described = new ArrayList();
+        for (int i = 0; i < plan.aggregateExpressions().length(); i++) {
+            if (!addFunctions((Expression) plan.aggregateExpressions().apply(i), plan.child(), functions, described)) {
+                return null;
+            }
+        }
+        return functions.isEmpty() ? null : new MetadataAggregate(scans, functions, described);
+    }
+
+    /** Adds the scans below a plan; returns false if anything but projections and filters is between. */
+    private static boolean addScans(LogicalPlan plan, Scans all, int first, List scans) {
+        if (plan instanceof Filter && !(plan.children().apply(0) instanceof Union)) {
+            return ((Filter) plan).condition().deterministic() && addScans(((Filter) plan).child(), all, first, scans);
+        }
+        if (plan instanceof Project || plan instanceof Union) {
+            for (int i = 0; i < plan.children().length(); i++) {
+                if (!addScans((LogicalPlan) plan.children().apply(i), all, first, scans)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+        Scan scan = all.scanOf(plan, first + scans.size());
+        if (scan == null || !scan.isExact() || scan.number() != first + scans.size()) {
+            return false;
+        }
+        scans.add(scan);
+        return true;
+    }
+
+    /** Adds the functions of an expression; returns false for one that metadata can't answer. */
+    private static boolean addFunctions(Expression expression, LogicalPlan child, List functions, List described) {
+        if (!(expression instanceof AggregateExpression)) {
+            for (int i = 0; i < expression.children().length(); i++) {
+                if (!addFunctions((Expression) expression.children().apply(i), child, functions, described)) {
+                    return false;
+                }
+            }
+            return !(expression instanceof Attribute);
+        }
+        AggregateExpression aggregate = (AggregateExpression) expression;
+        Expression function = aggregate.aggregateFunction();
+        if (aggregate.isDistinct() || aggregate.filter().isDefined() || function.children().length() != 1) {
+            return false;
+        }
+        String name = function instanceof Count ? "count"
+                : function instanceof Min ? "min" : function instanceof Max ? "max" : null;
+        Object argument = function.children().apply(0);
+        boolean isOfRows = name != null && name.equals("count") && argument instanceof Literal && ((Literal) argument).value() != null;
+        List columns = new ArrayList();
+        if (name == null || !isOfRows && !addColumns(argument, child, columns)) {
+            return false;
+        }
+        java.util.Map json = new LinkedHashMap();
+        json.put("name", name);
+        json.put("columns", isOfRows ? null : columns);
+        functions.add(aggregate);
+        described.add(json);
+        return true;
+    }
+
+    /** Adds the names that a column has in each of the relations; returns false if it is none of theirs. */
+    private static boolean addColumns(Object column, LogicalPlan plan, List names) {
+        if (!(column instanceof Attribute)) {
+            return false;
+        }
+        long id = ((Attribute) column).exprId().id();
+        if (plan instanceof Filter) {
+            return addColumns(column, ((Filter) plan).child(), names);
+        }
+        if (plan instanceof Project) {
+            Seq projections = ((Project) plan).projectList();
+            for (int i = 0; i < projections.length(); i++) {
+                Object projection = projections.apply(i);
+                if (((NamedExpression) projection).exprId().id() == id) {
+                    Object below = projection instanceof Alias ? ((Alias) projection).child() : projection;
+                    return addColumns(below, ((Project) plan).child(), names);
+                }
+            }
+            return false;
+        }
+        for (int i = 0; i < plan.output().length(); i++) {
+            if (((Attribute) plan.output().apply(i)).exprId().id() == id) {
+                if (plan.children().isEmpty()) {
+                    names.add(((Attribute) column).name());
+                    return true;
+                }
+                boolean isOfAll = true;
+                for (int j = 0; j < plan.children().length(); j++) {
+                    LogicalPlan child = (LogicalPlan) plan.children().apply(j);
+                    isOfAll &= addColumns(child.output().apply(i), child, names);
+                }
+                return isOfAll;
+            }
+        }
+        return false;
+    }
+
+    java.util.Map described(int number) {
+        List numbers = new ArrayList();
+        for (int i = 0; i < scans.size(); i++) {
+            numbers.add(Integer.valueOf(((Scan) scans.get(i)).number()));
+        }
+        java.util.Map json = new LinkedHashMap();
+        json.put("number", Integer.valueOf(number));
+        json.put("relations", numbers);
+        json.put("functions", described);
+        return json;
+    }
+
+    void answer(String[] texts) {
+        Object[] literals = new Object[functions.size()];
+        for (int i = 0; i < literals.length; i++) {
+            DataType type = ((AggregateExpression) functions.get(i)).dataType();
+            literals[i] = new Literal(texts[i].equals("null") ? null : value(texts[i], type), type);
+        }
+        values = literals;
+    }
+
+    private static Object value(String text, DataType type) {
+        if (type instanceof DecimalType) {
+            return Decimal.apply(new java.math.BigDecimal(text), ((DecimalType) type).precision(), ((DecimalType) type).scale());
+        }
+        if (type == DataTypes.BooleanType) {
+            return Boolean.valueOf(text);
+        }
+        boolean isShort = type == DataTypes.IntegerType || type == DataTypes.DateType;
+        return isShort ? (Object) Integer.valueOf(text) : (Object) Long.valueOf(text);
+    }
+
+    /** Returns a row of the values in place of the aggregate, if they are known. */
+    LogicalPlan changed(Aggregate plan) {
+        if (values == null) {
+            return plan;
+        }
+        List row = new ArrayList();
+        for (int i = 0; i < plan.aggregateExpressions().length(); i++) {
+            row.add(((Expression) plan.aggregateExpressions().apply(i)).transform(new Answering(functions, values)));
+        }
+        return new Project(CollectionConverters.asScala(row).toSeq(), new OneRowRelation());
+    }
+}
+
+/** Values in place of the functions of an aggregate. */
+final class Answering extends AbstractPartialFunction {
+    private final List functions;
+    private final Object[] values;
+
+    Answering(List functions, Object[] values) {
+        this.functions = functions;
+        this.values = values;
+    }
+
+    public boolean isDefinedAt(Object expression) {
+        return functions.contains(expression);
+    }
+
+    public Object applyOrElse(Object expression, Function1 otherwise) {
+        int i = functions.indexOf(expression);
+        return i < 0 ? otherwise.apply(expression) : values[i];
     }
 }
 

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar, TypeAlias
 from weakref import WeakSet
 
@@ -55,6 +56,31 @@ class ScannedRelation:
     filters: tuple[Expression, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """`count`, `min` or `max`; `columns` are its column in each relation, None for `count(*)`."""
+
+    name: str
+    columns: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedAggregate:
+    """An aggregate without groups over all rows of some relations for which their filters hold."""
+
+    number: int
+    relations: tuple[int, ...]
+    functions: tuple[AggregateFunction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPlan:
+    """The relations of a plan, and the aggregates that metadata may answer."""
+
+    relations: tuple[ScannedRelation, ...]
+    aggregates: tuple[ScannedAggregate, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PrunedRelation:
     """The files of a relation to read, as a mask (None: all), and the bytes of its used columns."""
@@ -64,7 +90,7 @@ class PrunedRelation:
     kept: npt.NDArray[np.bool_] | None
 
 
-Choose: TypeAlias = Callable[[SparkSession, Sequence[ScannedRelation], Any], None]
+Choose: TypeAlias = Callable[[SparkSession, ScannedPlan, Any], None]
 """Prunes the relations of a plan, by Java's `PlanQuery` of it."""
 
 
@@ -126,6 +152,14 @@ def pruning_failure(session: SparkSession) -> str | None:
     return STATUS.last_failure
 
 
+def answer_aggregate(
+    query: Any, number: int, values: Sequence[int | Decimal | bool | None]
+) -> None:
+    """Answer an aggregate of a plan: dates are days, timestamps are microseconds."""
+    texts = ("null" if value is None else str(value).lower() for value in values)
+    query.answer(number, "\n".join(texts))
+
+
 class _Callback:
     """The function that Java calls with the relations of a plan as JSON, and the plan."""
 
@@ -149,9 +183,10 @@ class _Callback:
         implements: ClassVar = ["java.util.function.BiFunction"]
 
 
-def parse_request(request: str) -> list[ScannedRelation]:
-    """Return the relations of a request of the rule."""
-    return [
+def parse_request(request: str) -> ScannedPlan:
+    """Return what a request of the rule tells of a plan."""
+    plan = json.loads(request)
+    relations = (
         ScannedRelation(
             number=relation["number"],
             place=relation["place"],
@@ -159,8 +194,22 @@ def parse_request(request: str) -> list[ScannedRelation]:
             columns=None if relation["columns"] is None else frozenset(relation["columns"]),
             filters=tuple(map(_expression, relation["filters"])),
         )
-        for relation in json.loads(request)
-    ]
+        for relation in plan["relations"]
+    )
+    aggregates = (
+        ScannedAggregate(
+            aggregate["number"],
+            tuple(aggregate["relations"]),
+            tuple(map(_function, aggregate["functions"])),
+        )
+        for aggregate in plan["aggregates"]
+    )
+    return ScannedPlan(tuple(relations), tuple(aggregates))
+
+
+def _function(node: Mapping[str, Any]) -> AggregateFunction:
+    columns = node["columns"]
+    return AggregateFunction(node["name"], None if columns is None else tuple(columns))
 
 
 def _expression(node: Mapping[str, Any]) -> Expression:

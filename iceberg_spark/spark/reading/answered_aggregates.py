@@ -1,0 +1,126 @@
+"""Aggregates of whole tables or partitions that metadata answers: no file is opened.
+
+Source: Java's `SparkScanBuilder.pushAggregation` and `AggregateEvaluator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.scan.file_statistics import ColumnStatistics, file_statistics
+from iceberg_spark.scan.planner import plan
+from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
+from iceberg_spark.spark.reading.marked_files import MarkedFiles
+from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
+from iceberg_spark.spark.session.file_pruning import (
+    AggregateFunction,
+    ScannedAggregate,
+    ScannedRelation,
+    answer_aggregate,
+)
+from iceberg_spark.spec import types as t
+
+_EXACT_BOUNDS = (
+    t.BooleanType, t.IntegerType, t.LongType, t.DateType, t.DecimalType, t.TimestampType,
+    t.TimestamptzType,
+)  # fmt: skip
+"""Types whose bounds are values of the column: those of text may be cut, floats have NaN."""
+
+Value: TypeAlias = int | bool | Decimal | None
+Relations: TypeAlias = Mapping[int, tuple[ScannedRelation, FilteredPlan]]
+
+
+class _Unknown(Exception):
+    """Metadata does not tell the value: the files are read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Files:
+    """The files of a relation of whose rows all are aggregated, by their paths."""
+
+    marked: MarkedFiles
+    paths: pa.Array
+    rows: int
+
+
+def answer_aggregates(
+    aggregates: Sequence[ScannedAggregate], relations: Relations, query: Any
+) -> None:
+    """Answer the aggregates of a plan that metadata answers; `query` is Java's `PlanQuery`.
+
+    Raises what planning and reading manifests raise.
+    """
+    for aggregate in aggregates:
+        try:
+            files = [_whole_files(*relations[number]) for number in aggregate.relations]
+            values = [_value(function, files) for function in aggregate.functions]
+        except (_Unknown, KeyError):
+            continue
+        answer_aggregate(query, aggregate.number, values)
+
+
+def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
+    """Return the files of a relation. Raises _Unknown if a filter leaves some rows of a file."""
+    marked = filtered.marked
+    if marked.shows_deleted_rows:
+        raise _Unknown
+    if not scanned.filters:
+        return _Files(marked, marked.paths.combine_chunks(), marked.rows)
+    reader = PushedConditions(marked.columns, marked.plan.context.table_schema)
+    condition = reader.exact_predicate(scanned.filters)
+    metadata = marked.plan.metadata
+    if condition is None or metadata is None:
+        raise _Unknown
+    context = replace(marked.plan.context, row_filter=reader.variants.bind(condition))
+    exact = plan(metadata, context.io, context)
+    of_relation = pc.is_in(exact.files.column("file_path"), marked.paths.combine_chunks())
+    files = exact.files.filter(of_relation)
+    for index in pc.unique(files.column("residual_index")).to_pylist():
+        if exact.residuals[index] != ALWAYS_TRUE:
+            raise _Unknown
+    rows = pc.sum(files.column("record_count")).as_py() or 0
+    return _Files(marked, files.column("file_path").combine_chunks(), rows)
+
+
+def _value(function: AggregateFunction, files: Sequence[_Files]) -> Value:
+    """Return the value of a function over all files. Raises _Unknown."""
+    if function.columns is None:
+        return sum(one.rows for one in files)
+    every = [
+        _statistics(one, column, bounds=function.name != "count")
+        for one, column in zip(files, function.columns, strict=True)
+    ]
+    if function.name == "count":
+        return sum(one.value_count for one in every)
+    values = [_number(one.least if function.name == "min" else one.greatest) for one in every]
+    known = [value for value in values if value is not None]
+    return (min if function.name == "min" else max)(known, default=None)
+
+
+def _statistics(files: _Files, name: str, *, bounds: bool) -> ColumnStatistics:
+    field = files.marked.field(name)
+    if field is None or (bounds and not isinstance(field.field_type, _EXACT_BOUNDS)):
+        raise _Unknown
+    found = file_statistics(files.marked.plan, files.paths, field, bounds=bounds)
+    if found is None:
+        raise _Unknown
+    return found
+
+
+def _number(value: Any) -> Value:
+    """Return an Arrow scalar as Spark keeps it: dates are days, timestamps are microseconds."""
+    if value is None or not value.is_valid:
+        return None
+    if pa.types.is_date(value.type):
+        value = value.cast(pa.int32())
+    elif pa.types.is_timestamp(value.type):
+        value = value.cast(pa.int64())
+    number: Value = value.as_py()
+    return number

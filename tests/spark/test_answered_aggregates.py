@@ -1,0 +1,174 @@
+"""Aggregates that metadata answers open no file, and have the values of the rows."""
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import iceberg_spark as ice
+from tests.spark.settings import settings
+
+COLUMNS = (
+    "part int, i int, l bigint, d date, ts timestamptz, w timestamp, m decimal(9,2), "
+    "big decimal(38,4), b boolean, s string, x double, n int, empty int, st struct<a: int>"
+)
+
+WALL = dt.datetime.fromisoformat("1583-01-01")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table of three partitions, with NULL in every column and one of nothing but NULL."""
+    path = str(tmp_path_factory.mktemp("aggregates") / "t")
+    table = ice.create_table(path, COLUMNS, partition_by=["part"])
+    rows = [_row(number) for number in range(30)]
+    schema = table.scan().to_arrow().schema
+    table.append(pa.Table.from_pylist(rows, schema=schema))
+    return path
+
+
+def _row(number: int) -> dict[str, Any]:
+    if number % 7 == 3:
+        return {"part": number % 3}
+    return {
+        "part": number % 3,
+        "i": number - 9,
+        "l": number * 10**12,
+        "d": dt.date(1500, 1, 1) + dt.timedelta(number * 10_000),
+        "ts": dt.datetime(1900, 1, 1, tzinfo=dt.UTC) + dt.timedelta(number * 1000, microseconds=7),
+        "w": WALL + dt.timedelta(number * 10_000),
+        "m": Decimal(number) / 4 - 3,
+        "big": Decimal(10) ** 30 * (number - 15),
+        "b": number > 4,
+        "s": f"text {number}",
+        "x": float(number),
+        "n": number if number % 2 else None,
+        "st": {"a": number},
+    }
+
+
+@pytest.fixture
+def frame(spark: SparkSession, place: str) -> DataFrame:
+    return ice.load_table(place).scan().to_df(spark)
+
+
+def is_answered(frame: DataFrame) -> bool:
+    return "FileScan" not in frame._jdf.queryExecution().executedPlan().toString()
+
+
+def both(frame: DataFrame, *expressions: str) -> tuple[Any, Any]:
+    """The row that metadata answers, and the same of the files."""
+    answered = frame.selectExpr(*expressions)
+    assert is_answered(answered)
+    off = {"spark.sql.iceberg.aggregate-push-down.enabled": "false"}
+    with settings(frame.sparkSession, off):
+        read = frame.selectExpr(*expressions)
+        assert not is_answered(read)
+        return answered.collect(), read.collect()
+
+
+def ints(**columns: Any) -> pa.Table:
+    return pa.table({name: pa.array(values, pa.int32()) for name, values in columns.items()})
+
+
+EXACT = ("part", "i", "l", "d", "ts", "w", "m", "big", "b", "n", "empty")
+
+
+def test_counts_and_bounds_are_those_of_the_rows(frame: DataFrame) -> None:
+    expressions = ["count(*)", "count(*) + 1 AS more"]
+    expressions += [f"{name}({column})" for name in ("count", "min", "max") for column in EXACT]
+    answered, read = both(frame, *expressions)
+    assert answered == read
+    assert answered[0][0] == 30
+
+
+@pytest.mark.parametrize("column", EXACT)
+def test_each_column_by_itself(frame: DataFrame, column: str) -> None:
+    answered, read = both(frame, f"min({column})", f"max({column})", f"count({column})")
+    assert answered == read
+
+
+def test_a_whole_partition_is_answered(frame: DataFrame) -> None:
+    answered, read = both(frame.where("part = 1 OR part IN (2)"), "count(*)", "min(l)", "max(d)")
+    assert answered == read and answered[0][0] == 20
+
+
+def test_the_text_of_a_query_is_answered(spark: SparkSession, place: str) -> None:
+    rows = ice.sql(spark, f"SELECT count(*) AS n, max(l) AS m FROM `{place}`")
+    assert is_answered(rows)
+    assert rows.collect() == [(30, 29 * 10**12)]
+
+
+def test_an_empty_table_counts_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "id bigint")
+    frame = table.scan().to_df(spark).selectExpr("count(*) AS n", "max(id) AS m")
+    assert frame.collect() == [(0, None)]
+
+
+READ = {
+    "text, whose bounds may be cut": "min(s)",
+    "floats, which have NaN": "max(x)",
+    "distinct values": "count(DISTINCT i)",
+    "a computed column": "max(i + 1)",
+    "a field of a struct": "max(st.a)",
+    "several columns": "count(i, l)",
+    "a filtered function": "count(*) FILTER (WHERE i > 3)",
+    "a sum": "sum(i)",
+    "one of two": "count(*); sum(i)",
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_other_aggregates_read_the_files(frame: DataFrame, case: str) -> None:
+    assert not is_answered(frame.selectExpr(*READ[case].split("; ")))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["i > 3", "part = 1 AND i > 3", "part + 1 = 2", "rand(7) < 0.9", "part = 1 OR s = 'text 6'"],
+)
+def test_a_condition_on_some_rows_of_a_file_reads_it(frame: DataFrame, condition: str) -> None:
+    rows = frame.where(condition).selectExpr("count(*) AS n")
+    assert not is_answered(rows)
+    assert rows.first() == (len(frame.where(condition).collect()),)
+
+
+def test_groups_are_read(frame: DataFrame) -> None:
+    assert not is_answered(frame.groupBy("part").count())
+
+
+@pytest.mark.parametrize("key", [[], ["i"]])
+def test_a_table_with_deletes_is_read(spark: SparkSession, tmp_path: Path, key: list[str]) -> None:
+    by_reading = {"write.delete.mode": "merge-on-read"}
+    table = ice.create_table(str(tmp_path / "t"), "i int, v int", properties=by_reading)
+    table.append(ints(i=range(9), v=range(9)))
+    if key:
+        table.upsert(ints(i=[3], v=[100]), keys=key)
+    else:
+        table.delete("i = 8")
+    rows = table.refresh().scan().to_df(spark).selectExpr("count(*) AS n", "max(i) AS m")
+    assert [tuple(row) for row in rows.collect()] == [(9, 8) if key else (8, 7)]
+
+
+def test_files_without_metrics_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    without = {"write.metadata.metrics.default": "none"}
+    table = ice.create_table(str(tmp_path / "t"), "i int", properties=without)
+    table.append(ints(i=[1, 2]))
+    frame = table.scan().to_df(spark)
+    assert is_answered(frame.selectExpr("count(*)"))
+    rows = frame.selectExpr("max(i) AS m", "count(i) AS n")
+    assert not is_answered(rows)
+    assert rows.collect() == [(2, 2)]
+
+
+def test_a_column_that_files_do_not_have_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    table = ice.create_table(str(tmp_path / "t"), "i int")
+    table.append(ints(i=[1, 2]))
+    table.update_schema().add_column("j", "int").commit()
+    table.refresh().append(ints(i=[3], j=[5]))
+    rows = table.refresh().scan().to_df(spark).selectExpr("max(j)", "count(j)", "count(*)")
+    assert rows.collect() == [(5, 1, 3)]
