@@ -12,8 +12,6 @@ from sqlglot import exp, parse_one
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError
-from iceberg_spark.read import joined_keys
-from iceberg_spark.read.limits import JoinLimits
 from iceberg_spark.spark.sql import constants
 from iceberg_spark.spark.sql.constants import worked_out
 from iceberg_spark.spark.sql.query import plan_query
@@ -320,57 +318,3 @@ def test_a_frame_of_a_query_is_the_types_and_nothing_of_its_files(
         ("p_partkey", True, {}),
         ("p_type", True, {}),
     ]
-
-
-@pytest.fixture(scope="module")
-def calendar(warehouse: Path) -> None:
-    """Sales of 400 days in files of 30 days each, and the days with their months."""
-    columns = "sold int, amount bigint"
-    sales = ice.create_table(
-        str(warehouse / "db/sales"), columns, partition_by=["truncate(30, sold)"]
-    )
-    sold = [*range(400), None]
-    sales.append(pa.table({"sold": pa.array(sold, pa.int32()), "amount": range(401)}))
-    days = ice.create_table(str(warehouse / "db/days"), "day int, month int")
-    kinds = {
-        "day": pa.array(range(400), pa.int32()),
-        "month": pa.array([n // 40 for n in range(400)], pa.int32()),
-    }
-    days.append(pa.table(kinds))
-
-
-JOINED = {
-    "sqltest.db.sales join sqltest.db.days on sold = day where month = 2": 2,
-    "sqltest.db.sales, sqltest.db.days where day = sold and month in (0, 9)": 4,
-    "sqltest.db.sales left semi join sqltest.db.days on sold = day and month = 2": 2,
-    "sqltest.db.days left join sqltest.db.sales on sold = day where month = 2": 2,
-    "sqltest.db.sales join sqltest.db.days on sold = day where month = 77": 0,
-    "sqltest.db.sales join sqltest.db.days on sold = day where month >= 0": 14,
-    "sqltest.db.sales left join sqltest.db.days on sold = day and month = 2": 15,
-    "sqltest.db.sales left anti join sqltest.db.days on sold = day and month = 2": 15,
-    "sqltest.db.sales full join sqltest.db.days on sold = day and month = 2": 15,
-    "sqltest.db.sales join sqltest.db.days on sold <=> day where month = 2": 15,
-}
-"""Joins, and how many of the 15 files of sales (one of no day) they need."""
-
-
-def test_a_small_tables_keys_prune_the_partitions_that_it_is_joined_with(
-    spark: Any, calendar: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    query = " union all ".join(
-        f"select {place}, sum(amount), count(*), max(sold) from {join}"
-        for place, join in enumerate(JOINED)
-    )
-
-    def sales_files() -> list[int]:
-        tables = plan_query(spark, query).tables
-        return [len(one.scan) for one in tables if one.reference.parts[-1] == "sales"]
-
-    monkeypatch.setattr(joined_keys, "JOINS", JoinLimits(read_bytes=0))
-    assert sales_files() == [15] * len(JOINED)
-    wanted = rows(ice.sql(spark, query))
-    monkeypatch.setattr(joined_keys, "JOINS", JoinLimits(pruned_bytes=0))
-    assert sales_files() == list(JOINED.values())
-    assert rows(ice.sql(spark, query)) == wanted
-    said = ice.explain(spark, f"select * from {next(iter(JOINED))}")
-    assert "sold in 40 values of sqltest.db.days.day" in " ".join(said.split())

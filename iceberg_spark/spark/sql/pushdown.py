@@ -156,55 +156,6 @@ def _conditions(
     return _sorted_out(found, _scope(tree, select, reference, columns, case_sensitive))
 
 
-def equal_columns(
-    tree: QueryTree,
-    table: tuple[TableReference, Collection[str]],
-    other: tuple[TableReference, Collection[str]],
-    *,
-    case_sensitive: bool = False,
-) -> tuple[tuple[str, str], ...]:
-    """Return columns of a table with the column of another that each is equal to.
-
-    Both are given with their columns' names. Equal they are in all that comes of a row of the
-    first: a row whose value no row of the other has, among those that meet the other's
-    `conditions`, is in nothing.
-    """
-    (reference, columns), (beside, theirs) = table, other
-    asked = (reference, frozenset(columns)), (beside, frozenset(theirs)), case_sensitive
-    return tree.once(asked, lambda: _equal_columns(tree, *asked))
-
-
-def _equal_columns(
-    tree: QueryTree,
-    table: tuple[TableReference, Collection[str]],
-    other: tuple[TableReference, Collection[str]],
-    case_sensitive: bool,
-) -> tuple[tuple[str, str], ...]:
-    (reference, columns), (beside, theirs) = table, other
-    select = select_of(reference)
-    if select is None or select is not select_of(beside) or tree.is_pivoted(select):
-        return ()
-    if any(one.node.args.get("sample") for one in (reference, beside)):
-        return ()
-    own = _scope(tree, select, reference, columns, case_sensitive)
-    foreign = _scope(tree, select, beside, theirs, case_sensitive)
-    found = []
-    for one in _own_conjuncts(select, reference):
-        if not isinstance(one, exp.EQ):
-            continue
-        for left, right in ((one.this, one.expression), (one.expression, one.this)):
-            if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
-                continue
-            paths = own.path(left), foreign.path(right)
-            is_one_sided = own.path(right) is None and foreign.path(left) is None
-            match paths:
-                case ((column,), (key,)) if is_one_sided:
-                    found.append((column, key))
-                case _:
-                    continue
-    return tuple(found)
-
-
 def _own_conjuncts(select: Node, reference: TableReference) -> list[Node]:
     """Return the conjuncts of WHERE and ON that hold for all that comes of a table's row."""
     joins = select.args.get("joins") or []

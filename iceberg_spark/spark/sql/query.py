@@ -23,7 +23,6 @@ from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
 from iceberg_spark.spark.sql.hidden_columns import Hidden, stars_without
-from iceberg_spark.spark.sql.joined_filters import with_joined_filters
 from iceberg_spark.spark.sql.named_relation import folding, named_relation, relation_of_ours
 from iceberg_spark.spark.sql.own_names import Around, Naming, OwnNames
 from iceberg_spark.spark.sql.parsed_query import parsed_query
@@ -201,8 +200,6 @@ def plan_query(
         elif names is not None:
             parts.append(SparksTable(reference))
     tables = [one for one in parts if isinstance(one, QueriedTable)]
-    pruned = iter(with_joined_filters(asked, tables))
-    parts = [next(pruned) if isinstance(one, QueriedTable) else one for one in parts]
     own = _own_names(asked, parts, around)
     hidden = [
         Hidden(one.reference, one.hidden, own.names.get(one.reference.start))

@@ -7,7 +7,7 @@ from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.parse import predicate
 from iceberg_spark.spark.sql.limits import PARSING
-from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, equal_columns, needed_columns
+from iceberg_spark.spark.sql.pushdown import QueryTree, conditions, needed_columns
 from iceberg_spark.spark.sql.references import (
     TableReference,
     is_rewritten,
@@ -230,52 +230,6 @@ def test_a_thousand_alternatives_are_a_shallow_predicate() -> None:
     assert depth < 20
 
 
-def equal(text: str) -> list[tuple[str, str]]:
-    """Columns of c.d.t that are equal to one of c.d.u."""
-    tree, by_name = references(text)
-    other = (by_name["c.d.u"], ("key", "month", "s"))
-    return list(equal_columns(tree, (by_name["c.d.t"], COLUMNS), other))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "select * from c.d.t, c.d.u where day = key and month = 11",
-        "select * from c.d.u, c.d.t where u.key = t.day",
-        "select * from c.d.t join c.d.u on day = key",
-        "select * from c.d.t a join c.d.u b on (b.key = a.day) and a.s = b.s where a.day is null",
-        "select * from c.d.t left semi join c.d.u on day = key",
-        "select * from c.d.t left join c.d.u on id = month where day = key",
-        "select * from c.d.u left join c.d.t on day = key",
-        "select 1 where exists (select 1 from c.d.t, c.d.u where day = key)",
-    ],
-)
-def test_columns_are_equal_where_every_row_of_a_table_that_counts_has_a_partner(text: str) -> None:
-    assert ("day", "key") in equal(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "select * from c.d.t left join c.d.u on day = key",
-        "select * from c.d.u right join c.d.t on day = key",
-        "select * from c.d.t full join c.d.u on day = key",
-        "select * from c.d.t left anti join c.d.u on day = key",
-        "select * from c.d.t, c.d.u where day = key or month = 11",
-        "select * from c.d.t, c.d.u where not day = key",
-        "select * from c.d.t, c.d.u where day <=> key",
-        "select * from c.d.t, c.d.u where day = key + 1",
-        "select * from c.d.t, c.d.u where t.s = s",
-        "select * from c.d.t where day in (select key from c.d.u where month = 11)",
-        "select * from c.d.t tablesample (10 percent), c.d.u where day = key",
-        "select * from c.d.t, c.d.u tablesample (10 percent) where day = key",
-        "select * from c.d.t, (select * from c.d.u) u where day = key",
-    ],
-)
-def test_columns_that_a_row_may_do_without_are_not_equal(text: str) -> None:
-    assert equal(text) == []
-
-
 def test_a_variants_field_is_no_column_of_a_table_called_as_the_variant() -> None:
     """`v:id` asks column `v` for a field, though the table is called `v` and has a column `id`."""
     text = "SELECT s FROM c.d.t v WHERE v:id IS NOT NULL AND v:id::int > 3 AND day IS NOT NULL"
@@ -310,18 +264,3 @@ def test_a_tree_keeps_a_bounded_number_of_answers() -> None:
     for number in range(3 * PARSING.kept_answers):
         assert conditions(tree, one, ("id", f"c{number}")).taken
         assert len(tree.kept) <= PARSING.kept_answers
-
-
-def test_equal_columns_that_a_tree_keeps_are_those_of_columns_and_case() -> None:
-    """Between two runs of one text columns come and go, and the session's settings change."""
-    text = "select * from c.d.t, c.d.u where t.id = u.K and t.day = u.v"
-    tree, by_name = references(text)
-
-    def found(own: tuple[str, ...], *, case: bool = False) -> tuple[tuple[str, str], ...]:
-        pair = (by_name["c.d.t"], own), (by_name["c.d.u"], ("k", "v"))
-        return equal_columns(tree, *pair, case_sensitive=case)
-
-    for _ in range(2):
-        assert found(("id", "day")) == (("id", "K"), ("day", "v"))
-        assert found(("id", "day"), case=True) == (("day", "v"),)
-        assert found(("id",)) == (("id", "K"),)
