@@ -62,3 +62,20 @@ def test_internals_asked_for_by_text_are_found():
 def test_there_is_one_way_onto_sparks_tasks(name: str):
     users = {file.path for file in OURS if name in names_used(file.tree)}
     assert users == ONTO_TASKS[name]
+
+
+def parses_expressions(file: SourceFile) -> bool:
+    """Whether a file hands a text to PySpark's `functions.expr`."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "expr"
+        and isinstance(node.value, ast.Name)
+        and node.value.id in ("sf", "F")
+        for node in ast.walk(file.tree)
+    )
+
+
+def test_expressions_are_parsed_without_variables():
+    """Names and values of tables may hold `${...}`, which Spark's parser would replace."""
+    found = against(parses_expressions, OURS)
+    assert set(found) == {"iceberg_spark/spark/session/expressions.py"}

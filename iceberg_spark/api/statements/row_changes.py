@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
 from iceberg_spark.api.row_verbs import RowVerbs
@@ -28,6 +27,7 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.engine import DISTRIBUTIONS, Distribution
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
 from iceberg_spark.spark.sql.own_names import Around
@@ -148,7 +148,7 @@ def _matched(
     _check_fixed_alone(goes, rows.columns if statement.by_name else statement.columns, fixed)
     if statement.by_name:
         for name, text in fixed.items():
-            rows = rows.withColumn(name, sf.expr(text))
+            rows = rows.withColumn(name, expression(text))
         return _stored(goes, rows)
     names = _columns(goes, statement, fixed)
     if len(names) != len(rows.columns):
@@ -159,7 +159,7 @@ def _matched(
     made = rows.toDF(*names)
     made = with_inner_names(made, _fields(goes, names))
     if fixed:
-        made = made.withColumns({name: sf.expr(text) for name, text in fixed.items()})
+        made = made.withColumns({name: expression(text) for name, text in fixed.items()})
     return _stored(goes, made)
 
 

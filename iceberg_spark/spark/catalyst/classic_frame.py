@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.util import PythonEvalType
 
 from iceberg_spark.spark.session.classic_session import java_texts
+from iceberg_spark.spark.session.expressions import expression, without_variables
 from iceberg_spark.spec.quoted_name import quoted_parts
 
 _BETWEEN = "\x01"
@@ -35,6 +35,7 @@ def renamed(frame: DataFrame, names: Sequence[str]) -> DataFrame:
 
 def selected(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
     """Return expressions over the frame, each an SQL text: `selectExpr`, in few round trips."""
+    texts = [without_variables(text) for text in texts]
     given = java_texts(frame.sparkSession, texts)
     if given is None:
         return frame.selectExpr(*texts)
@@ -64,7 +65,7 @@ def arrow_function(
     if inside is None:
         return None
     function: Any = pandas_udf(task, kind, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)  # type: ignore[call-overload]
-    return inside, function(sf.expr(arguments))._jc
+    return inside, function(expression(arguments))._jc
 
 
 def physical_plan(frame: DataFrame) -> str:

@@ -42,6 +42,7 @@ from iceberg_spark.spark.deletes.loaded_deletes import (
     LoadedDeletes,
 )
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, no_place
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.reserved import DELETED
 
@@ -129,7 +130,7 @@ def _without_positions(rows: _Rows, loaded: LoadedDeletes) -> _Rows:
     no_bit = f"if({ROW_INDEX} is null, {no_place('boolean')}, false)"
     gone = f"if({ROW_INDEX} < {BITS}, {bit}, {no_bit})"
     if rows.keep_deleted:
-        return replace(rows, frame=frame, deleted=F.expr(gone))
+        return replace(rows, frame=frame, deleted=expression(gone))
     return replace(rows, frame=frame.where(f"not {gone}"))
 
 
@@ -187,7 +188,7 @@ def _without_table(rows: _Rows, deletes: KeyDeletes, number: int, table: KeyTabl
         for name, values in table.lists.items()
     }
     frame = rows.frame.withColumns(lists)
-    return replace(rows, frame=frame).without(F.expr(table.has_key(prefix, own)))
+    return replace(rows, frame=frame).without(expression(table.has_key(prefix, own)))
 
 
 def _number_or_own(leaf: LeafColumn) -> str:

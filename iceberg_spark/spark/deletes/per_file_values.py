@@ -15,6 +15,7 @@ from iceberg_spark.errors import CorruptFileError
 from iceberg_spark.io.location import normalise
 from iceberg_spark.spark.deletes.files_with_deletes import FileKey
 from iceberg_spark.spark.deletes.limits import POSITIONS
+from iceberg_spark.spark.session.expressions import expression
 
 UNKNOWN_FILE = (
     "A data file was read whose size or path differs from what the metadata says, so that its "
@@ -49,7 +50,7 @@ def with_file_values(
     short query.
     """
     same = {name: one for name in values.column_names if (one := _same(values.column(name)))}
-    added = {**columns, **{name: F.expr(text) for name, text in same.items()}}
+    added = {**columns, **{name: expression(text) for name, text in same.items()}}
     values = values.drop_columns(list(same))
     if values.num_columns:
         added[FILE_OF_ROW] = file_field(frame, file_key)
@@ -94,7 +95,7 @@ def _by_size(sizes: Sequence[int], values: Any) -> Column:
         f"when {size}L then cast({'null' if value is None else value} as {kind})"
         for size, value in zip(sizes, values.to_pylist(), strict=True)
     )
-    return F.expr(
+    return expression(
         f"case {FILE_OF_ROW} {cases} else cast(raise_error('{UNKNOWN_FILE}') as {kind}) end"
     )
 

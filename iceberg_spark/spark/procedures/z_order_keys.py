@@ -18,6 +18,7 @@ from pyspark.sql.types import LongType
 
 from iceberg_spark.maintenance.rewrite_options import RewriteOptions
 from iceberg_spark.maintenance.z_order import BitChunk, bit_chunks, float_words, width_of
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.writing.distribution import SourceOf
 from iceberg_spark.spark.writing.placement import KeysOf
 from iceberg_spark.spec import types as t
@@ -116,7 +117,7 @@ def _spread(bits: Column, count: int, turns: int) -> Column:
         sum(((value >> bit) & 1) << (bit * turns) for bit in range(count))
         for value in range(1 << count)
     ]
-    return sf.get(sf.expr(f"array({','.join(f'{each}L' for each in table)})"), bits.cast("int"))
+    return sf.get(expression(f"array({','.join(f'{each}L' for each in table)})"), bits.cast("int"))
 
 
 def _shifted(column: Column, by: int) -> Column:

@@ -18,6 +18,7 @@ from iceberg_spark.spark.deletes.files_with_deletes import FileKey
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, or_raise
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.read_columns import read_column
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec import reserved
 
 _FIRST, _SEQUENCE = "__iceberg_first_row_id", "__iceberg_data_sequence"
@@ -36,10 +37,10 @@ class Lineage:
         first = self._text(_FIRST)
         is_id = column.field.field_id == reserved.ROW_ID_ID
         inherited = f"{first} + {or_raise(ROW_INDEX, 'bigint')}" if is_id else self._text(_SEQUENCE)
-        found = F.expr(inherited)
+        found = expression(inherited)
         if column.asked is not None:
             found = F.coalesce(read_column(column), found)
-        return found if self._has_first() else F.when(F.expr(f"{first} is not null"), found)
+        return found if self._has_first() else F.when(expression(f"{first} is not null"), found)
 
     def _has_first(self) -> bool:
         """Return whether every file has a first row id."""

@@ -38,6 +38,7 @@ from iceberg_spark.spark.reading.predicate_column import ColumnOf, filter_column
 from iceberg_spark.spark.reading.read_columns import given_name, read_column, relation_type
 from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.classic_session import is_connect
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.planned_relations import gives_file_values
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
@@ -255,7 +256,7 @@ class _Values:
             case Origin.LINEAGE:
                 return self.lineage.of(column)
             case Origin.POSITION:
-                return F.expr(or_raise(ROW_INDEX, "bigint"))
+                return expression(or_raise(ROW_INDEX, "bigint"))
             case Origin.DELETED:
                 return F.col(reserved.DELETED.name) if self.has_deletes else F.lit(False)
             case Origin.PARTITION:

@@ -27,6 +27,7 @@ from iceberg_spark.expr.nodes import (
     Or,
     StartsWith,
 )
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec import types as t
 
 ColumnOf = Callable[[int], Column]
@@ -133,6 +134,6 @@ def _local_timestamp(micros: int) -> Column:
     """No function makes a timestamp without zone from a number; adding to the epoch does."""
     seconds = F.lit(Decimal(micros).scaleb(-6)).cast(s.DecimalType(18, 6))
     none = F.lit(0)
-    return F.expr("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(
+    return expression("timestamp_ntz'1970-01-01 00:00:00'") + F.make_dt_interval(
         none, none, none, seconds
     )

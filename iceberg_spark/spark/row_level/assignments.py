@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError, InvalidTypeError
 from iceberg_spark.spark.row_level.stars import refuse_stars
 from iceberg_spark.spark.row_level.target_rows import column
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.nearest import did_you_mean, listed
 from iceberg_spark.spec.quoted_name import quoted_parts
 from iceberg_spark.spec.schema import Schema
@@ -48,7 +49,7 @@ class NestedValues:
     def _field(self, field: NestedField, old: Column, path: Path) -> Column:
         text = self.by_path.get(path)
         if text is not None:
-            return sf.expr(text)
+            return expression(text)
         kind = field.field_type
         if not isinstance(kind, StructType) or not any(
             _starts(each, path) for each in self.by_path
@@ -89,7 +90,7 @@ class Assignments:
     def value(self, name: str, alias: str | None = None) -> Column:
         """Return a top-level column's new value, its old one where nothing is assigned."""
         if name in self.whole:
-            return sf.expr(self.whole[name])
+            return expression(self.whole[name])
         old = column(name, alias)
         return self.nested[name].of(old) if name in self.nested else old
 

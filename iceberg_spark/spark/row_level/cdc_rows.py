@@ -25,6 +25,7 @@ from iceberg_spark.row_level.cdc_plan import CdcPlan
 from iceberg_spark.row_level.limits import CDC
 from iceberg_spark.spark.row_level.conditions import check_condition, spark_errors
 from iceberg_spark.spark.row_level.target_rows import column
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.write.cdc_placeholders import UNAVAILABLE
 
 
@@ -58,7 +59,7 @@ def _order(frame: DataFrame, given: Any) -> Column:
         return given
     if not isinstance(given, str):
         raise InvalidTypeError(f"sequence_by must be a column or SQL text, not {given!r}")
-    return column(given) if given in frame.columns else sf.expr(given)
+    return column(given) if given in frame.columns else expression(given)
 
 
 def _condition(frame: DataFrame, given: Any, what: str) -> Column:
@@ -67,7 +68,7 @@ def _condition(frame: DataFrame, given: Any, what: str) -> Column:
     if not isinstance(given, str):
         raise InvalidTypeError(f"{what} must be SQL text or a column, not {given!r}")
     check_condition(frame, given, what)
-    return sf.expr(given)
+    return expression(given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from iceberg_spark.errors import InvalidExpressionError, InvalidInputError
 from iceberg_spark.spark.row_level.outer_condition import without_subqueries
+from iceberg_spark.spark.session.expressions import expression
 
 _PROBE = "__iceberg_spark_probe"
 _NOT_DETERMINISTIC = "INVALID_NON_DETERMINISTIC_EXPRESSIONS"
@@ -28,12 +28,12 @@ def check_condition(frame: DataFrame, condition: str, what: str) -> None:
     one_row = session.range(1).toDF(_PROBE)
     with spark_errors(f"{what} '{condition}'"):
         try:
-            streams = frame.join(one_row, sf.expr(f"({condition}) = true")).isStreaming
+            streams = frame.join(one_row, expression(f"({condition}) = true")).isStreaming
         except AnalysisException as error:
             if not _says(error, _CORRELATED):
                 raise
             # A filter may have these subqueries, a join may not: what stands around them may.
-            rest = sf.expr(f"({without_subqueries(condition)}) = true")
+            rest = expression(f"({without_subqueries(condition)}) = true")
             streams = frame.where(f"({condition}) = true").join(one_row, rest).isStreaming
         if streams:
             raise InvalidInputError(f"{what}: the rows are a stream; use foreachBatch")

@@ -33,6 +33,7 @@ from iceberg_spark.spark.row_level.target_rows import (
     typed_columns,
 )
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
@@ -138,7 +139,7 @@ def _kept(
     carried = lineage_names(context)
     every = rows_frame(verb.metadata, plan, spark, metadata_columns=carried)
     rows = named(every, verb.names.target)
-    stays = rows.where(~sf.coalesce(sf.expr(condition), sf.lit(False)))
+    stays = rows.where(~sf.coalesce(expression(condition), sf.lit(False)))
     return write_rewritten(verb, context, plan, [stays])
 
 
@@ -154,4 +155,4 @@ def matching(
     rows = rows_frame(
         verb.metadata, target.plan, spark, columns=columns, metadata_columns=metadata_columns
     )
-    return named(rows, verb.names.target).where(sf.expr(condition)).select(*metadata_columns)
+    return named(rows, verb.names.target).where(expression(condition)).select(*metadata_columns)

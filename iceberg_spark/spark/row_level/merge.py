@@ -50,6 +50,7 @@ from iceberg_spark.spark.row_level.target_rows import (
     rows_frame,
     settled,
 )
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import lineage_names
 
@@ -111,13 +112,13 @@ class Merging:
         decided = any(clause.condition is not None for clause in clauses)
         source = self.source.rows if values or decided else self.keys()
         target = self.target(self.plan, self._used(Kind.MATCHED, values=values), places)
-        joined = target.join(source, sf.expr(self.on), "inner")
+        joined = target.join(source, expression(self.on), "inner")
         return joined.withColumn(CLAUSE, self.clauses.number(Kind.MATCHED))
 
     def unmatched_targets(self, places: Sequence[str], *, values: bool) -> DataFrame:
         """Return the target rows without a source row that a by-source clause is about."""
         rows = self.target(self.plan, self._used(Kind.BY_SOURCE, values=values), places)
-        alone = settled(rows.join(self.keys(), sf.expr(self.on), "left_anti"))
+        alone = settled(rows.join(self.keys(), expression(self.on), "left_anti"))
         met = alone.withColumn(CLAUSE, self.clauses.number(Kind.BY_SOURCE))
         return met.where(sf.col(CLAUSE) > 0)
 

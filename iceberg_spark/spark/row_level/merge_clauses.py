@@ -15,6 +15,7 @@ from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.row_level.assignments import Assignments, assignments
 from iceberg_spark.spark.row_level.own_names import ACTION, CLAUSE
 from iceberg_spark.spark.row_level.position_deletes import DELETE, KEEP, UPDATE
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.schema import Schema
 
 
@@ -98,7 +99,7 @@ class Clauses:
             if clause.condition is None:
                 made = sf.lit(clause.number)
             else:
-                made = sf.when(sf.expr(clause.condition), clause.number).otherwise(made)
+                made = sf.when(expression(clause.condition), clause.number).otherwise(made)
         return made
 
     def numbers(self, does: Does) -> list[int]:

@@ -27,6 +27,7 @@ from iceberg_spark.spark.row_level.position_deletes import (
     write_deletes,
 )
 from iceberg_spark.spark.row_level.target_rows import FILE, PLACE, POS, named, settled
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
@@ -160,7 +161,7 @@ def _rewritten(work: Merging) -> RowChange:
     kept: list[DataFrame] = []
     if len(plan) and clauses.is_upsert:
         target = work.target(plan, None, work.lineage)
-        kept.append(target.join(work.keys(), sf.expr(work.on), "left_anti"))
+        kept.append(target.join(work.keys(), expression(work.on), "left_anti"))
     elif len(plan):
         kept.append(_changed_rows(work, work.target(plan, None, work.lineage)))
     assigned = () if clauses.is_upsert else clauses.assigned
@@ -192,7 +193,7 @@ def _inserted(work: Merging, matched: DataFrame) -> tuple[list[DataFrame], int]:
 
 def _changed_rows(work: Merging, target: DataFrame) -> DataFrame:
     """Return all rows of rewritten files as the clauses leave them."""
-    clauses, on = work.clauses, sf.expr(work.on)
+    clauses, on = work.clauses, expression(work.on)
     by_source = clauses.number(Kind.BY_SOURCE)
     if not clauses.of(Kind.MATCHED):
         # Rows that match stay, once each, however many source rows they match.

@@ -22,6 +22,7 @@ from iceberg_spark.row_level.row_level_change import MERGE_NAMES, Names
 from iceberg_spark.spark.adapt.arrow_rows import frame_of
 from iceberg_spark.spark.row_level.kept_rows import kept_rows
 from iceberg_spark.spark.row_level.own_names import SOURCE_ROW
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.schema import Schema
 
 MergeSource: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | DataFrame
@@ -80,9 +81,9 @@ def _measured(rows: DataFrame, keys: Sequence[Equality], schema: Schema) -> Sour
         made
         for place, (key, _) in enumerate(usable)
         for made in (
-            sf.min(sf.expr(key.other)).alias(f"low{place}"),
-            sf.max(sf.expr(key.other)).alias(f"high{place}"),
-            sf.count_if(sf.isnull(sf.expr(key.other))).alias(f"nulls{place}"),
+            sf.min(expression(key.other)).alias(f"low{place}"),
+            sf.max(expression(key.other)).alias(f"high{place}"),
+            sf.count_if(sf.isnull(expression(key.other))).alias(f"nulls{place}"),
         )
     ]
     found = rows.agg(sf.count(sf.lit(1)).alias("rows"), *sides).toArrow()

@@ -41,6 +41,7 @@ from iceberg_spark.spark.row_level.target_rows import (
     named as called,
 )
 from iceberg_spark.spark.row_level.touched_files import rows_by_file
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spec.reserved import LAST_UPDATED_SEQUENCE_NUMBER
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.lineage import keeping_lineage, lineage_names
@@ -129,7 +130,7 @@ class _Update:
 
     def _matching(self, target: Target, paths: Collection[str]) -> DataFrame:
         """Return the matching rows of some files."""
-        return self.rows(only_files(target.plan, paths)).where(sf.expr(self.condition))
+        return self.rows(only_files(target.plan, paths)).where(expression(self.condition))
 
     @contextmanager
     def _kept(self, target: Target) -> Iterator[DataFrame]:
@@ -144,7 +145,7 @@ class _Update:
             self.verb.metadata, target.plan, self.spark, metadata_columns=metadata_columns
         )
         every = called(projected_here(read, [self.condition]), self.verb.names.target)
-        with kept_rows(every.where(sf.expr(self.condition))) as kept:
+        with kept_rows(every.where(expression(self.condition))) as kept:
             yield kept
 
     def _moved(
@@ -189,7 +190,7 @@ class _Update:
         assigned = [name for name in names if name in self.values.columns]
         # Asked once: each use of an expression would draw a sample of its own.
         target = self.verb.names.target
-        rows = called(rows.select("*", sf.expr(self.condition).alias(MATCHES)), target)
+        rows = called(rows.select("*", expression(self.condition).alias(MATCHES)), target)
         # Values are worked out for matching rows only: elsewhere they might overflow.
         matches = sf.col(MATCHES)
         values = [sf.when(matches, self.values.value(name, target)) for name in assigned]

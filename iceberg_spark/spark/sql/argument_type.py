@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token
 from iceberg_spark.catalog.registry import resolve, with_settings
 from iceberg_spark.errors import IcebergError, InvalidInputError, NoSuchTableError
 from iceberg_spark.spark.row_level.target_rows import empty_frame, row_type
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.statements.cursor import Cursor
@@ -43,7 +44,7 @@ def argument_type(
     scopes = (reduce(DataFrame.crossJoin, aliased, spark.range(1).select()), _merged(spark, tables))
     for scope in scopes:
         try:
-            return scope.selectExpr(f"{argument} AS c").schema.fields[0].dataType
+            return scope.select(expression(argument).alias("c")).schema.fields[0].dataType
         except PySparkException:  # what is wrong with it the statement itself will say
             continue
     return None

@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.expr.dialect import Dialect
 from iceberg_spark.spark.adapt.type_text import type_text
+from iceberg_spark.spark.session.expressions import without_variables
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.options_clauses import options_clauses
 from iceberg_spark.spark.sql.parsed_query import parsed_query
@@ -215,7 +216,7 @@ def _literals(
     if not markers:
         return []
     asked = ", ".join(f"{marker} AS c{place}" for place, marker in enumerate(markers))
-    found = spark.sql(f"SELECT {asked}", args=args or None)  # type: ignore[arg-type]
+    found = spark.sql(f"SELECT {without_variables(asked)}", args=args or None)  # type: ignore[arg-type]
     kinds = [field.dataType for field in found.schema.fields]
     columns = found.toArrow().columns
     return [

@@ -20,6 +20,7 @@ from sqlglot import exp
 from iceberg_spark.expr.parse_literal import KNOWN, is_literal
 from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.session.active_session import session_time_zone
+from iceberg_spark.spark.session.expressions import without_variables
 from iceberg_spark.spark.session.long_texts import settings_text, still_says
 from iceberg_spark.spark.sql.limits import PARSING
 from iceberg_spark.spec.calendar_text import date_text, timestamp_text
@@ -100,7 +101,8 @@ def _asked(spark: SparkSession, columns: str) -> Sequence[Node | None]:
 def _evaluated(spark: SparkSession, columns: str) -> Sequence[Node | None]:
     try:
         # Of rows in memory the optimizer makes such a row itself, where `SELECT` alone is a job.
-        return _literals(spark.sql(f"SELECT {columns} FROM VALUES (0)"))  # noqa: S608
+        text = f"SELECT {without_variables(columns)} FROM VALUES (0)"  # noqa: S608
+        return _literals(spark.sql(text))
     except (PySparkException, pa.ArrowException):
         return ()
 

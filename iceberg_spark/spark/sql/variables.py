@@ -10,6 +10,7 @@ from iceberg_spark.errors import InvalidInputError
 
 _VARIABLE = re.compile(r"\$\{(?:(\w+?):)?(\S+?)\}")
 _SETTINGS = (None, "spark", "sparkconf", "hivevar", "hiveconf")
+_SERVERS = {"env": "getenv", "system": "getProperty"}
 _SUBSTITUTES = "spark.sql.variable.substitute"
 _DEEPEST = 40
 """How often values are looked through for more variables."""
@@ -19,8 +20,8 @@ def with_variables(spark: SparkSession, text: str) -> str:
     """Return a text with the session's settings in the place of `${name}`.
 
     One that is not set gives nothing, as in Spark (VariableSubstitution); `${env:...}` and
-    `${system:...}`, which are the server's, stay. Raises InvalidInputError for values that name
-    each other.
+    `${system:...}`, which are the server's, stay then. Raises InvalidInputError for values that
+    name each other.
     """
     if "${" not in text or spark.conf.get(_SUBSTITUTES, "true") == "false":
         return text
@@ -34,4 +35,10 @@ def with_variables(spark: SparkSession, text: str) -> str:
 
 def _value(spark: SparkSession, found: re.Match[str]) -> str:
     kind, name = found.groups()
-    return spark.conf.get(name, "") or "" if kind in _SETTINGS else found.group()
+    if kind in _SETTINGS:
+        return spark.conf.get(name, "") or ""
+    if kind not in _SERVERS:
+        return found.group()
+    text = f"SELECT java_method('java.lang.System', '{_SERVERS[kind]}', :name)"
+    value = spark.sql(text, args={"name": name}).toArrow().column(0)[0].as_py()
+    return found.group() if value == "null" else str(value)  # what Java's null is as text

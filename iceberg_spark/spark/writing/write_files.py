@@ -20,6 +20,7 @@ from iceberg_spark.spark.adapt.many_columns import by_position, renamed
 from iceberg_spark.spark.adapt.task_results import results
 from iceberg_spark.spark.adapt.types import from_spark, to_spark
 from iceberg_spark.spark.session.engine import Engine
+from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.task import speculates, task_id, was_tried_before
 from iceberg_spark.spark.session.worker_python import check_worker_python
 from iceberg_spark.spark.writing.align_columns import source_column
@@ -153,4 +154,4 @@ def _arranged(
 def _default(schema: Schema, field_id: int) -> Column:
     field = schema.find_field(field_id)
     kind = to_spark(Schema(field)).fields[0].dataType
-    return sf.expr(write_default_text(field)).cast(kind)
+    return expression(write_default_text(field)).cast(kind)
