@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -25,7 +25,7 @@ def apply_snapshot(state: ApplyState, update: u.SnapshotUpdate) -> ApplyState:
         case u.RemoveSnapshots(snapshot_ids=numbers):
             return remove_snapshots(state, numbers)
         case u.RemoveSnapshotRef(ref_name=name):
-            return remove_ref(state, name)
+            return remove_refs(state, {name})
         case u.SetStatistics(statistics=file):
             return set_statistics(state, file, "statistics")
         case u.RemoveStatistics(snapshot_id=number):
@@ -120,13 +120,13 @@ def set_ref(state: ApplyState, name: str, ref: SnapshotRef) -> ApplyState:
     return replace(moved, main_moves=state.main_moves | {ref.snapshot_id})
 
 
-def remove_ref(state: ApplyState, name: str) -> ApplyState:
-    """Remove a branch or tag; without main the table has no current snapshot."""
+def remove_refs(state: ApplyState, names: Collection[str]) -> ApplyState:
+    """Remove branches and tags; without main the table has no current snapshot."""
     metadata = state.metadata
-    if name not in metadata.refs:
+    refs = {name: ref for name, ref in metadata.refs.items() if name not in names}
+    if len(refs) == len(metadata.refs):
         return state
-    refs = {other: ref for other, ref in metadata.refs.items() if other != name}
-    current = None if name == MAIN_BRANCH else metadata.current_snapshot_id
+    current = None if MAIN_BRANCH in names else metadata.current_snapshot_id
     return state.but(refs=refs, current_snapshot_id=current)
 
 
@@ -141,10 +141,8 @@ def remove_snapshots(state: ApplyState, snapshot_ids: Iterable[int]) -> ApplySta
         statistics=_without(metadata.statistics, gone),
         partition_statistics=_without(metadata.partition_statistics, gone),
     )
-    for name, ref in metadata.refs.items():
-        if ref.snapshot_id in gone:
-            changed = remove_ref(changed, name)
-    return replace(changed, removed=True)
+    names = {name for name, ref in metadata.refs.items() if ref.snapshot_id in gone}
+    return replace(remove_refs(changed, names), removed=True)
 
 
 def _without(

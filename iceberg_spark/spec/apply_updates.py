@@ -9,12 +9,13 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
+from itertools import groupby
 from typing import Any, assert_never
 
 from iceberg_spark.errors import CorruptFileError, UnsupportedError, ValidationException
 from iceberg_spark.spec import updates as u
 from iceberg_spark.spec.apply_definitions import apply_definition
-from iceberg_spark.spec.apply_snapshots import apply_snapshot, corrected_log
+from iceberg_spark.spec.apply_snapshots import apply_snapshot, corrected_log, remove_refs
 from iceberg_spark.spec.apply_state import ApplyState
 from iceberg_spark.spec.field_names import check_field_names
 from iceberg_spark.spec.format_version import FORMAT_VERSIONS, READ_VERSIONS, rules_of
@@ -40,7 +41,9 @@ def apply(
     """
     changes = tuple(updates)
     start = _empty(changes) if base is None else base
-    state = reduce(_step, changes, ApplyState(start, now_ms))
+    state = ApplyState(start, now_ms)
+    for _, run in groupby(changes, type):
+        state = _run(state, tuple(run))
     if state.metadata is base:
         return base
     metadata = replace(state.metadata, snapshot_log=corrected_log(state), last_updated_ms=now_ms)
@@ -83,6 +86,12 @@ def _check_complete(metadata: TableMetadata) -> None:
     ):
         if missing:
             raise ValidationException(f"A new table needs a {what}")
+
+
+def _run(state: ApplyState, updates: tuple[u.TableUpdate, ...]) -> ApplyState:
+    """Apply updates of one kind. References go together: each removal copies those that stay."""
+    names = {one.ref_name for one in updates if isinstance(one, u.RemoveSnapshotRef)}
+    return remove_refs(state, names) if names else reduce(_step, updates, state)
 
 
 def _step(state: ApplyState, update: u.TableUpdate) -> ApplyState:

@@ -4,6 +4,7 @@ import pytest
 
 from iceberg_spark.errors import CommitFailedException, ValidationException
 from iceberg_spark.spec import updates as u
+from iceberg_spark.spec.apply_state import ApplyState
 from iceberg_spark.spec.apply_updates import apply
 from iceberg_spark.spec.metadata_log import add_metadata_log_entry
 from iceberg_spark.spec.snapshot import MetadataLogEntry, SnapshotLogEntry
@@ -158,6 +159,22 @@ def test_a_reference_is_removed(two):
     tagged = changed(two, u.SetSnapshotRef("old", tag(1)))
     assert changed(tagged, u.RemoveSnapshotRef("old")).refs == two.refs
     assert changed(two, u.RemoveSnapshotRef("main")).current_snapshot_id is None
+
+
+def test_references_that_are_removed_together_copy_the_others_once(two, monkeypatch):
+    names = [f"b{number}" for number in range(50)]
+    tagged = changed(two, *(u.SetSnapshotRef(name, tag(1)) for name in names))
+    copies = []
+    but = ApplyState.but
+    monkeypatch.setattr(
+        ApplyState, "but", lambda state, **fields: copies.append(fields) or but(state, **fields)
+    )
+    removals = [u.RemoveSnapshotRef(name) for name in (*names, "x", "b0")]
+    assert changed(tagged, *removals, u.SetProperties({"a": "b"})).refs == two.refs
+    assert len(copies) == 2
+    copies.clear()
+    assert changed(tagged, u.RemoveSnapshots((1,))).refs == two.refs
+    assert len(copies) == 2
 
 
 @pytest.mark.parametrize(
