@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 from iceberg_spark.checkup.report import Finding, State
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
 from iceberg_spark.spark.adapt.map_arrow import map_plain_names
+from iceberg_spark.spark.catalyst.file_pruning import pruning_failure
 from iceberg_spark.spark.reading.prune_files import prune_in_optimizer
 from iceberg_spark.spark.session.active_session import active_session, checked_session
 from iceberg_spark.spark.session.classic_session import is_connect, java_version, master
-from iceberg_spark.spark.session.file_pruning import pruning_failure
 
 _PRUNING = "file pruning in the optimizer"
 _WORKERS = "Python of the workers"

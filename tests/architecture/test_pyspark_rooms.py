@@ -14,13 +14,13 @@ KNOW_INTERNALS = {
     f"iceberg_spark/spark/{name}.py"
     for name in (
         "catalyst/classic_frame",
+        "catalyst/classic_queries",
         "catalyst/column_texts",
-        "session/classic_queries",
+        "catalyst/file_pruning",
+        "catalyst/key_filters",
+        "catalyst/planned_relations",
         "session/classic_session",
-        "session/file_pruning",
-        "session/key_filters",
         "session/long_texts",
-        "session/planned_relations",
     )
 }
 """Each function there says what a Connect session has instead."""

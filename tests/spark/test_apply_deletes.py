@@ -15,6 +15,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.deletes import apply_deletes as live_rows_module
 from iceberg_spark.spark.deletes import files_with_deletes as dirty_files_module
 from iceberg_spark.spark.deletes import loaded_deletes as loaded_deletes_module
@@ -31,7 +32,6 @@ from iceberg_spark.spark.deletes.loaded_deletes import (
 from iceberg_spark.spark.deletes.per_file_values import with_file_values
 from iceberg_spark.spark.deletes.row_position import ROW_INDEX, ROW_INDEX_FIELD
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
-from iceberg_spark.spark.session.planned_relations import gives_file_values
 from tests.limits import set_limits
 from tests.spark.delete_commits import delete_keys, delete_positions
 

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.checkup.session import findings
+from iceberg_spark.spark.catalyst import file_pruning
 from iceberg_spark.spark.reading import prune_files
-from iceberg_spark.spark.session import compiled_java, file_pruning
+from iceberg_spark.spark.session import compiled_java
 from tests.spark.settings import settings
 
 
@@ -181,8 +182,8 @@ def broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Spark for which the rule does not compile."""
     compiled = compiled_java.compiled_object
 
-    def without_rule(session: SparkSession, name: str) -> Any:
-        return None if name == "FilePruning" else compiled(session, name)
+    def without_rule(session: SparkSession, name: str, package: str | None) -> Any:
+        return None if name == "FilePruning" else compiled(session, name, package)
 
     monkeypatch.setattr(file_pruning, "compiled_object", without_rule)
     monkeypatch.setattr(file_pruning.STATUS, "last_failure", None)

@@ -17,6 +17,7 @@ import iceberg_spark as ice
 from iceberg_spark import Table
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.errors import UnsupportedError
+from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.reading import parquet_files as files_module
 from iceberg_spark.spark.reading.plan_frame import plan_frame
 from iceberg_spark.spark.reading.reading_session import (
@@ -24,7 +25,6 @@ from iceberg_spark.spark.reading.reading_session import (
     LISTING_THRESHOLD,
     ON_THE_DRIVER,
 )
-from iceberg_spark.spark.session.planned_relations import gives_file_values
 from iceberg_spark.spec.schema import Schema
 from tests.builders import field
 from tests.limits import set_limits

@@ -11,12 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.read.delete_cache import DeleteCache
+from iceberg_spark.spark.catalyst import planned_relations
 from iceberg_spark.spark.catalyst.classic_frame import estimated_bytes
+from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.reading import kept_frames
 from iceberg_spark.spark.reading.parquet_files import RelationFiles, files_relation, mark_of
-from iceberg_spark.spark.session import compiled_java, planned_relations
+from iceberg_spark.spark.session import compiled_java
 from iceberg_spark.spark.session.classic_session import is_connect, java_packages
-from iceberg_spark.spark.session.planned_relations import gives_file_values
 
 
 def relation(spark: SparkSession, folder: Path, **values: list[Any]) -> DataFrame:
@@ -124,6 +125,7 @@ def test_a_class_that_is_compiled_again_is_another(spark: SparkSession, tmp_path
     """As where a notebook loads changed modules anew."""
     before = rows(relation(spark, tmp_path, number=[7, 8, 9]))
     compiled_java._object.cache_clear()
+    compiled_java._compiled.cache_clear()
     assert rows(relation(spark, tmp_path, number=[7, 8, 9], long=[1, 2, 3])) == [
         (*row, 1 + number // 2) for number, row in enumerate(before)
     ]
@@ -260,4 +262,6 @@ def test_a_class_that_does_not_fit_is_none(
 ) -> None:
     monkeypatch.setattr(compiled_java, "_PACKAGE", "of_nobody")
     packages = java_packages(spark)
-    assert compiled_java._object.__wrapped__(packages, "PlannedRelations") is None
+    assert compiled_java._compiled.cache_clear()
+    room = planned_relations.__package__
+    assert compiled_java._object.__wrapped__(packages, "PlannedRelations", room) is None

@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.scan.file_statistics import ColumnStatistics, file_statistics
 from iceberg_spark.scan.planner import plan
-from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
-from iceberg_spark.spark.reading.marked_files import MarkedFiles
-from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
-from iceberg_spark.spark.session.file_pruning import (
+from iceberg_spark.spark.catalyst.file_pruning import (
     AggregateFunction,
     ScannedAggregate,
     ScannedRelation,
     answer_aggregate,
 )
+from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
+from iceberg_spark.spark.reading.marked_files import MarkedFiles
+from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
 from iceberg_spark.spec import types as t
 
 _EXACT_BOUNDS = (

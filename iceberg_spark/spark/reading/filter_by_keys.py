@@ -17,9 +17,7 @@ from typing import Any
 from iceberg_spark.read.limits import KEYS
 from iceberg_spark.read.row_keys import RowKeys, whole_numbers
 from iceberg_spark.spark.adapt.types import to_spark
-from iceberg_spark.spark.reading.chosen_keys import Choice, ChosenKeys, chosen_keys, share_of
-from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
-from iceberg_spark.spark.session.key_filters import (
+from iceberg_spark.spark.catalyst.key_filters import (
     BloomSize,
     KeyFilter,
     OptimizedPlan,
@@ -28,6 +26,8 @@ from iceberg_spark.spark.session.key_filters import (
     bloom_filter_of,
     java_values,
 )
+from iceberg_spark.spark.reading.chosen_keys import Choice, ChosenKeys, chosen_keys, share_of
+from iceberg_spark.spark.reading.joined_tables import Join, JoinedTable
 from iceberg_spark.spec.schema import Schema
 
 

@@ -9,9 +9,9 @@ from iceberg_spark.expr.nodes import ALWAYS_TRUE
 from iceberg_spark.expr.variant_filter import of_columns
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.planner import narrowed
+from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spark.reading.marked_files import MarkedFiles
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
-from iceberg_spark.spark.session.file_pruning import Expression
 
 
 @dataclass(frozen=True, slots=True, eq=False)

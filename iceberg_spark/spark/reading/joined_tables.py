@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from iceberg_spark.read.row_keys import can_be_key
+from iceberg_spark.spark.catalyst.file_pruning import ScannedRelation
+from iceberg_spark.spark.catalyst.key_filters import OptimizedPlan
+from iceberg_spark.spark.catalyst.plan_joins import JoinedColumns
+from iceberg_spark.spark.catalyst.plan_tree import Node
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 from iceberg_spark.spark.reading.marked_files import MarkedFiles
-from iceberg_spark.spark.session.file_pruning import ScannedRelation
-from iceberg_spark.spark.session.key_filters import OptimizedPlan
-from iceberg_spark.spark.session.plan_joins import JoinedColumns
-from iceberg_spark.spark.session.plan_tree import Node
 from iceberg_spark.spec import types as t
 
 

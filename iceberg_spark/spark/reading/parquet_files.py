@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from iceberg_spark.spark.catalyst import classic_frame
-from iceberg_spark.spark.reading.limits import NATIVE
-from iceberg_spark.spark.session.classic_session import is_connect
-from iceberg_spark.spark.session.planned_relations import (
+from iceberg_spark.spark.catalyst.planned_relations import (
     GivenFiles,
     gives_file_values,
     planned_relation,
 )
+from iceberg_spark.spark.reading.limits import NATIVE
+from iceberg_spark.spark.session.classic_session import is_connect
 
 OPTIONS = {
     "__globPaths__": "false",

@@ -16,6 +16,7 @@ from iceberg_spark.read.leaf_columns import LeafColumn
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.spark.adapt.many_columns import selected
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.deletes.apply_deletes import apply_deletes, key_name
 from iceberg_spark.spark.deletes.loaded_deletes import load_deletes
 from iceberg_spark.spark.deletes.per_file_values import (
@@ -39,7 +40,6 @@ from iceberg_spark.spark.reading.read_columns import given_name, read_column, re
 from iceberg_spark.spark.reading.relation_size import row_bytes
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.expressions import expression
-from iceberg_spark.spark.session.planned_relations import gives_file_values
 from iceberg_spark.spec import reserved
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema

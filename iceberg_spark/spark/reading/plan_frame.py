@@ -13,6 +13,8 @@ from iceberg_spark.scan.report import count
 from iceberg_spark.scan.split import SplitOptions, split_options
 from iceberg_spark.spark.adapt.geo_types import check_geo_types
 from iceberg_spark.spark.adapt.types import to_spark
+from iceberg_spark.spark.catalyst.classic_queries import Rows, TypedRows, frame_of
+from iceberg_spark.spark.catalyst.planned_relations import gives_file_values
 from iceberg_spark.spark.reading.counted_frame import with_count
 from iceberg_spark.spark.reading.engine_choice import (
     MANY_SMALL_FILES,
@@ -30,11 +32,9 @@ from iceberg_spark.spark.reading.reading_session import (
     unfit_setting,
 )
 from iceberg_spark.spark.reading.worker_frame import arrow_frame
-from iceberg_spark.spark.session.classic_queries import Rows, TypedRows, frame_of
 from iceberg_spark.spark.session.classic_session import active_session_kept, is_connect
 from iceberg_spark.spark.session.engine import Engine
 from iceberg_spark.spark.session.hadoop import hadoop_of
-from iceberg_spark.spark.session.planned_relations import gives_file_values
 
 BUILT_IN_SCHEMES = frozenset({"", "file", "hdfs", "viewfs"})
 

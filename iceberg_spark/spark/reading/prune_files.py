@@ -16,6 +16,14 @@ from pyspark.sql import SparkSession
 from iceberg_spark.errors import IcebergError
 from iceberg_spark.read.limits import KEYS
 from iceberg_spark.scan.plan import ScanPlan
+from iceberg_spark.spark.catalyst.file_pruning import (
+    PrunedRelation,
+    ScannedPlan,
+    ScannedRelation,
+    install_file_pruning,
+    prune_files,
+)
+from iceberg_spark.spark.catalyst.key_filters import optimized_plan
 from iceberg_spark.spark.reading.answered_aggregates import answer_aggregates
 from iceberg_spark.spark.reading.filter_by_keys import filter_by_keys
 from iceberg_spark.spark.reading.filtered_plan import FilteredPlan, filtered_plan
@@ -25,14 +33,6 @@ from iceberg_spark.spark.reading.limits import NARROWING
 from iceberg_spark.spark.reading.marked_files import MarkedFiles, marked_files
 from iceberg_spark.spark.reading.parquet_files import MARK
 from iceberg_spark.spark.reading.relation_size import row_bytes
-from iceberg_spark.spark.session.file_pruning import (
-    PrunedRelation,
-    ScannedPlan,
-    ScannedRelation,
-    install_file_pruning,
-    prune_files,
-)
-from iceberg_spark.spark.session.key_filters import optimized_plan
 
 _log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ import numpy as np
 from iceberg_spark.expr import nodes as n
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.variant_filter import VariantFields
+from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
 from iceberg_spark.spark.reading.pushed_variants import PushedVariant, pushed_variant, struct_fields
-from iceberg_spark.spark.session.file_pruning import Expression
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 

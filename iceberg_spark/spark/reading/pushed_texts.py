@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from iceberg_spark.read.row_keys import TextCondition
+from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin
-from iceberg_spark.spark.session.file_pruning import Expression
 from iceberg_spark.spec import types as t
 
 _AT_END = {"Contains": False, "EndsWith": True}

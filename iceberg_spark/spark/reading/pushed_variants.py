@@ -10,7 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from iceberg_spark.expr.variant_filter import keys_of_extraction, type_of_extraction
-from iceberg_spark.spark.session.file_pruning import Expression
+from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spec.types import IcebergType
 
 _VARIANT = "variant"

@@ -23,18 +23,20 @@ _USES = {"FilePruning": "KeyFilters", "KeyFilters": "PlannedRelations"}
 """Source files that use the public classes of another."""
 
 
-def compiled_object(session: SparkSession, name: str) -> Any | None:
-    """Return an object of the class whose source is beside this module.
+def compiled_object(session: SparkSession, name: str, package: str | None) -> Any | None:
+    """Return an object of the class whose source is in a package of this library.
 
-    None over Connect, and where it can't be compiled.
+    None over Connect, and if it does not compile.
     """
-    return None if is_connect(session) else _object(java_packages(session), name)
+    if is_connect(session) or package is None:
+        return None
+    return _object(java_packages(session), name, package)
 
 
 @lru_cache(maxsize=32)
-def _object(packages: Any, name: str) -> Any | None:
+def _object(packages: Any, name: str, home: str) -> Any | None:
     try:
-        loader, package = _compiled(packages, name)
+        loader, package = _compiled(packages, name, home)
         found = loader.loadClass(f"{package}.{name}")
         return found.getDeclaredConstructor(None).newInstance(None)
     except (Py4JError, OSError):
@@ -43,18 +45,18 @@ def _object(packages: Any, name: str) -> Any | None:
 
 
 @lru_cache(maxsize=32)
-def _compiled(packages: Any, name: str) -> tuple[Any, str]:
+def _compiled(packages: Any, name: str, home: str) -> tuple[Any, str]:
     """Compile a source file and return the loader of its classes, and their package.
 
     The package has a name of its own: py4j knows classes by their names, and where a module is
     loaded again it would call the methods of the class that was compiled before.
     """
     if name in _USES:
-        parent, package = _compiled(packages, _USES[name])
+        parent, package = _compiled(packages, _USES[name], home)
     else:
         parent = packages.java.lang.Thread.currentThread().getContextClassLoader()
         package = f"{_PACKAGE}.made_{uuid4().hex}"
-    text = resources.files(__package__).joinpath(f"{name}.java").read_text(encoding="utf-8")
+    text = resources.files(home).joinpath(f"{name}.java").read_text(encoding="utf-8")
     compiler = packages.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(parent)
     compiler.cook(text.replace(f"package {_PACKAGE};", f"package {package};"))

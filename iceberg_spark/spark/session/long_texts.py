@@ -17,13 +17,13 @@ _CLASS = "LongTexts"
 
 def java_text(session: SparkSession, of: Any) -> str:
     """Return what an object of Java's says of itself: `toString`."""
-    java = compiled_object(session, _CLASS)
+    java = compiled_object(session, _CLASS, __package__)
     return str(of.toString()) if java is None else _whole(java.text(of))
 
 
 def java_json(session: SparkSession, of: Any) -> str:
     """Return what a plan or an expression says of itself as JSON."""
-    java = compiled_object(session, _CLASS)
+    java = compiled_object(session, _CLASS, __package__)
     return str(of.toJSON()) if java is None else _whole(java.json(of))
 
 

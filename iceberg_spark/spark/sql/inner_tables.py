@@ -9,8 +9,8 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from iceberg_spark.spark.catalyst.classic_queries import frame_of
 from iceberg_spark.spark.session.active_session import is_case_sensitive
-from iceberg_spark.spark.session.classic_queries import frame_of
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.mentions import mentions_ours
 from iceberg_spark.spark.sql.named_relation import folding, named_relation

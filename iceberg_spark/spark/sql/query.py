@@ -18,7 +18,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.session.classic_queries import frame_of, query_of_frames
+from iceberg_spark.spark.catalyst.classic_queries import frame_of, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions

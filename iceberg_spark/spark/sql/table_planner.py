@@ -28,12 +28,12 @@ from iceberg_spark.scan.request import ScanRequest, narrowed, scan_context
 from iceberg_spark.scan.scan_report import report_scan
 from iceberg_spark.scan.split import SplitOptions
 from iceberg_spark.spark.adapt.types import has_spark_type
+from iceberg_spark.spark.catalyst.classic_queries import Rows
 from iceberg_spark.spark.reading.changelog_frame import change_frame
 from iceberg_spark.spark.reading.metadata_frame import metadata_frame
 from iceberg_spark.spark.reading.plan_frame import plan_rows
 from iceberg_spark.spark.session.active_session import is_case_sensitive, session_time_zone
 from iceberg_spark.spark.session.asked_once import setting
-from iceberg_spark.spark.session.classic_queries import Rows
 from iceberg_spark.spark.sql.asked_options import asked_by_options
 from iceberg_spark.spark.sql.constants import has_constants, worked_out
 from iceberg_spark.spark.sql.hidden_columns import hidden_columns

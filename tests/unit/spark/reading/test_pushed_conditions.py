@@ -10,10 +10,10 @@ from iceberg_spark.expr import nodes as n
 from iceberg_spark.expr.bind import bind
 from iceberg_spark.expr.literals import DateLiteral, TimestampLiteral
 from iceberg_spark.expr.variant_filter import VariantField, of_columns
+from iceberg_spark.spark.catalyst.file_pruning import Expression
 from iceberg_spark.spark.reading.column_plan import ColumnPlan, Origin, PlannedColumn
 from iceberg_spark.spark.reading.footer_columns import FileColumns
 from iceberg_spark.spark.reading.pushed_conditions import PushedConditions
-from iceberg_spark.spark.session.file_pruning import Expression
 from iceberg_spark.spec import types as t
 from iceberg_spark.spec.schema import Schema
 

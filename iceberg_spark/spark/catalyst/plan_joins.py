@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from iceberg_spark.spark.session.plan_tree import Node, RelationColumn
+from iceberg_spark.spark.catalyst.plan_tree import Node, RelationColumn
 
 _DROPS: Mapping[str, tuple[bool, bool]] = {
     "Inner$": (True, True),

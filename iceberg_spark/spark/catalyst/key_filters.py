@@ -10,11 +10,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
+from iceberg_spark.spark.catalyst.plan_joins import JoinedColumns, joined_columns
+from iceberg_spark.spark.catalyst.plan_tree import Node, tree_of
 from iceberg_spark.spark.session.classic_session import java_list, java_texts
 from iceberg_spark.spark.session.compiled_java import compiled_object
 from iceberg_spark.spark.session.long_texts import java_text
-from iceberg_spark.spark.session.plan_joins import JoinedColumns, joined_columns
-from iceberg_spark.spark.session.plan_tree import Node, tree_of
 
 _CLASS = "KeyFilters"
 
@@ -77,7 +77,7 @@ def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[
 
     Numbers are days, microseconds, or decimals without their point.
     """
-    java: Any = compiled_object(session, _CLASS)
+    java: Any = compiled_object(session, _CLASS, __package__)
     if not isinstance(values, bytes):
         texts = java_texts(session, values)
         return None if texts is None else java.values(texts)
@@ -86,7 +86,7 @@ def java_values(session: SparkSession, kind: DataType, values: bytes | Sequence[
 
 def bloom_filter(session: SparkSession, kind: DataType, values: Any, size: BloomSize) -> Any:
     """Return a Bloom filter of Java's values; a plan shows it by its name."""
-    java: Any = compiled_object(session, _CLASS)
+    java: Any = compiled_object(session, _CLASS, __package__)
     return java.bloom(values, _java_type(session, kind), size.bits, size.name)
 
 

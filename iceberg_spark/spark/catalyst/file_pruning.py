@@ -120,7 +120,7 @@ def install_file_pruning(session: SparkSession, choose: Choose, option: str) -> 
         return False
     if session in _sessions:
         return True
-    java = compiled_object(session, _CLASS)
+    java = compiled_object(session, _CLASS, __package__)
     if java is None:
         return False
     inside: Any = session

@@ -38,7 +38,7 @@ class TypedRows:
         It is a union, which has the session and the field metadata of its first member, here one
         without rows, which the optimizer drops.
         """
-        java = compiled_object(session, _CLASS)
+        java = compiled_object(session, _CLASS, __package__)
         if java is None:
             frame = session.range(1).where("false").select().to(self.kind)
             for one in self.frames:
@@ -65,7 +65,7 @@ def query_of_frames(
 
     None over Connect, and for what Spark takes for a script. Raises what `session.sql` does.
     """
-    java = compiled_object(session, _CLASS)
+    java = compiled_object(session, _CLASS, __package__)
     if java is None:
         return None
     inside: Any = session

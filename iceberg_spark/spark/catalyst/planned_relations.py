@@ -39,7 +39,7 @@ class GivenFiles:
 
 def gives_file_values(session: SparkSession) -> bool:
     """Return whether a session's relations may have values of their files as columns."""
-    return compiled_object(session, _CLASS) is not None
+    return compiled_object(session, _CLASS, __package__) is not None
 
 
 def planned_relation(
@@ -58,7 +58,7 @@ def planned_relation(
     java = inside._jsparkSession
     types = [java.parseDataType(one.json()) for one in (kind, files.kind)]
     given = [text for option in options.items() for text in option]
-    maker: Any = compiled_object(session, _CLASS)
+    maker: Any = compiled_object(session, _CLASS, __package__)
     plan = maker.relation(
         java,
         types[0],

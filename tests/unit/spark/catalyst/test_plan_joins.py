@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from iceberg_spark.spark.session.plan_joins import joined_columns
-from iceberg_spark.spark.session.plan_tree import tree_of
+from iceberg_spark.spark.catalyst.plan_joins import joined_columns
+from iceberg_spark.spark.catalyst.plan_tree import tree_of
 
 Json = dict[str, Any]
 
