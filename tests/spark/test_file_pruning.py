@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 import iceberg_spark as ice
 from iceberg_spark.checkup.session import findings
 from iceberg_spark.spark.catalyst import file_pruning
+from iceberg_spark.spark.catalyst.capabilities import capabilities
 from iceberg_spark.spark.reading import prune_files
 from iceberg_spark.spark.session import compiled_java
 from tests.spark.settings import settings
@@ -196,6 +197,10 @@ def test_without_the_rule_rows_are_right_and_the_doctor_says_off(
     assert files(few) == 10 and few.count() == 5
     pruning = next(one for one in findings(other) if "pruning" in one.what)
     assert pruning.found == f"off: the rule does not compile for Spark {other.version}"
+
+
+def test_a_supported_spark_has_all_capabilities(spark: SparkSession) -> None:
+    assert set(capabilities(spark).values()) == {True}
 
 
 def test_the_doctor_says_on(other: SparkSession, place: str) -> None:

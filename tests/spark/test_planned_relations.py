@@ -262,6 +262,9 @@ def test_a_class_that_does_not_fit_is_none(
 ) -> None:
     monkeypatch.setattr(compiled_java, "_PACKAGE", "of_nobody")
     packages = java_packages(spark)
-    assert compiled_java._compiled.cache_clear()
     room = planned_relations.__package__
-    assert compiled_java._object.__wrapped__(packages, "PlannedRelations", room) is None
+    compiled_java._compiled.cache_clear()
+    try:
+        assert compiled_java._object.__wrapped__(packages, "PlannedRelations", room) is None
+    finally:
+        compiled_java._compiled.cache_clear()

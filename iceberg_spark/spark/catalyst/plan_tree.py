@@ -1,6 +1,6 @@
 """An optimized plan of Spark's as a tree: what tells which columns have to be equal.
 
-`PlanTree` in `FilePruning.java` writes it as JSON.
+`PlanTree` in `PlanJson.java` writes it as JSON.
 """
 
 from __future__ import annotations

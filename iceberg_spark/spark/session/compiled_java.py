@@ -19,7 +19,7 @@ from iceberg_spark.spark.session.classic_session import is_connect, java_package
 
 _log = logging.getLogger(__name__)
 _PACKAGE = "iceberg_spark"
-_USES = {"FilePruning": "KeyFilters", "KeyFilters": "PlannedRelations"}
+_USES = {"FilePruning": "PlanJson", "PlanJson": "KeyFilters", "KeyFilters": "PlannedRelations"}
 """Source files that use the public classes of another."""
 
 
