@@ -1,6 +1,7 @@
 """Records feeds of random changes with Debezium, and compares each table with the database.
 
-`make feeds`; FEED_SEEDS=3 is the number of feeds, each in a configuration drawn by its seed.
+`make feeds`; FEED_SEEDS=3 is the number of feeds, each in a configuration drawn by its seed. Every
+third is of MariaDB, the others are of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import pyarrow as pa
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError
+from tests.feeds import mariadb
 from tests.feeds.recorded import Column, actual_values, as_records, expected_value
-from tests.servers.debezium import LOGICAL, debezium_engine
+from tests.servers.debezium import LOGICAL, debezium_engine, postgres_source
+from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import Postgres, postgres_server
 
 TYPES = {
@@ -165,7 +168,7 @@ def record(
         connection.execute("CREATE TABLE ending (id int PRIMARY KEY)")
         change_rows(connection, rng, 20)
         connection.execute("INSERT INTO mark VALUES (1)")
-        with debezium_engine(folder, server, name, options) as messages:
+        with debezium_engine(folder, name, postgres_source(server, name), options) as messages:
             messages.wait_for("mark")  # the snapshot has begun
             change_rows(connection, rng, CHANGES)
             connection.execute("INSERT INTO ending VALUES (1)")
@@ -210,13 +213,18 @@ def check(
     rows: list[dict[str, Any]],
     modes: dict[str, str],
     rng: random.Random,
+    columns: Sequence[Column],
+    position: str,
+    name: str,
 ) -> None:
-    """Apply messages in batches, in order or shuffled, and compare with the rows."""
-    columns = columns_of(modes)
+    """Apply messages in batches, in order or shuffled, and compare with the rows.
+
+    `position` is the path of a change's position in the log, `name` that of the table.
+    """
     schema = pa.schema([column.field() for column in columns])
     chosen = [m for m in messages if m["t"].endswith(".rows")]
-    flattened, by_position = modes["flattened"] == "true", rng.random() < 0.5
-    sequence = ("__lsn" if flattened else "source.lsn") if by_position else "offset"
+    by_position = rng.random() < 0.5
+    sequence = position if by_position else "offset"
     if by_position and rng.random() < 0.5:
         rng.shuffle(chosen)
     expected = {
@@ -232,7 +240,7 @@ def check(
                 as_records(waiting),
                 schema,
                 sequence=sequence,
-                table="public.rows",
+                table=name,
                 **decode_options(modes),
             )
             try:
@@ -255,13 +263,24 @@ def check(
 def main() -> int:
     """Record and check feeds. Returns 1 for a fault."""
     first, count = int(os.environ.get("FEED_SEED", "0")), int(os.environ.get("FEED_SEEDS", "3"))
-    with tempfile.TemporaryDirectory() as folder, postgres_server(LOGICAL) as server:
+    with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
+            on_mariadb = seed % 3 == 2
             rng = random.Random(seed)
-            modes = {name: rng.choice(values) for name, values in MODES.items()}
-            messages, rows = record(server, Path(folder), f"feed{seed}", modes, rng)
+            choices = mariadb.MODES if on_mariadb else MODES
+            modes = {name: rng.choice(values) for name, values in choices.items()}
+            name = f"feed{seed}"
+            if on_mariadb:
+                columns, position, table = mariadb.COLUMNS, mariadb.POSITION, f"{name}.rows"
+                with mariadb_server() as server:
+                    messages, rows = mariadb.record(server, Path(folder), name, modes, rng)
+            else:
+                columns, table = columns_of(modes), "public.rows"
+                position = "__lsn" if modes["flattened"] == "true" else "source.lsn"
+                with postgres_server(LOGICAL) as postgres:
+                    messages, rows = record(postgres, Path(folder), name, modes, rng)
             print(f"seed {seed}: {len(messages)} messages, {json.dumps(modes)}", flush=True)
-            check(messages, rows, modes, rng)
+            check(messages, rows, modes, rng, columns, position, table)
             print(f"seed {seed}: {len(rows)} rows are those of the database", flush=True)
     return 0
 

@@ -1,4 +1,4 @@
-"""Debezium's embedded engine on a Postgres of the tests: the messages that Kafka would get."""
+"""Debezium's embedded engine on a database of the tests: the messages that Kafka would get."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.servers.java_jars import jars, java
+from tests.servers.mariadb import MariaDb
 from tests.servers.postgres import Postgres
 from tests.servers.processes import HOST
 
@@ -47,26 +48,46 @@ class Messages:
         return [{**json.loads(line), "n": number} for number, line in enumerate(lines)]
 
 
-@contextmanager
-def debezium_engine(
-    folder: Path, server: Postgres, name: str, options: Mapping[str, str]
-) -> Iterator[Messages]:
-    """Run the engine while the block runs; it snapshots the tables first."""
-    properties = {
-        "name": name,
-        "topic.prefix": name,
+def postgres_source(server: Postgres, name: str) -> dict[str, str]:
+    """Return the settings of the connector of a Postgres; `name` is that of its slot."""
+    return {
         "slot.name": name,
         "slot.drop.on.stop": "true",
         "publication.name": name,
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "plugin.name": "pgoutput",
-        "offset.storage": "org.apache.kafka.connect.storage.MemoryOffsetBackingStore",
-        "database.hostname": HOST,
         "database.port": str(server.port),
         "database.user": server.user,
         "database.password": "x",
         "database.dbname": "postgres",
         "schema.include.list": "public",
+    }
+
+
+def mariadb_source(server: MariaDb, database: str) -> dict[str, str]:
+    """Return the settings of the connector of a MariaDB's database."""
+    return {
+        "connector.class": "io.debezium.connector.mysql.MySqlConnector",
+        "schema.history.internal": "io.debezium.relational.history.MemorySchemaHistory",
+        "database.port": str(server.port),
+        "database.user": "root",
+        "database.password": "",
+        "database.server.id": "99",
+        "database.include.list": database,
+    }
+
+
+@contextmanager
+def debezium_engine(
+    folder: Path, name: str, source: Mapping[str, str], options: Mapping[str, str]
+) -> Iterator[Messages]:
+    """Run the engine while the block runs; it snapshots the tables of the source first."""
+    properties = {
+        "name": name,
+        "topic.prefix": name,
+        "offset.storage": "org.apache.kafka.connect.storage.MemoryOffsetBackingStore",
+        "database.hostname": HOST,
+        **source,
         **options,
     }
     file = folder / f"{name}.properties"
