@@ -7,6 +7,7 @@ reached by a proxy, and nobody can listen where that proxy is.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -39,6 +40,8 @@ def pinned_host(
     host = urlsplit(arguments.get("endpoint") or arguments.get("base_url") or "").hostname
     if not host or is_provider_host(host) or "proxy_url" in arguments["client_options"]:
         return {}
+    if not _is_plain(host):
+        return {}
     variables = _KEYS_OF_ENVIRONMENT.get(store, ())
     has_keys = any(name in arguments for name in _KNOWN_KEYS) or any(map(os.environ.get, variables))
     has_proxies = any(scheme != "no" for scheme in environment.getproxies())
@@ -47,6 +50,15 @@ def pinned_host(
     allowed = (name.strip() for name in properties.get(REDIRECT_HOSTS, "").split(","))
     hosts = ",".join((host, *filter(None, allowed)))
     return {"proxy_url": f"http://{_NOWHERE}", "proxy_excludes": hosts}
+
+
+def _is_plain(host: str) -> bool:
+    """Return whether a client connects to a host as it is written: `127.1` is `127.0.0.1` to it."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host.isascii() and not host.rpartition(".")[2].isdecimal()
+    return True
 
 
 def is_refused_redirect(error: BaseException) -> bool:

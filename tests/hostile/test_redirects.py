@@ -126,6 +126,8 @@ HOST = {"endpoint": "https://store.example.com", "client_options": {}}
         ({"client_options": {}, **KEYS}, "a provider redirects among its own hosts"),
         ({**HOST, **KEYS, "endpoint": "https://s3.eu-west-1.amazonaws.com"}, "the same"),
         (HOST, "the client gets its keys from another host"),
+        ({**HOST, **KEYS, "endpoint": "http://127.1:9000"}, "the client connects to 127.0.0.1"),
+        ({**HOST, **KEYS, "endpoint": "http://bücher.example"}, "the client encodes the name"),
         ({**HOST, **KEYS, "client_options": {"proxy_url": "http://p"}}, "the user has a proxy"),
     ],
 )
