@@ -18,7 +18,6 @@ from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
@@ -128,7 +127,7 @@ def install_file_pruning(session: SparkSession, choose: Choose, option: str) -> 
         ensure_callback_server_started(inside.sparkContext._gateway)  # type: ignore[no-untyped-call]
         java.install(inside._jsparkSession, _Callback(session, choose), option, _TIMEOUT_MS)
         STATUS.last_failure = None
-    except (Py4JError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 - no callback server, another Spark's classes, ...
         _fail(error)
         return False
     with _lock:
