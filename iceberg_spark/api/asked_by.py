@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_BETWEEN = ("pyspark", "py4j", "iceberg_spark.api.enable")
+_BETWEEN = ("pyspark", "py4j", "iceberg_spark.api.enable", "iceberg_spark.api.spark_errors")
 _OURS = "iceberg_spark"
 
 

@@ -20,6 +20,7 @@ from iceberg_spark.api.catalog_changes import hooked_changes
 from iceberg_spark.api.catalog_hook import hooked_catalog
 from iceberg_spark.api.frame_hook import hooked_frames
 from iceberg_spark.api.reader_hook import ReaderHook
+from iceberg_spark.api.spark_errors import raising_spark_errors, translated_methods
 from iceberg_spark.api.sql_hook import hooked_sql, hooked_table
 from iceberg_spark.api.statements.default_catalog import give_default_back, take_default
 from iceberg_spark.api.stream_reader_hook import StreamReaderHook
@@ -96,7 +97,7 @@ def _replace(owner: type, name: str, hook: type, session_of: Callable[[Any], Spa
         if is_enabled(session):
             kind = type(given)
             if kind not in hooked:
-                hooked[kind] = type(kind.__name__, (hook, kind), {})
+                hooked[kind] = type(kind.__name__, (hook, kind), translated_methods(hook))
             given.__class__ = hooked[kind]
             given.begin(self)
         return given
@@ -123,7 +124,7 @@ def _replace_method(
     if (owner, name) in originals:
         return
     original = vars(owner)[name]
-    ours = hooked(original)
+    ours = raising_spark_errors(hooked(original))
 
     @wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -9,10 +9,14 @@ from pyspark.sql import Column, DataFrame
 
 from iceberg_spark.api.frame_merge import FrameMerge
 from iceberg_spark.api.frame_writer import FrameWriter
+from iceberg_spark.api.spark_errors import translated_methods
 from iceberg_spark.api.statements.target import names_ours
 from iceberg_spark.spark.sql.table_names import table_parts
 
 Method: TypeAlias = Callable[..., Any]
+
+_Writer = type("FrameWriter", (FrameWriter,), translated_methods(FrameWriter))
+_Merge = type("FrameMerge", (FrameMerge,), translated_methods(FrameMerge))
 
 
 def hooked_frames() -> Mapping[str, Callable[[Method], Method]]:
@@ -24,7 +28,7 @@ def _write_to(own: Method) -> Method:
     def write_to(self: DataFrame, table: str) -> Any:
         name = table_parts(self.sparkSession, table, new=True)
         ours = names_ours(self.sparkSession, name, 3)
-        return FrameWriter(self, name) if ours else own(self, table)
+        return _Writer(self, name) if ours else own(self, table)
 
     return write_to
 
@@ -33,6 +37,6 @@ def _merge_into(own: Method) -> Method:
     def merge_into(self: DataFrame, table: str, condition: Column) -> Any:
         name = table_parts(self.sparkSession, table)
         ours = names_ours(self.sparkSession, name, 3)
-        return FrameMerge(self, name, condition) if ours else own(self, table, condition)
+        return _Merge(self, name, condition) if ours else own(self, table, condition)
 
     return merge_into

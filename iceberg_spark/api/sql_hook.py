@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,11 +14,16 @@ from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
+from iceberg_spark.errors import InvalidInputError
+from iceberg_spark.spark.catalyst.classic_queries import syntax_error
 from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spark.sql.variables import with_variables
 
 Method: TypeAlias = Callable[..., DataFrame]
+
+_EXTENSION = re.compile(r"\s*(CALL|ALTER)\b", re.IGNORECASE)
+"""Heads of statements of Iceberg's that Spark's grammar lacks."""
 
 _inside: ContextVar[bool] = ContextVar("iceberg_spark_inside_sql", default=False)
 """Whether a statement is being carried out: what it asks of Spark itself is Spark's."""
@@ -29,7 +35,7 @@ def hooked_sql(own: Method) -> Method:
     def run(self: SparkSession, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - PySpark's name
         if _inside.get() or asked_by_us() or not isinstance(sqlQuery, str):
             return own(self, sqlQuery, args, **kwargs)
-        with _ours(), asking_once(self):
+        with _ours(), asking_once(self), _sparks_syntax_errors(self, sqlQuery):
             text = with_variables(self, sqlQuery)
             if about_ours(self, text, args):
                 return sql_with(self, text, args, kwargs)
@@ -49,6 +55,22 @@ def hooked_table(own: Method) -> Method:
         return own(self, tableName)
 
     return table
+
+
+@contextmanager
+def _sparks_syntax_errors(spark: SparkSession, text: str) -> Iterator[None]:
+    """Raise Spark's own error, with its position, for a statement that Spark cannot parse.
+
+    Statements that Iceberg adds to Spark's grammar keep this library's errors.
+    """
+    try:
+        yield
+    except InvalidInputError:
+        is_sparks = _EXTENSION.match(text) is None
+        error = syntax_error(spark, text) if is_sparks else None
+        if error is None:
+            raise
+        raise error from None
 
 
 @contextmanager

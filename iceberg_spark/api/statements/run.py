@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, cast
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from iceberg_spark.api.statements import (
@@ -226,11 +226,10 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
     try:
         return _by_spark(spark, text, args)
     except AnalysisException as error:
-        if not mentions_ours(spark, text):
+        if isinstance(error, ParseException) or not mentions_ours(spark, text):
             raise
         raise UnsupportedError(
-            f"{words} is no statement for tables of this library; for a query's rows under a name "
-            "say CREATE TEMPORARY VIEW name AS SELECT ..., or CACHE TABLE name AS SELECT ..."
+            f"{text.strip()}: this statement is not supported for Iceberg tables"
         ) from error
 
 

@@ -10,6 +10,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 
@@ -98,7 +99,7 @@ public class FilePruning {
  */
 final class PruneFiles extends Rule {
     private static final String AGGREGATES = "spark.sql.iceberg.aggregate-push-down.enabled";
-    private static final ExecutorService PYTHON = Executors.newCachedThreadPool(new PruningThreads());
+    private static final ExecutorService PYTHON = threads();
 
     private final BiFunction choose;
     private final String mark;
@@ -108,6 +109,13 @@ final class PruneFiles extends Rule {
         this.choose = choose;
         this.mark = mark;
         this.timeoutMs = timeoutMs;
+    }
+
+    /** Returns threads that stay: py4j opens a connection, and a thread of Python, for each new one. */
+    private static ExecutorService threads() {
+        ThreadPoolExecutor threads = (ThreadPoolExecutor) Executors.newCachedThreadPool(new PruningThreads());
+        threads.setKeepAliveTime(365L, TimeUnit.DAYS);
+        return threads;
     }
 
     public TreeNode apply(TreeNode plan) {

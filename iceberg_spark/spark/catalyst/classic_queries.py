@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -82,6 +83,18 @@ def query_of_frames(
     given = java_list(session, _of_java(frames))
     found = java.query(inside._jsparkSession, text, "\n".join(named), given)
     return None if found is None else DataFrame(found, session)
+
+
+def syntax_error(session: SparkSession, text: str) -> ParseException | None:
+    """Return the error of Spark's parser for a statement, None if it accepts it or over Connect."""
+    if is_connect(session):
+        return None
+    inside: Any = session
+    try:
+        inside._jsparkSession.sessionState().sqlParser().parsePlan(text)
+    except ParseException as error:
+        return error
+    return None
 
 
 def called(frame: DataFrame, name: Sequence[str]) -> DataFrame:

@@ -1,0 +1,101 @@
+"""Errors of an enabled session: this library's and PySpark's at the same time.
+
+A program that was written for Spark catches `AnalysisException` and looks at its condition. So what
+the hooks of `enable` raise is an instance of both classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeException
+
+from iceberg_spark import errors
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+CONDITIONS: Mapping[type[errors.IcebergError], tuple[str, str]] = {
+    errors.NoSuchTableError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
+    errors.NoSuchViewError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
+    errors.NoSuchNamespaceError: ("SCHEMA_NOT_FOUND", "42704"),
+    errors.TableAlreadyExistsError: ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07"),
+    errors.ViewAlreadyExistsError: ("VIEW_ALREADY_EXISTS", "42P07"),
+    errors.NamespaceAlreadyExistsError: ("SCHEMA_ALREADY_EXISTS", "42P06"),
+    errors.NamespaceNotEmptyError: ("SCHEMA_NOT_EMPTY", "2BP01"),
+}
+"""Spark's error condition and SQLSTATE of each class that Java's catalogs raise a condition for."""
+
+_ANALYSIS = (
+    errors.NotFoundError, errors.AlreadyExistsError, errors.NamespaceNotEmptyError,
+    errors.InvalidInputError, errors.UnsupportedError,
+)  # fmt: skip
+"""Classes of errors that Spark finds when it analyses a statement; others come while it runs."""
+
+
+def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Return a function whose errors are PySpark's, too; their tracebacks start here."""
+
+    @wraps(function)
+    def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except errors.IcebergError as error:
+            if isinstance(error, PySparkException):
+                raise
+            raise spark_error(error) from error.__cause__
+
+    return run
+
+
+def translated_methods(owner: type) -> dict[str, Any]:
+    """Return the public methods of a class, by name, as ones that raise PySpark's errors."""
+    return {
+        name: raising_spark_errors(method)
+        for name, method in vars(owner).items()
+        if callable(method) and not name.startswith("_")
+    }
+
+
+def spark_error(error: errors.IcebergError) -> errors.IcebergError:
+    """Return an error as an instance of its own class and of PySpark's.
+
+    Example:
+        >>> error = spark_error(NoSuchTableError("No table cat.db.t"))
+        >>> isinstance(error, AnalysisException), error.getCondition()
+        (True, 'TABLE_OR_VIEW_NOT_FOUND')
+    """
+    kind = type(error)
+    both = _both_classes(kind)  # type: ignore[arg-type] - a class is hashable
+    condition, _ = _condition(kind)
+    message = str(error)
+    found: Any = both.__new__(both, *error.args)
+    found.__dict__.update(error.__dict__)
+    PySparkException.__init__(found, message, condition, {} if condition else None)
+    found.args = (message if condition is None else f"[{condition}] {message}",)
+    raised: errors.IcebergError = found
+    return raised
+
+
+def _condition(kind: type[errors.IcebergError]) -> tuple[str | None, str | None]:
+    return next(
+        (CONDITIONS[base] for base in kind.__mro__ if base in CONDITIONS),
+        (None, None),
+    )
+
+
+@lru_cache(maxsize=64)
+def _both_classes(kind: type[errors.IcebergError]) -> type[errors.IcebergError]:
+    base = AnalysisException if issubclass(kind, _ANALYSIS) else SparkRuntimeException
+    _, state = _condition(kind)
+
+    def get_sql_state(self: PySparkException) -> str | None:  # noqa: ARG001 - PySpark's signature
+        return state
+
+    def get_message(self: PySparkException) -> str:
+        return str(self.args[0])
+
+    members = {"getSqlState": get_sql_state, "getMessage": get_message, "__module__": __name__}
+    return type(kind.__name__, (kind, base), members)

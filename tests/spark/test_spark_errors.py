@@ -1,0 +1,138 @@
+"""What an enabled session raises is this library's error and PySpark's, with Spark's condition."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException, SparkRuntimeException
+from pyspark.sql import SparkSession
+
+import iceberg_spark as ice
+from iceberg_spark import errors
+from iceberg_spark.api.spark_errors import spark_error
+from tests.spark.settings import settings
+
+
+@pytest.fixture(scope="module")
+def enabled(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    """A session with a catalog `e` and a table `e.d.t`."""
+    catalog = "spark.sql.catalog.e"
+    place = str(tmp_path_factory.mktemp("errors"))
+    uri = f"sqlite:///{place}/catalog.db"
+    with settings(
+        spark, {f"{catalog}.type": "sql", f"{catalog}.uri": uri, f"{catalog}.warehouse": place}
+    ):
+        ice.enable(spark)
+        spark.sql("CREATE NAMESPACE e.d")
+        spark.sql("CREATE TABLE e.d.t (id bigint, region string)")
+        yield spark
+        ice.disable(spark)
+
+
+CASES: dict[str, tuple[Callable[[SparkSession], Any], type, str]] = {
+    "a missing table in a query": (
+        lambda s: s.sql("SELECT * FROM e.d.nothing"),
+        errors.NoSuchTableError,
+        "TABLE_OR_VIEW_NOT_FOUND",
+    ),
+    "a missing table by name": (
+        lambda s: s.table("e.d.nothing"),
+        errors.NoSuchTableError,
+        "TABLE_OR_VIEW_NOT_FOUND",
+    ),
+    "a missing table by a reader": (
+        lambda s: s.read.table("e.d.nothing"),
+        errors.NoSuchTableError,
+        "TABLE_OR_VIEW_NOT_FOUND",
+    ),
+    "a missing table of a writer": (
+        lambda s: s.range(1).writeTo("e.d.nothing").append(),
+        errors.NoSuchTableError,
+        "TABLE_OR_VIEW_NOT_FOUND",
+    ),
+    "DROP of a missing table": (
+        lambda s: s.sql("DROP TABLE e.d.nothing"),
+        errors.NoSuchTableError,
+        "TABLE_OR_VIEW_NOT_FOUND",
+    ),
+    "a table that exists": (
+        lambda s: s.sql("CREATE TABLE e.d.t (id bigint)"),
+        errors.TableAlreadyExistsError,
+        "TABLE_OR_VIEW_ALREADY_EXISTS",
+    ),
+    "a namespace that exists": (
+        lambda s: s.sql("CREATE NAMESPACE e.d"),
+        errors.NamespaceAlreadyExistsError,
+        "SCHEMA_ALREADY_EXISTS",
+    ),
+    "a missing namespace": (
+        lambda s: s.sql("DESCRIBE NAMESPACE e.nothing"),
+        errors.NoSuchNamespaceError,
+        "SCHEMA_NOT_FOUND",
+    ),
+    "a namespace with a table": (
+        lambda s: s.sql("DROP NAMESPACE e.d"),
+        errors.NamespaceNotEmptyError,
+        "SCHEMA_NOT_EMPTY",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_error_is_both(enabled: SparkSession, case: str) -> None:
+    run, ours, condition = CASES[case]
+    with pytest.raises(AnalysisException) as caught:
+        run(enabled)
+    error = caught.value
+    assert isinstance(error, ours)
+    assert isinstance(error, errors.IcebergError)
+    assert error.getCondition() == condition
+    assert error.getSqlState()
+    assert str(error).startswith(f"[{condition}] ")
+
+
+@pytest.mark.parametrize(
+    "text", ["SELEC 1 FROM e.d.t", "SELECT * FROM e.d.t WHERE", "OPTIMIZE e.d.t"]
+)
+def test_a_syntax_error_is_sparks_own(enabled: SparkSession, text: str) -> None:
+    with pytest.raises(ParseException) as caught:
+        enabled.sql(text)
+    assert caught.value.getCondition() == "PARSE_SYNTAX_ERROR"
+    assert "^^^" in str(caught.value)
+
+
+def test_a_statement_that_spark_parses_is_named_whole(enabled: SparkSession) -> None:
+    text = "ANALYZE TABLE e.d.t COMPUTE STATISTICS"
+    with pytest.raises(errors.UnsupportedError, match=text) as caught:
+        enabled.sql(text)
+    assert isinstance(caught.value, AnalysisException)
+
+
+def test_functions_of_the_library_raise_its_own_errors(enabled: SparkSession) -> None:
+    with pytest.raises(errors.NoSuchTableError) as caught:
+        ice.sql(enabled, "SELECT * FROM e.d.nothing")
+    assert not isinstance(caught.value, AnalysisException)
+
+
+def test_a_traceback_starts_at_the_hook(enabled: SparkSession) -> None:
+    with pytest.raises(AnalysisException) as caught:
+        enabled.sql("SELECT * FROM e.d.nothing")
+    assert len(caught.traceback) <= 4
+
+
+def test_an_error_while_a_statement_runs_is_sparks_too() -> None:
+    error = spark_error(errors.ValidationException("another commit came first"))
+    assert isinstance(error, errors.ValidationException)
+    assert isinstance(error, SparkRuntimeException)
+    assert str(error) == "another commit came first"
+
+
+def test_attributes_of_an_error_stay(tmp_path: Path) -> None:
+    given = errors.InvalidInputError("wrong")
+    given.hint = "this"  # type: ignore[attr-defined]
+    both = spark_error(given)
+    assert both.hint == "this"  # type: ignore[attr-defined]
+    assert isinstance(both, ValueError)
