@@ -68,7 +68,7 @@ def spark_error(error: errors.IcebergError) -> errors.IcebergError:
         (True, 'TABLE_OR_VIEW_NOT_FOUND')
     """
     kind = type(error)
-    both = _both_classes(kind)  # type: ignore[arg-type] - a class is hashable
+    both = _both_classes(kind)  # type: ignore[arg-type]
     condition, _ = _condition(kind)
     message = str(error)
     found: Any = both.__new__(both, *error.args)

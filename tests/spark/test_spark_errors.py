@@ -95,7 +95,7 @@ def test_an_error_is_both(enabled: SparkSession, case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["SELEC 1 FROM e.d.t", "SELECT * FROM e.d.t WHERE", "OPTIMIZE e.d.t"]
+    "text", ["SELEC 1 FROM e.d.t", "SELECT * FROM e.d.t WHERE id = = 3", "OPTIMIZE e.d.t"]
 )
 def test_a_syntax_error_is_sparks_own(enabled: SparkSession, text: str) -> None:
     with pytest.raises(ParseException) as caught:

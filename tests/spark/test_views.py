@@ -19,6 +19,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
     UnsupportedError,
 )
+from iceberg_spark.spark.sql import query
 from iceberg_spark.spark.sql.view_columns import can_widen
 from iceberg_spark.spec.view import (
     NewView,
@@ -74,9 +75,9 @@ def test_a_stored_view_runs_no_code(any_spark: Any, views: Views) -> None:
         stored = (ViewRepresentation(text, "spark"),)
         hostile = replace(harmless.current_version, representations=stored)
         views.create(f"db.{name}", NewView(harmless.schema, hostile))
-        for query in (f"SELECT * FROM CAT.db.{name}", f"SELECT 1 FROM (TABLE CAT.db.{name}) AS a"):
+        for text in (f"SELECT * FROM CAT.db.{name}", f"SELECT 1 FROM (TABLE CAT.db.{name}) AS a"):
             with pytest.raises(UnsupportedError, match=rf"View viewtest\.db\.{name} uses"):
-                read(any_spark, query)
+                read(any_spark, text)
 
 
 def test_views_of_views_are_read_by_their_own_names(any_spark: Any, views: Views) -> None:
@@ -163,6 +164,30 @@ def test_views_that_double_at_each_level_have_a_bound(spark: Any, views: Views) 
     assert len(read(spark, "SELECT * FROM CAT.db.v3")) == 16
     with pytest.raises(InvalidInputError, match=r"reads more than 1,000 views, .* double"):
         read(spark, "SELECT * FROM CAT.db.v20")
+
+
+def test_a_view_is_planned_once_in_a_statement(
+    spark: Any, views: Views, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(spark, "db.v0", f"SELECT id FROM {CATALOG}.db.t")
+    for level in range(1, 6):
+        below = f"{CATALOG}.db.v{level - 1}"
+        text = f"SELECT a.id FROM {below} a JOIN {below} b ON a.id = b.id + {level % 2}"
+        create(spark, f"db.v{level}", text)
+    planned: list[str] = []
+    own = query.plan_query
+
+    def counted(spark: Any, text: str, *more: Any, **named: Any) -> Any:
+        planned.append(text)
+        return own(spark, text, *more, **named)
+
+    monkeypatch.setattr(query, "plan_query", counted)
+    joined = f"SELECT a.id, b.id FROM {CATALOG}.db.v1 a JOIN {CATALOG}.db.v1 b ON a.id = b.id"
+    assert read(spark, joined) == [(2, 2)]
+    planned.clear()
+    assert read(spark, f"SELECT id FROM {CATALOG}.db.v5") == []
+    assert read(spark, f"SELECT id FROM {CATALOG}.db.v2") == [(2,)]
+    assert len(planned) == 6 + 3
 
 
 def test_a_view_may_name_its_tables_by_table(spark: Any, views: Views) -> None:

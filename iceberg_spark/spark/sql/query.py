@@ -18,7 +18,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
-from iceberg_spark.spark.catalyst.classic_queries import frame_of, query_of_frames
+from iceberg_spark.spark.catalyst.classic_queries import Rows, frame_of, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
 from iceberg_spark.spark.sql.functions import with_functions
@@ -128,11 +128,18 @@ class Query:
 
         `before` stands before it, like EXPLAIN; `given` are frames that it names.
         """
-        tables = {
-            f"{_TABLE}{number}": part.rows(spark)
-            for number, part in enumerate(self.parts)
-            if not isinstance(part, SparksTable)
-        }
+        views: dict[int, DataFrame] = {}  # one for all places of a view, else each level doubles
+        tables: dict[str, Rows] = {}
+        for number, part in enumerate(self.parts):
+            match part:
+                case QueriedTable():
+                    tables[f"{_TABLE}{number}"] = part.rows(spark)
+                case QueriedView(query=query):
+                    if id(query) not in views:
+                        views[id(query)] = part.rows(spark)
+                    tables[f"{_TABLE}{number}"] = views[id(query)]
+                case SparksTable():
+                    continue
         is_bare = not (args or before or given or _TABLE in self.text)
         if tables and is_bare:
             found = query_of_frames(spark, self._with_names(str, str), tables)
@@ -326,10 +333,13 @@ def _queried_view(
         (*path, name),
     )
     names.check_path()
-    seen.count_view(name)
     spark, text = planner.asked.spark, spark_text(view, name)
-    check_no_code(text, name, place.catalog.properties, session_dialect(spark))
-    query = plan_query(spark, text, names, seen=seen)
+
+    def plan() -> Query:
+        check_no_code(text, name, place.catalog.properties, session_dialect(spark))
+        return plan_query(spark, text, names, seen=seen)
+
+    query = seen.plan_view(name, (view.view_uuid, version.version_id), plan)
     return QueriedView(reference, query, view.schema, name)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +13,8 @@ from iceberg_spark.catalog.registry import catalog_of, identifier_of, resolve, w
 from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.session.session_catalogs import is_ours, session_catalog
 from iceberg_spark.spark.sql.limits import MOST_VIEWS
+
+Planned = TypeVar("Planned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +30,28 @@ class Seen:
     _catalogs: dict[str, Catalog] = field(default_factory=dict)
     _loaded: dict[tuple[str, str], LoadedTable] = field(default_factory=dict)
     _views: list[str] = field(default_factory=list)
+    _planned: dict[tuple[str, Hashable], tuple[Any, tuple[str, ...]]] = field(default_factory=dict)
 
-    def count_view(self, name: str) -> None:
-        """Count a view that the statement reads. Raises InvalidInputError beyond any honest use."""
-        self._views.append(name)
+    def plan_view(self, name: str, version: Hashable, plan: Callable[[], Planned]) -> Planned:
+        """Return the query of a view, which is planned once in a statement.
+
+        Raises InvalidInputError if the statement reads more views than any honest one.
+        """
+        known = self._planned.get((name, version))
+        if known is not None:
+            planned, names = known
+            self._count_views(names)
+        else:
+            first = len(self._views)
+            self._count_views([name])
+            planned = plan()
+            self._planned[name, version] = planned, tuple(self._views[first:])
+        found: Planned = planned
+        return found
+
+    def _count_views(self, names: Sequence[str]) -> None:
+        self._views.extend(names)
+        name = names[0]
         if len(self._views) > MOST_VIEWS:
             raise InvalidInputError(
                 f"The statement reads more than {MOST_VIEWS:,} views, {name} "
