@@ -26,6 +26,7 @@ ON_SPARK = {
         "register",
         "save_batches",
         "save_frame",
+        "spark_errors",
         "sql",
         "catalog_changes",
         "catalog_hook",

@@ -75,9 +75,9 @@ def test_a_stored_view_runs_no_code(any_spark: Any, views: Views) -> None:
         stored = (ViewRepresentation(text, "spark"),)
         hostile = replace(harmless.current_version, representations=stored)
         views.create(f"db.{name}", NewView(harmless.schema, hostile))
-        for text in (f"SELECT * FROM CAT.db.{name}", f"SELECT 1 FROM (TABLE CAT.db.{name}) AS a"):
+        for stated in (f"SELECT * FROM CAT.db.{name}", f"SELECT 1 FROM (TABLE CAT.db.{name}) AS a"):
             with pytest.raises(UnsupportedError, match=rf"View viewtest\.db\.{name} uses"):
-                read(any_spark, text)
+                read(any_spark, stated)
 
 
 def test_views_of_views_are_read_by_their_own_names(any_spark: Any, views: Views) -> None:
