@@ -12,25 +12,38 @@ from typing import Any, ParamSpec, TypeVar
 
 from pyspark.errors import AnalysisException, PySparkException, SparkRuntimeException
 
-from iceberg_spark import errors
+from iceberg_spark.errors import (
+    AlreadyExistsError,
+    IcebergError,
+    InvalidInputError,
+    NamespaceAlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NoSuchViewError,
+    NotFoundError,
+    TableAlreadyExistsError,
+    UnsupportedError,
+    ViewAlreadyExistsError,
+)
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-CONDITIONS: Mapping[type[errors.IcebergError], tuple[str, str]] = {
-    errors.NoSuchTableError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
-    errors.NoSuchViewError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
-    errors.NoSuchNamespaceError: ("SCHEMA_NOT_FOUND", "42704"),
-    errors.TableAlreadyExistsError: ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07"),
-    errors.ViewAlreadyExistsError: ("VIEW_ALREADY_EXISTS", "42P07"),
-    errors.NamespaceAlreadyExistsError: ("SCHEMA_ALREADY_EXISTS", "42P06"),
-    errors.NamespaceNotEmptyError: ("SCHEMA_NOT_EMPTY", "2BP01"),
+CONDITIONS: Mapping[type[IcebergError], tuple[str, str]] = {
+    NoSuchTableError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
+    NoSuchViewError: ("TABLE_OR_VIEW_NOT_FOUND", "42P01"),
+    NoSuchNamespaceError: ("SCHEMA_NOT_FOUND", "42704"),
+    TableAlreadyExistsError: ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07"),
+    ViewAlreadyExistsError: ("VIEW_ALREADY_EXISTS", "42P07"),
+    NamespaceAlreadyExistsError: ("SCHEMA_ALREADY_EXISTS", "42P06"),
+    NamespaceNotEmptyError: ("SCHEMA_NOT_EMPTY", "2BP01"),
 }
 """Spark's error condition and SQLSTATE of each class that Java's catalogs raise a condition for."""
 
 _ANALYSIS = (
-    errors.NotFoundError, errors.AlreadyExistsError, errors.NamespaceNotEmptyError,
-    errors.InvalidInputError, errors.UnsupportedError,
+    NotFoundError, AlreadyExistsError, NamespaceNotEmptyError,
+    InvalidInputError, UnsupportedError,
 )  # fmt: skip
 """Classes of errors that Spark finds when it analyses a statement; others come while it runs."""
 
@@ -42,7 +55,7 @@ def raising_spark_errors(function: Callable[Parameters, Result]) -> Callable[Par
     def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
-        except errors.IcebergError as error:
+        except IcebergError as error:
             if isinstance(error, PySparkException):
                 raise
             raise spark_error(error) from error.__cause__
@@ -59,7 +72,7 @@ def translated_methods(owner: type) -> dict[str, Any]:
     }
 
 
-def spark_error(error: errors.IcebergError) -> errors.IcebergError:
+def spark_error(error: IcebergError) -> IcebergError:
     """Return an error as an instance of its own class and of PySpark's.
 
     Example:
@@ -75,11 +88,11 @@ def spark_error(error: errors.IcebergError) -> errors.IcebergError:
     found.__dict__.update(error.__dict__)
     PySparkException.__init__(found, message, condition, {} if condition else None)
     found.args = (message if condition is None else f"[{condition}] {message}",)
-    raised: errors.IcebergError = found
+    raised: IcebergError = found
     return raised
 
 
-def _condition(kind: type[errors.IcebergError]) -> tuple[str | None, str | None]:
+def _condition(kind: type[IcebergError]) -> tuple[str | None, str | None]:
     return next(
         (CONDITIONS[base] for base in kind.__mro__ if base in CONDITIONS),
         (None, None),
@@ -87,7 +100,7 @@ def _condition(kind: type[errors.IcebergError]) -> tuple[str | None, str | None]
 
 
 @lru_cache(maxsize=64)
-def _both_classes(kind: type[errors.IcebergError]) -> type[errors.IcebergError]:
+def _both_classes(kind: type[IcebergError]) -> type[IcebergError]:
     base = AnalysisException if issubclass(kind, _ANALYSIS) else SparkRuntimeException
     _, state = _condition(kind)
 
