@@ -14,10 +14,10 @@ from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.sql import sql_with
 from iceberg_spark.api.statements.session_state import about_ours
 from iceberg_spark.api.statements.target import names_ours
-from iceberg_spark.errors import InvalidInputError
 from iceberg_spark.spark.catalyst.classic_queries import syntax_error
 from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.sql.table_names import given_parts
+from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spark.sql.variables import with_variables
 
 Method: TypeAlias = Callable[..., DataFrame]
@@ -65,7 +65,7 @@ def _sparks_syntax_errors(spark: SparkSession, text: str) -> Iterator[None]:
     """
     try:
         yield
-    except InvalidInputError:
+    except UnreadableTextError:
         is_sparks = _EXTENSION.match(text) is None
         error = syntax_error(spark, text) if is_sparks else None
         if error is None:

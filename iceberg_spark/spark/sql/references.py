@@ -24,6 +24,7 @@ from iceberg_spark.spark.sql.options_clauses import (
 )
 from iceberg_spark.spark.sql.pipes import without_pipes
 from iceberg_spark.spark.sql.spark_words import as_spark_reads
+from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 
 Node: TypeAlias = Any  # sqlglot's root class has changed its name between versions
 
@@ -83,7 +84,7 @@ def parse_query(text: str, dialect: Dialect = SPARK) -> Node:
         tree = _parsed(_read_alike(plain, dialect), dialect)
     except _FAULTS as cause:
         reason = str(cause).splitlines()[0].rstrip(".")
-        raise InvalidInputError(f"The query can't be parsed: {reason}") from cause
+        raise UnreadableTextError(f"The query can't be parsed: {reason}") from cause
     except RecursionError as cause:
         raise InvalidInputError("The query is nested too deeply") from cause
     if not isinstance(tree, exp.Query | exp.Values):

@@ -14,6 +14,7 @@ from iceberg_spark.expr.cut import cut
 from iceberg_spark.expr.dialect import SPARK, Dialect
 from iceberg_spark.expr.grammar import Spark4, Spark4Names
 from iceberg_spark.expr.sql_strings import string_value
+from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
@@ -66,7 +67,7 @@ def script_tokens(text: str, dialect: Dialect = SPARK) -> list[Token]:
     try:
         found = list(cut(text, grammar))
     except SqlglotError as cause:
-        raise InvalidInputError(_unclosed(text, grammar)) from cause
+        raise UnreadableTextError(_unclosed(text, grammar)) from cause
     # `5L` comes as three tokens of one place, a cast to a long: the first stands for all.
     found = [
         token
@@ -265,13 +266,13 @@ class Cursor:
         if not self.at_end:
             raise self.error("the statement should end")
 
-    def error(self, needed: str) -> InvalidInputError:
+    def error(self, needed: str) -> UnreadableTextError:
         """Return an error at this place: what would be needed here, and what is there."""
         if self.at_end:
             shown = "after the end" if not self._tokens else "at the end"
             where = place_in(self.text, len(self.text))
-            return InvalidInputError(f"{where}: {needed} {shown} of {_shortened(self.text)}")
-        return InvalidInputError(
+            return UnreadableTextError(f"{where}: {needed} {shown} of {_shortened(self.text)}")
+        return UnreadableTextError(
             f"{place_in(self.text, self.position)}: {needed}, not {self._next_shown()}"
         )
 
