@@ -228,8 +228,9 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
     except AnalysisException as error:
         if isinstance(error, ParseException) or not mentions_ours(spark, text):
             raise
+        hint = "; use CACHE TABLE name AS SELECT * FROM it" if words.startswith("CACHE") else ""
         raise UnsupportedError(
-            f"{text.strip()}: this statement is not supported for Iceberg tables"
+            f"{text.strip()}: this statement is not supported for Iceberg tables{hint}"
         ) from error
 
 
