@@ -13,13 +13,14 @@ from iceberg_spark.spec.properties import (
     WRITE_METADATA_PATH,
 )
 
-_PATHS = (WRITE_DATA_PATH, WRITE_METADATA_PATH, OBJECT_STORE_PATH, FOLDER_STORAGE_PATH)
+WRITE_PATHS = (WRITE_DATA_PATH, WRITE_METADATA_PATH, OBJECT_STORE_PATH, FOLDER_STORAGE_PATH)
+"""The properties that name folders for new files."""
 
 
 def own_folders(metadata: TableMetadata) -> Iterator[str]:
     """Yield the table's location and the folders of its properties `write.*.path`, as they say."""
     yield metadata.location
-    for key in _PATHS:
+    for key in WRITE_PATHS:
         folder = metadata.properties.get(key)
         if folder:
             yield whole_folder(metadata, folder)

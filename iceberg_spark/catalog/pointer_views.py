@@ -20,11 +20,13 @@ from tenacity import (
 
 from iceberg_spark.catalog.catalog import Name
 from iceberg_spark.catalog.file_owner import at_the_ends, owner_of
-from iceberg_spark.catalog.metadata_file import is_metadata_file, number_of
+from iceberg_spark.catalog.metadata_file import is_metadata_file, metadata_location, number_of
 from iceberg_spark.catalog.new_version import unknown
+from iceberg_spark.catalog.table_io import table_io
 from iceberg_spark.catalog.trust import Trust
 from iceberg_spark.catalog.view_file import StoredView, read_view, write_view
 from iceberg_spark.catalog.view_place import check_view_place
+from iceberg_spark.catalog.write_places import check_write_place
 from iceberg_spark.errors import (
     CommitFailedException,
     CorruptFileError,
@@ -198,11 +200,19 @@ class PointerViews:
         changed = change(now.metadata)
         if changed == now.metadata:
             return changed
+        self._check_place(now, changed)
         version = (number_of(location.name(now.metadata_location)) or 0) + 1
         made = write_view(self._io, identifier, changed, version)
         if not self._landed(made, lambda: self._pointers.move(now, made)):
             raise _Overtaken(f"View {identifier} was changed by others meanwhile: try again")
         return changed
+
+    def _check_place(self, now: StoredView, changed: ViewMetadata) -> None:
+        """Refuse to follow metadata to another bucket; a change of the place is the user's."""
+        place = metadata_location(changed, "")
+        if place == metadata_location(now.metadata, ""):
+            name = "location or property write.metadata.path"
+            check_write_place(name, place, table_io(self._io, now.metadata_location))
 
     def _read(self, identifier: str, path: str) -> StoredView:
         self._trust.check_local(path)

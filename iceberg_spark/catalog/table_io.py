@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from iceberg_spark.catalog.own_folders import WRITE_PATHS
 from iceberg_spark.io import location
+from iceberg_spark.io.allowed_places import allowed_places, place_of
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.io.fsspec_io import FsspecIO
 
@@ -11,10 +15,25 @@ def table_io(io: FileIO, recorded: str) -> FileIO:
     """Return storage that opens files of a table's own stores only, in tasks as well.
 
     `recorded` is the location by which the catalog, or the user, knows the table: a folder or a
-    metadata file. Its store is the table's own, and what the storage property
+    metadata file. Its place is the table's own, and what the storage property
     `io.allowed-schemes` names besides. Metadata is written by others: its own words (`location`,
-    `write.*.path`) widen nothing, or a path in it would make the reader connect to any host.
+    `write.*.path`) widen nothing, or a path in it would make the reader connect to any host, and
+    the writer send rows to any bucket (`write_places`).
     """
     if type(io) is not FsspecIO:  # another implementation of the port has its own rules
         return io
-    return io.limited_to(frozenset((location.store_of(recorded),)))
+    return io.limited_to(frozenset((place_of(recorded, io.properties),)))
+
+
+def with_chosen_folders(io: FileIO, properties: Mapping[str, str]) -> FileIO:
+    """Return a table's storage that also uses the folders which the user chooses in this call.
+
+    `properties` are those that the user gives a table: `write.data.path` in them is the user's own
+    word. The next call reads it from metadata, where anybody may have written it.
+    """
+    allowed = allowed_places(io.properties)
+    if type(io) is not FsspecIO or allowed is None:
+        return io
+    folders = (properties.get(key, "") for key in WRITE_PATHS)
+    chosen = {place_of(each, io.properties) for each in folders if location.is_absolute(each)}
+    return io.limited_to(allowed.own | chosen)

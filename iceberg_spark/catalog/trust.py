@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import location
-from iceberg_spark.io.fsspec_io import ALLOWED_SCHEMES, allowed_stores
+from iceberg_spark.io.allowed_places import ALLOWED_SCHEMES, places_by_user
 from iceberg_spark.io.providers import is_provider_host
 from iceberg_spark.spec.secrets import is_secret
 
@@ -174,8 +174,7 @@ class Trust:
         """
         if not location.is_local(place) or is_this_machine(self.user.get("uri", "")):
             return
-        allowed = allowed_stores({"io.table-schemes": "", **self.user})
-        if allowed is None or location.LOCAL not in allowed:
+        if location.LOCAL not in places_by_user(self.user):
             raise UnsupportedError(
                 f"Catalog '{self.catalog}' is on another machine and names the local path {place}; "
                 f"if both machines mount it, set the property {ALLOWED_SCHEMES} to 'file'"

@@ -201,7 +201,7 @@ def write_entries(
     content: ManifestContent,
 ) -> ManifestFile:
     """Write one manifest of this commit from values or from an entry table."""
-    path = producer.new_manifest_path(base)
+    path = producer.new_manifest_path(base, io)
     return write_manifest(io, path, **_manifest(base, entries, spec_id, content, producer))
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from iceberg_spark.catalog.metadata_file import metadata_location
+from iceberg_spark.catalog.write_places import check_write_places
 from iceberg_spark.commits.action import ActionCommit
 from iceberg_spark.errors import (
     InvalidInputError,
@@ -155,9 +156,12 @@ class SnapshotProducer:
             self._read = head, tuple(read_manifest_list(io, head, base))
         return self._read[1]
 
-    def new_manifest_path(self, base: TableMetadata) -> str:
+    def new_manifest_path(self, base: TableMetadata, io: FileIO) -> str:
         """Return where this commit's next manifest goes; it is removed again if left unused."""
-        name = f"{self.commit_uuid}-m{next(self._manifest_numbers)}.avro"
+        return self._new_path(base, io, f"{self.commit_uuid}-m{next(self._manifest_numbers)}.avro")
+
+    def _new_path(self, base: TableMetadata, io: FileIO, name: str) -> str:
+        check_write_places(base, io)
         path = metadata_location(base, name)
         self._owned.add(path)
         return path
@@ -180,8 +184,7 @@ class SnapshotProducer:
         head = self.parent(base)
         snapshot_id = self.snapshot_id(base)
         name = f"snap-{snapshot_id}-{next(self._attempts)}-{self.commit_uuid}.avro"
-        path = metadata_location(base, name)
-        self._owned.add(path)
+        path = self._new_path(base, io, name)
         counts = _file_counts(base, added, removed)
         told = {
             "operation": str(operation),

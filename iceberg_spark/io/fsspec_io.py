@@ -16,6 +16,7 @@ from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_rando
 
 from iceberg_spark.errors import UnsupportedError
 from iceberg_spark.io import local_files, location
+from iceberg_spark.io.allowed_places import ALLOWED_SCHEMES, TABLE_SCHEMES, allowed_places
 from iceberg_spark.io.conditional_put import create_if_absent
 from iceberg_spark.io.file_io import FileInfo
 from iceberg_spark.io.foreign_errors import may_be_retried, named_errors
@@ -34,9 +35,6 @@ from iceberg_spark.io.within import within
 T = TypeVar("T")
 
 TIMEOUT_S = "io.timeout-s"
-ALLOWED_SCHEMES = "io.allowed-schemes"
-TABLE_SCHEMES = "io.table-schemes"
-"""Set by `limited_to` and not by users: the stores of one table, so that tasks have them too."""
 DEFAULT_TIMEOUT_S = 8.0
 
 _LEAST_WAIT_S = 0.5
@@ -51,7 +49,8 @@ class FsspecIO:
     Local paths go to the operating system. `io.timeout-s` (default 8) bounds, in seconds, how
     long a store may stay silent at first use, and how long failures that may pass are retried.
     `io.lock-path` names a shared folder for locks, for stores that can't create atomically.
-    `io.allowed-schemes` names, with commas, schemes that the metadata of any table may use.
+    `io.allowed-schemes` names, with commas, schemes (`s3`) and buckets (`s3://bucket`) that the
+    metadata of any table may use.
     """
 
     __slots__ = ("_allowed", "_hidden", "_properties", "_reached", "_timeout_s")
@@ -61,7 +60,7 @@ class FsspecIO:
         self._hidden = secrets_of(self._properties.items())
         self._timeout_s = number(self._properties, TIMEOUT_S, DEFAULT_TIMEOUT_S)
         self._reached: set[str] = set()
-        self._allowed = allowed_stores(self._properties)
+        self._allowed = allowed_places(self._properties)
 
     def __reduce__(self) -> tuple[type[FsspecIO], tuple[dict[str, str]]]:
         return FsspecIO, (sent_properties(self._properties),)
@@ -74,9 +73,9 @@ class FsspecIO:
         """The storage properties it was made from (may hold secrets: never print)."""
         return MappingProxyType(self._properties)
 
-    def limited_to(self, stores: frozenset[str]) -> FsspecIO:
-        """Return the same storage for these stores only (`location.store_of`)."""
-        limited = FsspecIO({**self._properties, TABLE_SCHEMES: ",".join(sorted(stores))})
+    def limited_to(self, places: frozenset[str]) -> FsspecIO:
+        """Return the same storage for these places only (`allowed_places.place_of`)."""
+        limited = FsspecIO({**self._properties, TABLE_SCHEMES: ",".join(sorted(places))})
         limited._reached = self._reached
         return limited
 
@@ -224,9 +223,9 @@ class FsspecIO:
 
     def _check_scheme(self, doing: str, path: str) -> None:
         """Refuse a location of another store before anything is asked of it."""
-        if self._allowed is None or location.store_of(path) in self._allowed:
+        if self._allowed is None or self._allowed.may_read(path):
             return
-        used = ", ".join(sorted(self._allowed))
+        used = ", ".join(sorted(self._allowed.stores))
         raise UnsupportedError(
             f"Can't {doing} {path}: it has scheme '{location.scheme(path)}', and the table's own "
             f"files have {used}; if you trust what the table's metadata names, set the storage "
@@ -304,25 +303,15 @@ def bucket_of(path: str) -> str:
     return f"{location.store_of(path)}:{location.normalise(path).split('/')[2:3]}"
 
 
-def allowed_stores(properties: Mapping[str, str]) -> frozenset[str] | None:
-    """Return the stores that storage of these properties may use, None for all."""
-    own = properties.get(TABLE_SCHEMES)
-    if own is None:
-        return None
-    every = f"{own},{properties.get(ALLOWED_SCHEMES, '')}".split(",")
-    names = (each.strip().removesuffix("://").removesuffix(":") for each in every)
-    return frozenset(location.store_of(f"{name}:") for name in names if name)
-
-
 def sent_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the properties that tasks need: those of the stores that they may open.
 
     A task of a table in S3 has no use for secrets of Google, Azure, or the catalog.
     """
-    stores = allowed_stores(properties)
-    if stores is None:
+    allowed = allowed_places(properties)
+    if allowed is None:
         return dict(properties)
-    own = (_PROPERTIES_OF.get(store, f"{store}.") for store in stores)
+    own = (_PROPERTIES_OF.get(store, f"{store}.") for store in allowed.stores)
     starts = ("io.", "client.", IO_IMPL, "expiration-time", *own)
     return {name: value for name, value in properties.items() if name.startswith(starts)}
 

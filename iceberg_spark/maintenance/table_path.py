@@ -22,6 +22,7 @@ from iceberg_spark.catalog.metadata_file import (
     read_metadata,
 )
 from iceberg_spark.catalog.owned import STAGING
+from iceberg_spark.catalog.write_places import check_write_places
 from iceberg_spark.commits.new_manifests import read_entries, tuple_type
 from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.io import location
@@ -110,8 +111,7 @@ class _Rewriting:
         end = _version(table, asked.end_version) if asked.end_version else table.metadata_location
         start = _version(table, asked.start_version) if asked.start_version else None
         metadata = newest if end == table.metadata_location else read_metadata(io, end)
-        usual = metadata_location(newest, f"{STAGING}{uuid.uuid4()}")
-        staging = (asked.staging_location or usual).rstrip("/")
+        staging = (asked.staging_location or _usual_staging(newest, io)).rstrip("/")
         before = frozenset(read_metadata(io, start).snapshots) if start else frozenset()
         kept = asked.create_file_list
         return cls(io, asked.move, staging, end, metadata, start, before, kept)
@@ -257,6 +257,12 @@ class _Rewriting:
         with self.io.create(path) as out:
             out.write("".join(f"{source},{to}\n" for source, to in sorted(self.copies)).encode())
         return path
+
+
+def _usual_staging(newest: TableMetadata, io: FileIO) -> str:
+    """Return a new folder next to the table's metadata. Raises UnsupportedError."""
+    check_write_places(newest, io)
+    return metadata_location(newest, f"{STAGING}{uuid.uuid4()}")
 
 
 def _version(table: LoadedTable, name: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from iceberg_spark.arrow.theta import ThetaSketch
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.catalog.metadata_file import metadata_location
+from iceberg_spark.catalog.write_places import check_write_places
 from iceberg_spark.commits.commit import commit, removed_unless_committed
 from iceberg_spark.commits.set_statistics import SetSnapshotStatistics
 from iceberg_spark.formats.puffin.blobs import ZSTD, NewBlob, PuffinFile
@@ -57,6 +58,7 @@ def compute_table_stats(
     snapshot = metadata.branch_head() if snapshot_id is None else metadata.snapshot(snapshot_id)
     if snapshot is None:
         return table, TableStatistics()
+    check_write_places(metadata, io)
     plan = plan_sketches(metadata, io, snapshot.snapshot_id, columns)
     sketches = united(run(plan.work, plan.tasks, io), len(plan.fields))
     path = metadata_location(metadata, f"{snapshot.snapshot_id}-{uuid.uuid4()}.stats")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Mapping
 
 from iceberg_spark.arrow.schema import to_arrow
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable, NewTable
@@ -11,7 +12,7 @@ from iceberg_spark.catalog.chosen_location import chosen_location
 from iceberg_spark.catalog.created_with import created_with
 from iceberg_spark.catalog.foreign_folder import check_free
 from iceberg_spark.catalog.registry import resolve
-from iceberg_spark.catalog.table_io import table_io
+from iceberg_spark.catalog.table_io import table_io, with_chosen_folders
 from iceberg_spark.commits.batch_token import committed_version
 from iceberg_spark.commits.made_table import dropped_unless_committed
 from iceberg_spark.errors import InvalidOptionError, NoSuchTableError
@@ -57,7 +58,8 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
         if not options.makes_table:  # dropped since somebody looked
             raise
         creation = _creation(catalog, identifier, options, given)
-        metadata, io = _before_it_is_made(creation)
+        chosen = created_with(catalog.properties, options.table_properties)
+        metadata, io = _before_it_is_made(creation, chosen)
     prepared = creation if creation is not None and creation.table is None else None
     made = creation.ours if creation is not None else None
     with dropped_unless_committed(catalog, identifier, made):
@@ -79,12 +81,18 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
     return plan
 
 
-def _before_it_is_made(creation: NewTable) -> tuple[TableMetadata, FileIO]:
-    """Return what files are written by; a server may have made the table already."""
+def _before_it_is_made(
+    creation: NewTable, chosen: Mapping[str, str]
+) -> tuple[TableMetadata, FileIO]:
+    """Return what files are written by; a server may have made the table already.
+
+    `chosen` are the properties that the user gives the new table.
+    """
     if creation.table is not None:
-        return creation.table.metadata, creation.table.io
+        return creation.table.metadata, with_chosen_folders(creation.table.io, chosen)
     metadata = apply(None, creation.updates, now_ms=int(time.time() * 1000))
-    return metadata, table_io(creation.io, metadata.location)
+    io = table_io(creation.io, metadata.location)
+    return metadata, with_chosen_folders(io, chosen)
 
 
 def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> UpsertPlan:

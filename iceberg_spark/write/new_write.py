@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 
 from iceberg_spark.arrow.transforms import check_transform
+from iceberg_spark.catalog.write_places import check_write_places
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.formats.metrics_modes import metrics_modes
 from iceberg_spark.io.file_io import FileIO
@@ -41,10 +42,10 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     """Return what the tasks of one write share; sizes are bytes.
 
     Raises UnsupportedError for a table that can't be written: an unknown partition transform, a
-    column type without Arrow form or newer than version 2, a location provider class. Raises
-    InvalidOptionError for a bad option or property.
+    column type without Arrow form or newer than version 2, a location provider class, metadata
+    that sends files to another bucket. Raises InvalidOptionError for a bad option or property.
     """
-    _check_table(metadata)
+    _check_table(metadata, io)
     given = {**metadata.properties, **(properties_override or {})}
     file_format = _format(write_format or given.get(names.DEFAULT_FILE_FORMAT, "parquet"))
     kind = file_format.lower()
@@ -93,7 +94,9 @@ def _row_bytes(metadata: TableMetadata) -> float | None:
     return size / rows if size > 0 and rows > 0 else None
 
 
-def _check_table(metadata: TableMetadata) -> None:
+def _check_table(metadata: TableMetadata, io: FileIO | None) -> None:
+    if io is not None:
+        check_write_places(metadata, io)
     if not metadata.rules.is_written:
         raise UnsupportedError(
             f"Table {metadata.location} has format version {metadata.format_version}; this "

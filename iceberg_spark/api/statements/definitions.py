@@ -15,6 +15,7 @@ from iceberg_spark.api.statements.target import Target, new_target, properties_a
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.catalog.chosen_location import moved_location
 from iceberg_spark.catalog.created_with import created_with
+from iceberg_spark.catalog.table_io import with_chosen_folders
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.commit import commit, removed_unless_committed, stage
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
@@ -213,13 +214,14 @@ def _replace(
     told: WriteOptions | None,
 ) -> None:
     catalog, case = place.catalog, is_case_sensitive(spark)
+    properties = created_with(catalog.properties, _properties(statement))
     base = catalog.load(place.identifier)
+    base = replace(base, io=with_chosen_folders(base.io, properties))
     location = statement.location
     if location is not None:
         location = moved_location(catalog, base, location)
     schema = _columns(spark, place, statement, query)
     spec = parse_partition_spec(statement.partition_by, schema, case)
-    properties = created_with(catalog.properties, _properties(statement))
     action = ReplaceTable(base.metadata, schema, spec, UNSORTED, properties, location)
     if query is None:
         commit(catalog, place.identifier, action, base)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from iceberg_spark.io.fsspec_io import allowed_stores
+from iceberg_spark.io.allowed_places import allowed_places
 from iceberg_spark.io.location import store_of
 from iceberg_spark.scan.plan import ScanPlan
 from iceberg_spark.scan.split import Longs
@@ -209,10 +209,10 @@ def _rules(
     )
     yield "path that Spark would spell otherwise", _mask(pc.match_substring_regex(paths.rest, _ODD))
     given = plan.context.io.properties
-    allowed = allowed_stores(given)
+    allowed = allowed_places(given)
     for prefix in pc.unique(paths.prefix).to_pylist():
         scheme = prefix.partition(":")[0]
-        if allowed is not None and store_of(prefix) not in allowed:  # Arrow's tasks refuse it
+        if allowed is not None and not allowed.may_read(prefix):  # Arrow's tasks refuse it
             yield "scheme that is not the table's", _mask(pc.equal(paths.prefix, prefix))
         if not reach.has_file_system(prefix) or (scheme == "file" and len(prefix) > len("file://")):
             yield (
