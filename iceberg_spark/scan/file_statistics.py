@@ -58,10 +58,12 @@ def file_statistics(
         stats_table(entries, needed).append_column("rows", entries.column("record_count"))
         for entries in _entries(plan, paths, map_columns(needed))
     ]
-    found = pa.concat_tables(tables) if tables else None
-    if found is None or found.num_rows != len(paths):
-        return None if len(paths) else ColumnStatistics(0)
-    return _over_all(found, field, bounds=bounds)
+    if not len(paths):
+        return ColumnStatistics(0)
+    files = pa.concat_tables(tables) if tables else None
+    if files is None or files.num_rows != len(paths):
+        return None
+    return _over_all(files, field, bounds=bounds)
 
 
 def _over_all(files: pa.Table, field: NestedField, *, bounds: bool) -> ColumnStatistics | None:
@@ -96,9 +98,9 @@ def _entries(plan: ScanPlan, paths: pa.Array, maps: tuple[str, ...]) -> list[pa.
         spec_id: partition_type(spec, context.table_schema, former)
         for spec_id, spec in context.specs.items()
     }
-    found = []
+    tables = []
     for entries in entry_tables(context.io, manifests, types, (*_COLUMNS, *maps)):
         live = pc.not_equal(entries.column("status"), ManifestEntryStatus.DELETED.value)
         wanted = pc.is_in(entries.column("file_path"), paths)
-        found.append(entries.filter(pc.and_(live, wanted)))
-    return found
+        tables.append(entries.filter(pc.and_(live, wanted)))
+    return tables

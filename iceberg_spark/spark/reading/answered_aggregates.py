@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from iceberg_spark.expr.nodes import ALWAYS_TRUE
+from iceberg_spark.expr.variant_filter import of_columns
 from iceberg_spark.scan.file_statistics import ColumnStatistics, file_statistics
 from iceberg_spark.scan.planner import plan
 from iceberg_spark.spark.catalyst.file_pruning import (
@@ -78,7 +79,10 @@ def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
     metadata = marked.plan.metadata
     if condition is None or metadata is None:
         raise _Unknown
-    context = replace(marked.plan.context, row_filter=reader.variants.bind(condition))
+    row_filter = reader.variants.bind(condition)
+    if of_columns(row_filter) != row_filter:
+        raise _Unknown  # fields of variants choose files alone
+    context = replace(marked.plan.context, row_filter=row_filter)
     exact = plan(metadata, context.io, context)
     of_relation = pc.is_in(exact.files.column("file_path"), marked.paths.combine_chunks())
     files = exact.files.filter(of_relation)
@@ -92,26 +96,30 @@ def _whole_files(scanned: ScannedRelation, filtered: FilteredPlan) -> _Files:
 def _value(function: AggregateFunction, files: Sequence[_Files]) -> Value:
     """Return the value of a function over all files. Raises _Unknown."""
     if function.columns is None:
-        return sum(one.rows for one in files)
-    every = [
-        _statistics(one, column, bounds=function.name != "count")
-        for one, column in zip(files, function.columns, strict=True)
+        return sum(relation.rows for relation in files)
+    statistics = [
+        _statistics(relation, column, bounds=function.name != "count")
+        for relation, column in zip(files, function.columns, strict=True)
     ]
-    if function.name == "count":
-        return sum(one.value_count for one in every)
-    values = [_number(one.least if function.name == "min" else one.greatest) for one in every]
-    known = [value for value in values if value is not None]
-    return (min if function.name == "min" else max)(known, default=None)
+    match function.name:
+        case "count":
+            return sum(of_relation.value_count for of_relation in statistics)
+        case "min":
+            least = (_number(of_relation.least) for of_relation in statistics)
+            return min((value for value in least if value is not None), default=None)
+        case _:
+            greatest = (_number(of_relation.greatest) for of_relation in statistics)
+            return max((value for value in greatest if value is not None), default=None)
 
 
 def _statistics(files: _Files, name: str, *, bounds: bool) -> ColumnStatistics:
     field = files.marked.field(name)
     if field is None or (bounds and not isinstance(field.field_type, _EXACT_BOUNDS)):
         raise _Unknown
-    found = file_statistics(files.marked.plan, files.paths, field, bounds=bounds)
-    if found is None:
+    statistics = file_statistics(files.marked.plan, files.paths, field, bounds=bounds)
+    if statistics is None:
         raise _Unknown
-    return found
+    return statistics
 
 
 def _number(value: Any) -> Value:

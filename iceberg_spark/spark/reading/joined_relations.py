@@ -13,8 +13,8 @@ from iceberg_spark.spark.reading.filtered_plan import FilteredPlan
 
 def may_prune_by_joins(plans: Mapping[int, FilteredPlan]) -> bool:
     """Return whether one relation is large, and another has few keys."""
-    large = {place for place, one in plans.items() if is_large(one.plan)}
-    small = {place for place, one in plans.items() if _has_few_keys(one)}
+    large = {place for place, filtered in plans.items() if is_large(filtered.plan)}
+    small = {place for place, filtered in plans.items() if _has_few_keys(filtered)}
     return bool(large and small) and len(large | small) > 1
 
 
@@ -25,7 +25,7 @@ def joined_plans(
 
     Raises what reading keys raises.
     """
-    found: dict[int, ScanPlan] = {}
+    smaller_plans: dict[int, ScanPlan] = {}
     for joined in optimized.joins:
         place, other = joined.column.place, joined.key.place
         if place not in plans or other not in plans:
@@ -36,15 +36,15 @@ def joined_plans(
             plans[place].marked.field(joined.column.name),
             plans[other].marked.field(joined.key.name),
         )
-        plan = found.get(place, plans[place].plan)
+        plan = smaller_plans.get(place, plans[place].plan)
         if column is None or key is None or not can_prune(plan, column, key):
             continue
-        fewer = joined_plan(plan, column, plans[other].plan, key).plan
-        if fewer is not None:
-            found[place] = fewer
-    return found
+        smaller_plan = joined_plan(plan, column, plans[other].plan, key).plan
+        if smaller_plan is not None:
+            smaller_plans[place] = smaller_plan
+    return smaller_plans
 
 
-def _has_few_keys(one: FilteredPlan) -> bool:
+def _has_few_keys(filtered: FilteredPlan) -> bool:
     """Return whether a relation's keys may be read; rows that it shows as deleted are no keys."""
-    return is_small(one.plan) and not one.marked.shows_deleted_rows
+    return is_small(filtered.plan) and not filtered.marked.shows_deleted_rows

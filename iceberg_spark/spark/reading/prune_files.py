@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,16 +104,15 @@ def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> Non
     """
     relations = [
         relation
-        for one in plan.relations
-        if (marked := marked_files(one.mark)) is not None
-        and (relation := _Relation.of(one, marked)) is not None
+        for scanned in plan.relations
+        if (marked := marked_files(scanned.mark)) is not None
+        and (relation := _Relation.of(scanned, marked)) is not None
     ]
-    prune_files(query, [change for one in relations if (change := one.pruned()) is not None])
-    answer_aggregates(
-        plan.aggregates,
-        {one.scanned.number: (one.scanned, one.filtered) for one in relations},
-        query,
-    )
+    _remove_files(relations, query)
+    by_number = {
+        relation.scanned.number: (relation.scanned, relation.filtered) for relation in relations
+    }
+    answer_aggregates(plan.aggregates, by_number, query)
     if 1 < len(relations) <= NARROWING.leaves:
         try:
             _prune_by_joins(session, relations, query)
@@ -123,17 +122,23 @@ def prune_relations(session: SparkSession, plan: ScannedPlan, query: Any) -> Non
 
 def _prune_by_joins(session: SparkSession, relations: Sequence[_Relation], query: Any) -> None:
     """Prune relations by the keys of others: files by partitions, rows where that pays."""
-    by_place = {one.scanned.place: one for one in relations if one.scanned.place >= 0}
-    plans: Mapping[int, FilteredPlan] = {at: one.filtered for at, one in by_place.items()}
-    has_many_rows = max((one.rows for one in by_place.values()), default=0) >= KEYS.least_rows
+    joined = {
+        relation.scanned.place: relation for relation in relations if relation.scanned.place >= 0
+    }
+    plans = {place: relation.filtered for place, relation in joined.items()}
+    most_rows = max((relation.rows for relation in joined.values()), default=0)
     if may_prune_by_joins(plans):
-        fewer = joined_plans(plans, optimized_plan(session, query))
-        for place, plan in fewer.items():
-            by_place[place].keep(plan)
-        changes = [by_place[place].pruned() for place in fewer]
-        prune_files(query, [change for change in changes if change is not None])
-    if has_many_rows and len(by_place) > 1:
+        smaller_plans = joined_plans(plans, optimized_plan(session, query))
+        for place, plan in smaller_plans.items():
+            joined[place].keep(plan)
+        _remove_files([joined[place] for place in smaller_plans], query)
+    if most_rows >= KEYS.least_rows and len(joined) > 1:
         optimized = optimized_plan(session, query)
-        pairs = [(one.scanned, one.filtered) for one in by_place.values()]
-        rows = {one.scanned.number: one.rows for one in by_place.values()}
+        pairs = [(relation.scanned, relation.filtered) for relation in joined.values()]
+        rows = {relation.scanned.number: relation.rows for relation in joined.values()}
         filter_by_keys(joined_tables(pairs, rows, optimized), optimized)
+
+
+def _remove_files(relations: Sequence[_Relation], query: Any) -> None:
+    changes = (relation.pruned() for relation in relations)
+    prune_files(query, [change for change in changes if change is not None])
