@@ -88,7 +88,7 @@ QUERIES = {
     "join days on sold = day where month = 2": 15,
     "select * from (select * from sales order by amount limit 90) join days on sold = day "
     "where month = 2": 15,
-    "select * from (select count(*) as n, max(sold + 0) as m from sales) join days on m = day "
+    "select * from (select count(*) as n, max(sold % 999) as m from sales) join days on m = day "
     "where month = 9": 15,
     "select * from (select amount, max(sold) as m from sales group by amount) join days "
     "on m = day where month = 2": 15,
