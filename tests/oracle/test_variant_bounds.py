@@ -119,7 +119,7 @@ def test_javas_files_are_left_out_by_the_bounds_that_it_wrote(java: SparkSession
             expected = ids(whole.where(f"id >= 0 and {condition}"))
             found = frame.where(condition)
             assert ids(found) == expected, condition
-            assert len(found.inputFiles()) == max(count, 1), condition
+            assert len(found.inputFiles()) == count, condition
             assert len(planned(table, condition)) == count, condition
     finally:
         ice.disable(java)
