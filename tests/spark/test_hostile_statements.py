@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import iceberg_spark as ice
 from iceberg_spark.errors import InvalidInputError, NoSuchTableError, UnsupportedError
@@ -46,8 +47,8 @@ REFUSED = {
     "CACHE TABLE st.d.h": UnsupportedError,
     "CACHE LAZY TABLE st.d.h OPTIONS ('storageLevel' 'DISK_ONLY')": UnsupportedError,
     "CREATE GLOBAL TEMPORARY VIEW hostile_view AS SELECT * FROM st.d.h": UnsupportedError,
-    "OPTIMIZE st.d.h": UnsupportedError,
-    "VACUUM st.d.h": UnsupportedError,
+    "OPTIMIZE st.d.h": AnalysisException,
+    "VACUUM st.d.h": AnalysisException,
     "ALTER TABLE st.d.h ADD CONSTRAINT c CHECK (id > 0)": InvalidInputError,
     "TRUNCATE TABLE st.d.h PARTITION (id = 1)": InvalidInputError,
     "FROM st.d.h INSERT INTO st.d.h SELECT *": InvalidInputError,

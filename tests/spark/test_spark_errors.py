@@ -112,6 +112,9 @@ def test_a_statement_that_spark_parses_is_named_whole(enabled: SparkSession) -> 
 
 
 def test_functions_of_the_library_raise_its_own_errors(enabled: SparkSession) -> None:
+    with pytest.raises(errors.InvalidInputError, match="OPTIMIZE") as unread:
+        ice.sql(enabled, "OPTIMIZE e.d.t")
+    assert not isinstance(unread.value, AnalysisException)
     with pytest.raises(errors.NoSuchTableError) as caught:
         ice.sql(enabled, "SELECT * FROM e.d.nothing")
     assert not isinstance(caught.value, AnalysisException)

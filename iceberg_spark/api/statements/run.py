@@ -73,6 +73,7 @@ from iceberg_spark.spark.sql.statements.read import (
 from iceberg_spark.spark.sql.statements.rows import Delete, Insert, Merge, Truncate, Update
 from iceberg_spark.spark.sql.statements.session_state import SetVariable
 from iceberg_spark.spark.sql.statements.views import AlterView, CreateView, DropView, ShowViews
+from iceberg_spark.spark.sql.unreadable_text import UnreadableTextError
 from iceberg_spark.spec.quoted_name import quoted
 
 OfQuery: TypeAlias = Explain | TemporaryView | CachedView
@@ -226,8 +227,10 @@ def _other(spark: SparkSession, words: str, text: str, args: Args) -> DataFrame:
     try:
         return _by_spark(spark, text, args)
     except AnalysisException as error:
-        if isinstance(error, ParseException) or not mentions_ours(spark, text):
+        if not mentions_ours(spark, text):
             raise
+        if isinstance(error, ParseException):
+            raise UnreadableTextError(f"{text.strip()}: {error}") from error
         hint = "; use CACHE TABLE name AS SELECT * FROM it" if words.startswith("CACHE") else ""
         raise UnsupportedError(
             f"{text.strip()}: this statement is not supported for Iceberg tables{hint}"
