@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import iceberg_spark as ice
 from iceberg_spark.checkup.session import findings
+from iceberg_spark.read.delete_cache import DeleteCache
 from iceberg_spark.spark.catalyst import file_pruning
 from iceberg_spark.spark.catalyst.capabilities import capabilities
-from iceberg_spark.spark.reading import prune_files
+from iceberg_spark.spark.reading import kept_frames, parquet_files, prune_files
 from iceberg_spark.spark.session import compiled_java
 from tests.spark.settings import settings
 
@@ -201,6 +202,18 @@ def test_without_the_rule_rows_are_right_and_the_doctor_says_off(
 
 def test_a_supported_spark_has_all_capabilities(spark: SparkSession) -> None:
     assert set(capabilities(spark).values()) == {True}
+
+
+def test_relations_of_classes_that_are_compiled_again_are_pruned(
+    frame: DataFrame, spark: SparkSession, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled_java._object.cache_clear()
+    compiled_java._compiled.cache_clear()
+    monkeypatch.setattr(kept_frames, "_frames", DeleteCache())
+    parquet_files._known.cache_clear()
+    again = ice.load_table(place).scan().to_df(spark).where("id < 5")
+    assert files(again) == 1 and again.count() == 5
+    assert files(frame.where("id < 5")) == 1
 
 
 def test_the_doctor_says_on(other: SparkSession, place: str) -> None:

@@ -121,11 +121,15 @@ def test_a_value_is_joined_with_as_any_other_column(spark: SparkSession, tmp_pat
     assert rows(joined.select("id")) == [(2,), (3,)]
 
 
+def forget_classes() -> None:
+    compiled_java._object.cache_clear()
+    compiled_java._compiled.cache_clear()
+
+
 def test_a_class_that_is_compiled_again_is_another(spark: SparkSession, tmp_path: Path) -> None:
     """As where a notebook loads changed modules anew."""
     before = rows(relation(spark, tmp_path, number=[7, 8, 9]))
-    compiled_java._object.cache_clear()
-    compiled_java._compiled.cache_clear()
+    forget_classes()
     assert rows(relation(spark, tmp_path, number=[7, 8, 9], long=[1, 2, 3])) == [
         (*row, 1 + number // 2) for number, row in enumerate(before)
     ]
@@ -233,8 +237,7 @@ def test_rows_without_columns_take_something(spark: SparkSession, tmp_path: Path
     table = ice.create_table(str(tmp_path / "t"), "id bigint")
     table.append(spark.range(1000))
     relation = ice.sql(spark, f"select 1 from `{tmp_path / 't'}`")
-    optimized = relation._jdf.queryExecution().optimizedPlan()
-    assert int(optimized.collectLeaves().head().stats().sizeInBytes()) == 8000
+    assert estimated_bytes(relation) == 1000 * (8 + 4)  # a row, and the number that is selected
 
 
 def test_long_texts_are_most_of_what_a_table_takes(spark: SparkSession, tmp_path: Path) -> None:
@@ -263,8 +266,8 @@ def test_a_class_that_does_not_fit_is_none(
     monkeypatch.setattr(compiled_java, "_PACKAGE", "of_nobody")
     packages = java_packages(spark)
     room = planned_relations.__package__
-    compiled_java._compiled.cache_clear()
+    forget_classes()
     try:
-        assert compiled_java._object.__wrapped__(packages, "PlannedRelations", room) is None
+        assert compiled_java._object(packages, "PlannedRelations", room) is None
     finally:
-        compiled_java._compiled.cache_clear()
+        forget_classes()

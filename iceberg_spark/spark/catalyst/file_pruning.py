@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, TypeAlias
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +103,7 @@ class PruningStatus:
 
 
 STATUS = PruningStatus()
-_sessions: WeakSet[SparkSession] = WeakSet()
+_installed: WeakKeyDictionary[SparkSession, Any] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -117,11 +117,11 @@ def install_file_pruning(session: SparkSession, choose: Choose, option: str) -> 
     """
     if is_connect(session):
         return False
-    if session in _sessions:
-        return True
     java = compiled_object(session, _CLASS, __package__)
     if java is None:
         return False
+    if _installed.get(session) is java:
+        return True  # of these very classes: those that are compiled again know other relations
     inside: Any = session
     try:
         ensure_callback_server_started(inside.sparkContext._gateway)  # type: ignore[no-untyped-call]
@@ -131,7 +131,7 @@ def install_file_pruning(session: SparkSession, choose: Choose, option: str) -> 
         _fail(error)
         return False
     with _lock:
-        _sessions.add(session)
+        _installed[session] = java
     return True
 
 
@@ -146,7 +146,7 @@ def pruning_failure(session: SparkSession) -> str | None:
     """Return why plans of a session are not pruned in the optimizer, None if they are."""
     if is_connect(session):
         return "over Spark Connect, queries are pruned by their text"
-    if session not in _sessions:
+    if session not in _installed:
         return STATUS.last_failure or f"the rule does not compile for Spark {session.version}"
     return STATUS.last_failure
 
