@@ -137,6 +137,48 @@ def test_a_condition_on_some_rows_of_a_file_reads_it(frame: DataFrame, condition
     assert rows.first() == (len(frame.where(condition).collect()),)
 
 
+RANDOM = {
+    "below a filter": "SELECT id FROM (SELECT i AS id, rand(7) AS r FROM {t}) WHERE r < 0.5",
+    "below a filter with others": "SELECT i FROM (SELECT i, rand(7) AS r FROM {t}) WHERE r < 0.5"
+    " AND i < 20",
+    "in a column": "SELECT y FROM (SELECT IF(rand(1) < 0.5, i, NULL) AS y FROM {t})"
+    " WHERE y IS NOT NULL",
+    "in a union": "SELECT r FROM (SELECT rand(3) AS r FROM {t} UNION ALL SELECT rand(4) FROM {t})"
+    " WHERE r < 0.5",
+    "above a union": "SELECT q FROM (SELECT rand(9) AS q FROM (SELECT i FROM {t} UNION ALL"
+    " SELECT n FROM {t})) WHERE q < 0.5",
+    "by the row's number": "SELECT r FROM (SELECT monotonically_increasing_id() AS r FROM {t})"
+    " WHERE r % 2 = 0",
+}
+
+
+@pytest.mark.parametrize("case", RANDOM)
+def test_a_filter_of_random_values_is_evaluated(
+    frame: DataFrame, spark: SparkSession, case: str
+) -> None:
+    frame.createOrReplaceTempView("random_rows")
+    query = RANDOM[case].format(t="random_rows")
+    counted = spark.sql(f"SELECT count(*) FROM ({query})")
+    assert not is_answered(counted)
+    assert counted.first() == (len(spark.sql(query).collect()),)
+
+
+def test_partitions_of_nan_and_zeros_are_compared_as_spark_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    values = [1.5, float("nan"), -0.0, 0.0, None, 7.0, float("-inf"), float("inf")]
+    table = ice.create_table(str(tmp_path / "t"), "i int, x double", partition_by=["x"])
+    table.append(pa.table({"i": pa.array(range(16), pa.int32()), "x": values * 2}))
+    frame = table.refresh().scan().to_df(spark)
+    numbers = ("0.0D", "-0.0D", "double('NaN')", "1.5D", "3.0D")
+    conditions = [f"x {sign} {number}" for sign in ("<", "=", ">=", "!=") for number in numbers]
+    for condition in [*conditions, "x IS NULL", "x IN (1.5D, double('NaN'))"]:
+        rows = frame.where(condition)
+        (answered,) = rows.selectExpr("count(*)", "max(i)").collect()
+        found = sorted(row.i for row in rows.collect())
+        assert tuple(answered) == (len(found), found[-1] if found else None), condition
+
+
 def test_groups_are_read(frame: DataFrame) -> None:
     assert not is_answered(frame.groupBy("part").count())
 

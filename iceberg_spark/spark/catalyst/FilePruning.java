@@ -122,13 +122,10 @@ final class PruneFiles extends Rule {
         if (plan instanceof Subquery) {
             return plan; // it may become part of a join; one that is left is pruned with the query
         }
-        Scans scans = new Scans((LogicalPlan) plan, conf().getConfString(AGGREGATES, "true").equals("true"));
-        if (!scans.areToPrune()) {
-            return plan;
-        }
-        PlanQuery query = new PlanQuery((LogicalPlan) plan, scans);
         try {
-            return ask(scans.described(mark), query) ? query.plan() : plan;
+            Scans scans = new Scans((LogicalPlan) plan, !conf().getConfString(AGGREGATES, "true").equalsIgnoreCase("false"));
+            PlanQuery query = new PlanQuery((LogicalPlan) plan, scans);
+            return scans.areToPrune() && ask(scans.described(mark), query) ? query.plan() : plan;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return plan;
@@ -260,16 +257,6 @@ final class Scans {
         return (MetadataAggregate) aggregates.get(number);
     }
 
-    /** Returns the scan of a leaf of the plan, null if it has none. */
-    Scan scanOf(LogicalPlan leaf, int first) {
-        for (int i = first; i < leaves.size(); i++) {
-            if (get(i) != null && get(i).original() == leaf) {
-                return get(i);
-            }
-        }
-        return null;
-    }
-
     /** Returns whether anything is known of the rows that are used. */
     boolean areToPrune() {
         int count = 0;
@@ -335,13 +322,11 @@ final class Scans {
             collect(((Filter) plan).child(), below, all, isProjected, isOfQuery);
         } else if (plan instanceof Project) {
             Seq projections = ((Project) plan).projectList();
-            boolean isDeterministic = true;
             List all = new ArrayList(used);
             for (int i = 0; i < projections.length(); i++) {
-                isDeterministic &= ((Expression) projections.apply(i)).deterministic();
                 all.add(projections.apply(i));
             }
-            List below = isDeterministic ? conditions : new ArrayList();
+            List below = PlanJson.isDeterministic(plan) ? conditions : new ArrayList();
             collect(((Project) plan).child(), below, all, true, isOfQuery);
         } else {
             Seq children = plan.children();
@@ -562,7 +547,7 @@ final class MetadataAggregate {
     /** Returns null if metadata can't answer; the leaves below the aggregate start at `first`. */
     static MetadataAggregate of(Aggregate plan, Scans all, int first) {
         List scans = new ArrayList();
-        if (!plan.groupingExpressions().isEmpty() || !addScans(plan.child(), all, first, scans) || scans.isEmpty()) {
+        if (!plan.groupingExpressions().isEmpty() || !addScans(plan.child(), false, all, first, scans) || scans.isEmpty()) {
             return null;
         }
         List functions = new ArrayList();
@@ -575,24 +560,28 @@ final class MetadataAggregate {
         return functions.isEmpty() ? null : new MetadataAggregate(scans, functions, described);
     }
 
-    /** Adds the scans below a plan; returns false if anything but projections and filters is between. */
-    private static boolean addScans(LogicalPlan plan, Scans all, int first, List scans) {
-        if (plan instanceof Filter && !(plan.children().apply(0) instanceof Union)) {
-            return ((Filter) plan).condition().deterministic() && addScans(((Filter) plan).child(), all, first, scans);
+    /**
+     * Adds the scans below a plan; returns false if other conditions than theirs may leave out rows.
+     *
+     * Between may be projections, filters and unions. A scan has the conditions down from the last union,
+     * and from the last random projection.
+     */
+    private static boolean addScans(LogicalPlan plan, boolean isFiltered, Scans all, int first, List scans) {
+        if (plan.children().isEmpty()) {
+            int number = first + scans.size();
+            Scan scan = all.leaf(number) == plan ? all.get(number) : null;
+            return scan != null && scan.isExact() && scans.add(scan);
         }
-        if (plan instanceof Project || plan instanceof Union) {
-            for (int i = 0; i < plan.children().length(); i++) {
-                if (!addScans((LogicalPlan) plan.children().apply(i), all, first, scans)) {
-                    return false;
-                }
-            }
-            return true;
-        }
-        Scan scan = all.scanOf(plan, first + scans.size());
-        if (scan == null || !scan.isExact() || scan.number() != first + scans.size()) {
+        boolean isPassing = plan instanceof Filter || plan instanceof Project || plan instanceof Union && !isFiltered;
+        if (!isPassing || !PlanJson.isDeterministic(plan)) {
             return false;
         }
-        scans.add(scan);
+        for (int i = 0; i < plan.children().length(); i++) {
+            LogicalPlan child = (LogicalPlan) plan.children().apply(i);
+            if (!addScans(child, isFiltered || plan instanceof Filter, all, first, scans)) {
+                return false;
+            }
+        }
         return true;
     }
 

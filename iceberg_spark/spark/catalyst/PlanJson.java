@@ -34,6 +34,17 @@ public final class PlanJson {
         return PlanTree.of(plan);
     }
 
+    /** Returns whether the expressions of a node have the same values each time. */
+    public static boolean isDeterministic(LogicalPlan node) {
+        Seq expressions = node.expressions();
+        for (int i = 0; i < expressions.length(); i++) {
+            if (!((Expression) expressions.apply(i)).deterministic()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Returns an expression, see `ConditionJson`. */
     public static java.util.Map ofExpression(Expression expression) {
         return ConditionJson.of(expression);
@@ -60,7 +71,7 @@ final class PlanTree {
         }
         node.put("children", children);
         node.put("size", plan.stats().sizeInBytes().toString());
-        node.put("deterministic", Boolean.valueOf(isDeterministic(plan)));
+        node.put("deterministic", Boolean.valueOf(PlanJson.isDeterministic(plan)));
         if (plan instanceof Join) {
             Join join = (Join) plan;
             node.put("join_type", join.joinType().getClass().getSimpleName());
@@ -82,16 +93,6 @@ final class PlanTree {
             node.put("columns", columns(plan.output()));
         }
         return node;
-    }
-
-    private static boolean isDeterministic(LogicalPlan plan) {
-        Seq expressions = plan.expressions();
-        for (int i = 0; i < expressions.length(); i++) {
-            if (!((Expression) expressions.apply(i)).deterministic()) {
-                return false;
-            }
-        }
-        return true;
     }
 
     private static void addEqualities(Expression condition, List equalities) {
