@@ -223,9 +223,8 @@ class PointerCatalog:
         """
         if recorded_location(table) is not None:
             return table
-        with suppress(
-            IcebergError
-        ):  # without a location of the catalog fewer files are the table's
+        # Without a location of the catalog fewer files are the table's.
+        with suppress(IcebergError):
             default = self.location_of(table.identifier)
             if location.same_file(default, table.metadata.location):
                 return replace(table, recorded_location=default)

@@ -190,6 +190,12 @@ def test_a_view_is_planned_once_in_a_statement(
     assert len(planned) == 6 + 3
 
 
+def test_a_random_view_has_other_values_in_each_place(any_spark: Any, views: Views) -> None:
+    create(any_spark, "db.random", "SELECT id, rand() AS x FROM t")
+    joined = "SELECT a.id FROM CAT.db.random a JOIN CAT.db.random b ON a.id = b.id AND a.x = b.x"
+    assert read(any_spark, joined) == []
+
+
 def test_a_view_may_name_its_tables_by_table(spark: Any, views: Views) -> None:
     create(spark, "db.v", "SELECT id FROM t WHERE (id, s) IN (TABLE t)")
     spark.sql("SELECT 1 AS id, 'x' AS s").createOrReplaceTempView("t")  # the view's own comes first

@@ -115,6 +115,12 @@ def alias_of(frame: DataFrame) -> str | None:
     return None if shared is None else shared.rpartition(_BETWEEN)[2]
 
 
+def is_deterministic(frame: DataFrame) -> bool:
+    """Return whether a frame is known to have the same values each time; never over Connect."""
+    inside = _java(frame)
+    return inside is not None and bool(inside.queryExecution().analyzed().deterministic())
+
+
 def has_attribute(frame: DataFrame, attribute: Any) -> bool:
     """Return whether an attribute of Java's is one of a classic frame's columns."""
     output = _java(frame).queryExecution().analyzed().outputSet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +19,7 @@ from iceberg_spark.errors import (
     NoSuchTableError,
 )
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME
+from iceberg_spark.spark.catalyst.classic_frame import is_deterministic
 from iceberg_spark.spark.catalyst.classic_queries import Rows, frame_of, query_of_frames
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.current_namespace import whole_name
@@ -128,18 +130,7 @@ class Query:
 
         `before` stands before it, like EXPLAIN; `given` are frames that it names.
         """
-        views: dict[int, DataFrame] = {}  # one for all places of a view, else each level doubles
-        tables: dict[str, Rows] = {}
-        for number, part in enumerate(self.parts):
-            match part:
-                case QueriedTable():
-                    tables[f"{_TABLE}{number}"] = part.rows(spark)
-                case QueriedView(query=query):
-                    if id(query) not in views:
-                        views[id(query)] = part.rows(spark)
-                    tables[f"{_TABLE}{number}"] = views[id(query)]
-                case SparksTable():
-                    continue
+        tables = self._rows(spark)
         is_bare = not (args or before or given or _TABLE in self.text)
         if tables and is_bare:
             found = query_of_frames(spark, self._with_names(str, str), tables)
@@ -154,6 +145,30 @@ class Query:
             text = text.replace(name, f"{{{name}}}")
         values = dict(args) if isinstance(args, Mapping) else list(args or ())
         return spark.sql(text, args=values or None, **frames)
+
+    def _rows(self, spark: SparkSession) -> dict[str, Rows]:
+        """Return the rows of tables and views, by the names that they get in the text.
+
+        A view in several places is built once, else each level of views that double would. A random
+        view is built for each place, as in Spark: its values differ from place to place.
+        """
+        places = Counter(id(part.query) for part in self.parts if isinstance(part, QueriedView))
+        shared: dict[int, DataFrame] = {}
+        tables: dict[str, Rows] = {}
+        for number, part in enumerate(self.parts):
+            name = f"{_TABLE}{number}"
+            match part:
+                case QueriedTable():
+                    tables[name] = part.rows(spark)
+                case QueriedView(query=query) if id(query) in shared:
+                    tables[name] = shared[id(query)]
+                case QueriedView(query=query):
+                    tables[name] = rows = part.rows(spark)
+                    if places[id(query)] > 1 and is_deterministic(rows):
+                        shared[id(query)] = rows
+                case SparksTable():
+                    continue
+        return tables
 
     def _with_names(self, plain: Callable[[str], str], named: Callable[[str], str]) -> str:
         """Return the text with the frames' names for tables, both as they are to be written."""
