@@ -84,12 +84,16 @@ def spark_error(error: IcebergError) -> IcebergError:
     both = _both_classes(kind)  # type: ignore[arg-type]
     condition, _ = _condition(kind)
     message = str(error)
-    found: Any = both.__new__(both, *error.args)
-    found.__dict__.update(error.__dict__)
-    PySparkException.__init__(found, message, condition, {} if condition else None)
-    found.args = (message if condition is None else f"[{condition}] {message}",)
-    raised: IcebergError = found
-    return raised
+    instance: Any = both.__new__(both, *error.args)
+    instance.__dict__.update(error.__dict__)
+    PySparkException.__init__(instance, message, condition, {} if condition else None)
+    instance.args = (message if condition is None else f"[{condition}] {message}",)
+    translated: IcebergError = instance
+    return translated
+
+
+def _unpickled(kind: type[IcebergError], message: str) -> IcebergError:
+    return spark_error(kind(message))
 
 
 def _condition(kind: type[IcebergError]) -> tuple[str | None, str | None]:
@@ -110,5 +114,11 @@ def _both_classes(kind: type[IcebergError]) -> type[IcebergError]:
     def get_message(self: PySparkException) -> str:
         return str(self.args[0])
 
-    members = {"getSqlState": get_sql_state, "getMessage": get_message, "__module__": __name__}
+    def reduce(self: Any) -> tuple[Any, ...]:
+        return _unpickled, (kind, self._message)
+
+    members = {
+        "getSqlState": get_sql_state, "getMessage": get_message, "__module__": __name__,
+        "__reduce__": reduce,
+    }  # fmt: skip
     return type(kind.__name__, (kind, base), members)

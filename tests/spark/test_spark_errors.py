@@ -1,5 +1,6 @@
 """What an enabled session raises is this library's error and PySpark's, with Spark's condition."""
 
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,14 @@ def test_an_error_while_a_statement_runs_is_sparks_too() -> None:
     assert isinstance(error, errors.ValidationException)
     assert isinstance(error, SparkRuntimeException)
     assert str(error) == "another commit came first"
+
+
+def test_an_error_is_pickled_as_both() -> None:
+    error = spark_error(errors.NoSuchTableError("No table e.d.nothing"))
+    again = pickle.loads(pickle.dumps(error))
+    assert isinstance(again, errors.NoSuchTableError)
+    assert isinstance(again, AnalysisException)
+    assert (str(again), again.getCondition()) == (str(error), error.getCondition())
 
 
 def test_attributes_of_an_error_stay(tmp_path: Path) -> None:
