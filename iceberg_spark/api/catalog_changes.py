@@ -12,8 +12,7 @@ from pyspark.sql.catalog import CatalogMetadata, Table
 from pyspark.sql.types import StructType
 
 from iceberg_spark.api.asked_by import asked_by_us
-from iceberg_spark.api.new_table import create
-from iceberg_spark.api.statements.definitions import check_format
+from iceberg_spark.api.statements.definitions import create_from, default_format
 from iceberg_spark.api.statements.in_catalogs import matching
 from iceberg_spark.api.statements.run import run_command
 from iceberg_spark.api.statements.target import Name, names_ours, new_target
@@ -21,16 +20,19 @@ from iceberg_spark.errors import InvalidInputError, UnsupportedError
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.classic_session import session_of_catalog
 from iceberg_spark.spark.session.session_catalogs import catalog_names
-from iceberg_spark.spark.sql.statements.create_table import DropTable
+from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spark.sql.statements.listings import (
     ShowCreateTable,
     ShowPartitions,
     ShowProperties,
 )
 from iceberg_spark.spark.sql.statements.namespaces import CreateNamespace, DropNamespace
+from iceberg_spark.spark.sql.statements.properties import Option
 from iceberg_spark.spark.sql.statements.rows import Truncate
 from iceberg_spark.spark.sql.statements.views import DropView, ShowViews
 from iceberg_spark.spark.sql.table_names import namespace_parts, table_parts
+from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
+from iceberg_spark.spec.quoted_name import quoted
 
 Method: TypeAlias = Callable[..., Any]
 
@@ -88,22 +90,21 @@ def _create_table(
     description: str | None = None,
     **options: str,
 ) -> DataFrame:
-    check_format(source)
-    if options:
-        raise UnsupportedError(
-            f"Options of createTable ({', '.join(options)}): say them as table properties, by "
-            "CREATE TABLE ... TBLPROPERTIES (...)"
-        )
     if schema is None:
         raise InvalidInputError(
             f"createTable('{'.'.join(name)}') needs schema=...; a table whose files are there "
             "already is taken up by CALL system.register_table(...)"
         )
-    place = new_target(spark, name)
-    properties = {} if description is None else {"comment": description}
-    columns = from_spark(schema)
-    create(place.catalog, place.identifier, columns, (), (), properties, location=path)
-    return spark.read.table(".".join(name))
+    default = None if DEFAULT_FILE_FORMAT in options else default_format(spark)
+    statement = CreateTable(
+        name,
+        options={key: Option(str(text)) for key, text in options.items()},
+        location=path,
+        comment=description,
+        using=source.lower() if source else default,
+    )
+    create_from(spark, statement, from_spark(schema))
+    return spark.read.table(".".join(map(quoted, name)))
 
 
 def _cache_table(spark: SparkSession, name: Name, storageLevel: Any = None) -> NoReturn:  # noqa: N803, ARG001

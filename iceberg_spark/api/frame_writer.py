@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -9,13 +10,23 @@ from typing import Any, Self
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from iceberg_spark.api.save_frame import ERROR_MODES, save_frame
-from iceberg_spark.api.statements.definitions import columns_of, create_table
+from iceberg_spark.api.save_frame import ERROR_MODES, partition_terms, save_frame
+from iceberg_spark.api.statements.definitions import (
+    check_format,
+    columns_of,
+    create_table,
+    default_format,
+)
 from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
-from iceberg_spark.save.write_options import WriteOptions, write_options
+from iceberg_spark.save.write_options import (
+    WRITE_OPTIONS,
+    WRITE_PREFIXES,
+    WriteOptions,
+    write_options,
+)
 from iceberg_spark.spark.adapt.asked import FORMAT_NAME, Asked
 from iceberg_spark.spark.catalyst.column_texts import column_text
 from iceberg_spark.spark.row_level.inner_fields import (
@@ -26,10 +37,11 @@ from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.table_planner import is_selector
+from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.nearest import did_you_mean
-from iceberg_spark.spec.quoted_name import quoted
+from iceberg_spark.spec.option_values import STORAGE_PREFIXES
+from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
 
-_PROVIDERS = ("iceberg", FORMAT_NAME)
 _SUMMARY = "snapshot-property."
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _OVERWRITE_MODES = ("overwrite-mode", "partitionoverwritemode")
@@ -40,6 +52,9 @@ _FILE_OPTIONS = (
     "fanout-enabled", "check-nullability", "check-ordering", "distribution-mode", "engine",
 )  # fmt: skip
 """What a write to a table that is made, or replaced, may be told."""
+_FORMAT_PROPERTY = f"table-property.{DEFAULT_FILE_FORMAT}"
+_REPLACES_COLUMNS = "overwriteschema"
+"""An option of Delta's; `saveAsTable` replaces the columns in mode overwrite anyway."""
 
 
 class FrameWriter:
@@ -49,22 +64,29 @@ class FrameWriter:
     Columns are matched by name, and their values cast as Spark casts what is stored.
     """
 
-    __slots__ = ("_asked", "_frame", "_name", "_partition_by", "_properties")
+    __slots__ = ("_asked", "_frame", "_name", "_partition_by", "_properties", "_using")
 
-    def __init__(self, frame: DataFrame, name: Name, asked: Asked | None = None) -> None:
+    def __init__(
+        self,
+        frame: DataFrame,
+        name: Name,
+        asked: Asked | None = None,
+        partition_by: tuple[str, ...] = (),
+    ) -> None:
         self._frame = frame
         self._name = name
         self._asked = asked or Asked(source=FORMAT_NAME)
-        self._partition_by: tuple[str, ...] = ()
+        self._partition_by = partition_by
         self._properties: dict[str, str] = {}
+        self._using: str | None = None
 
     def using(self, provider: str) -> Self:
-        """Name the format of a new table: iceberg. Raises UnsupportedError for others."""
-        if provider.lower() not in _PROVIDERS:
-            raise UnsupportedError(
-                f"using('{provider}'): tables of this catalog are Iceberg's; the format of their "
-                "data files is the table property write.format.default"
-            )
+        """Name a new table's format, iceberg, or that of its data files: parquet, orc or avro.
+
+        Raises InvalidInputError for others.
+        """
+        check_format(provider.lower())
+        self._using = provider.lower()
         return self
 
     def option(self, key: str, value: Any) -> Self:
@@ -178,6 +200,7 @@ class FrameWriter:
             partition_by=self._partition_by,
             properties=properties,
             location=location,
+            using=self._using,
             creates=creates,
             replaces=replaces,
         )
@@ -188,16 +211,24 @@ class FrameWriter:
 def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
     """Do what `saveAsTable` does: columns by name, and overwriting replaces the definition too.
 
-    The option `path` is where a new table goes. Raises TableAlreadyExistsError in Spark's default
-    mode, UnsupportedError for other formats, and for a branch in place of a whole table.
+    A new table's data files have the writer's format, else that of the session's default source, as
+    in Java. The option `path` is where it goes. Raises TableAlreadyExistsError in Spark's default
+    mode, InvalidInputError for formats that are not Iceberg's, UnsupportedError for `sortBy` and
+    `clusterBy`, and for a branch in place of a whole table.
     """
-    writer = FrameWriter(frame, name)
+    if asked.clustering is not None:
+        raise UnsupportedError(
+            f"{asked.clustering}: Iceberg tables have partitions and a sort order; use partitionBy "
+            "and ALTER TABLE ... WRITE ORDERED BY"
+        )
+    writer = FrameWriter(frame, name, partition_by=partition_terms(asked))
+    using = asked.source or default_format(frame.sparkSession) or FORMAT_NAME
     looks = target if is_selector(name[-1]) else new_target  # a namespace may be called as a table
     place = looks(frame.sparkSession, name)
     exists = place.catalog.table_exists(place.identifier)
     mode = (asked.mode or "error").lower()
-    if asked.source is not None and not (exists and mode == "append"):
-        writer.using(asked.source)
+    if not (exists and mode == "append"):
+        writer.using(using)
     options = dict(asked.options)
     location = options.pop("path", None)
     if place.branch is not None and mode not in ("append", *ERROR_MODES, "ignore"):
@@ -206,19 +237,17 @@ def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
             "write it by insertInto, or writeTo(...).overwritePartitions()"
         )
     if mode == "overwrite":
-        columns = [quoted(column) for column in asked.partition_by]
-        if columns:
-            writer.partitionedBy(*columns)
         if location is not None:
             writer.tableProperty("location", location)
         writer.options(**options).createOrReplace()
         return
-    told = replace(asked, options=options)
     if exists and mode == "append":
-        FrameWriter(frame, name, told).append()
+        FrameWriter(frame, name, replace(asked, options=options)).append()
+    elif exists:  # an error, or nothing in mode ignore
+        save_frame(frame, place.path, replace(asked, options=options))
     else:
-        made = None if exists else columns_of(frame, place.catalog)
-        save_frame(frame, place.path, told, None if exists else location, made)
+        told = replace(asked, options=_of_new_table(options, using.lower()))
+        save_frame(frame, place.path, told, location, columns_of(frame, place.catalog))
 
 
 def insert_into(frame: DataFrame, name: Name, asked: Asked, overwrite: bool | None) -> None:
@@ -280,8 +309,37 @@ def stored(rows: DataFrame, table: Table, *, keeps_unknown: bool = False) -> Dat
     return rows.to(StructType(wanted))
 
 
-def _of_new_files(name: Name, options: Mapping[str, str]) -> WriteOptions | None:
+def _of_new_table(options: Mapping[str, str], using: str) -> dict[str, str]:
+    """Return the options of a save to a new table whose data files have the format `using`."""
+    told = _without_unknown(options)
+    if using in ROW_FORMAT_NAMES:
+        return {_FORMAT_PROPERTY: using, **told}
+    return told
+
+
+def _without_unknown(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of writes among those of a new table, and warn of others.
+
+    Java's runtime ignores options that it does not know.
+    """
+    known = {name.lower() for name in WRITE_OPTIONS}
+    left: dict[str, str] = {}
+    for key, text in options.items():
+        lower = key.lower()
+        if lower in known or lower.startswith((*WRITE_PREFIXES, *STORAGE_PREFIXES)):
+            left[key] = text
+        elif lower != _REPLACES_COLUMNS:
+            warnings.warn(
+                f"Option '{key}' is not an option of writes and is ignored"
+                f"{did_you_mean(key, WRITE_OPTIONS)}",
+                stacklevel=3,
+            )
+    return left
+
+
+def _of_new_files(name: Name, given: Mapping[str, str]) -> WriteOptions | None:
     """Return how the files of a new table are written. Raises InvalidOptionError."""
+    options = _without_unknown(given)
     for key in options:
         lower = key.lower()
         if lower not in _FILE_OPTIONS and not lower.startswith(_SUMMARY):

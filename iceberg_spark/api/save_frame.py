@@ -21,9 +21,10 @@ from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spec.metadata import TableMetadata
+from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.quoted_name import quoted
 from iceberg_spark.spec.schema import Schema
-from iceberg_spark.spec.transforms import IdentityTransform
+from iceberg_spark.spec.transforms import BucketTransform, IdentityTransform
 
 ERROR_MODES = ("error", "errorifexists", "default")
 
@@ -42,12 +43,13 @@ def save_frame(
     `columns` are those of a new table, where they are not the frame's as it has them. Without
     `makes_table` a table that is not there raises NoSuchTableError.
 
-    Raises TableAlreadyExistsError in Spark's default mode, InvalidOptionError for `partitionBy`
-    columns other than the table's, and what the data source raises for the same options.
+    Raises TableAlreadyExistsError in Spark's default mode, InvalidOptionError for columns of
+    `partitionBy` and `bucketBy` other than the table's, and what the data source raises for the
+    same options.
     """
     mode = (asked.mode or "error").lower()
     _check_mode(mode)
-    given = with_partitioning({**asked.options, "path": table}, asked.partition_by)
+    given = with_partitioning({**asked.options, "path": table}, partition_terms(asked))
     options = write_options(given, plain=False)
     settings = partial(session_catalog, frame.sparkSession)
     storage = with_settings(options.path, options.storage, settings)
@@ -67,19 +69,41 @@ def save_frame(
             raise TableAlreadyExistsError(
                 f"Table {table} exists already: save with mode('append'), 'overwrite' or 'ignore'"
             )
-        if asked.partition_by:
-            _check_partitioning(catalog.load(identifier).metadata, asked.partition_by)
+        terms = partition_terms(asked)
+        if terms:
+            _check_partitioning(catalog.load(identifier).metadata, terms)
     schema = from_spark(frame.schema) if columns is None else columns
     _write(frame, schema, options, overwrite=mode == "overwrite")
 
 
-def with_partitioning(options: dict[str, str], names: Sequence[str]) -> dict[str, str]:
-    """Return options with the columns of `partitionBy`. Raises InvalidOptionError."""
-    if not names:
+def partition_terms(asked: Asked) -> tuple[str, ...]:
+    """Return the columns of `partitionBy` and the transform of `bucketBy`, as SQL has them.
+
+    Raises InvalidOptionError for anything that is not a name, and for buckets of several columns.
+
+    Example:
+        >>> partition_terms(Asked(partition_by=("day",), buckets=(4, ("id",))))
+        ('day', 'bucket(4, id)')
+    """
+    _check_are_columns(asked.partition_by)
+    terms = tuple(_quoted(name) for name in asked.partition_by)
+    if asked.buckets is None:
+        return terms
+    count, columns = asked.buckets
+    if len(columns) > 1:
+        raise InvalidOptionError(
+            f"bucketBy({count}, {', '.join(columns)}): a partition of an Iceberg table has buckets "
+            "of one column"
+        )
+    return (*terms, f"bucket({count}, {_quoted(columns[0])})")
+
+
+def with_partitioning(options: dict[str, str], terms: Sequence[str]) -> dict[str, str]:
+    """Return options with what a new table is partitioned by. Raises InvalidOptionError."""
+    if not terms:
         return options
-    _check_are_columns(names)
     _check_said_once(options)
-    return {**options, "partition-by": ",".join(_quoted(name) for name in names)}
+    return {**options, "partition-by": ",".join(terms)}
 
 
 def _write(frame: DataFrame, given: Schema, options: WriteOptions, *, overwrite: bool) -> None:
@@ -137,17 +161,23 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() else quoted(name)
 
 
-def _check_partitioning(metadata: TableMetadata, names: Sequence[str]) -> None:
-    """Refuse columns that are not what the table is partitioned by (Java: the same)."""
-    spec, schema = metadata.spec, metadata.schema
-    found = [
-        schema.find_column_name(part.source_id)
-        if isinstance(part.transform, IdentityTransform)
-        else str(part.transform)
-        for part in spec.fields
-    ]
-    if [str(name).lower() for name in found] != [name.lower() for name in names]:
+def _check_partitioning(metadata: TableMetadata, terms: Sequence[str]) -> None:
+    """Refuse what is not the table's partitioning, as Java does."""
+    schema = metadata.schema
+    parts = [_term(schema, part) for part in metadata.spec.live_fields]
+    if [part.lower() for part in parts] != [term.lower() for term in terms]:
         raise InvalidOptionError(
-            f"partitionBy({', '.join(names)}): the table is partitioned by "
-            f"{', '.join(map(str, found)) or 'nothing'}; leave partitionBy out to append to it"
+            f"The table is partitioned by {', '.join(parts) or 'nothing'}, not by "
+            f"{', '.join(terms)}; leave partitionBy and bucketBy out to append to it"
         )
+
+
+def _term(schema: Schema, part: PartitionField) -> str:
+    column = _quoted(str(schema.find_column_name(part.source_id)))
+    match part.transform:
+        case IdentityTransform():
+            return column
+        case BucketTransform(num_buckets=count):
+            return f"bucket({count}, {column})"
+        case transform:
+            return f"{transform}({column})"

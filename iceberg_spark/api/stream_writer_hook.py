@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from iceberg_spark.api.asked_hook import AskedHook
 from iceberg_spark.api.save_batches import BatchSaver
-from iceberg_spark.api.save_frame import with_partitioning
+from iceberg_spark.api.save_frame import partition_terms, with_partitioning
 from iceberg_spark.api.statements.target import names_ours, target
 from iceberg_spark.catalog.registry import with_settings
 from iceberg_spark.errors import InvalidOptionError
@@ -152,7 +152,7 @@ class StreamWriterHook(AskedHook):
     ) -> StreamingQuery:
         session = self._frame.sparkSession
         asked = {**self._asked.options, **(named or {}), "path": table}
-        given = with_partitioning(asked, self._asked.partition_by)
+        given = with_partitioning(asked, partition_terms(self._asked))
         connect = is_connect(session)
         options = written_stream_options(given, plain=connect)
         mode = (self._asked.mode or "append").lower()

@@ -37,21 +37,23 @@ class WriterHook(AskedHook):
         self._own.partitionBy(*cols)
         return self
 
-    def bucketBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
-        """Leave Spark's buckets to Spark, which refuses them for our format."""
+    def bucketBy(self, numBuckets: int, col: Any, *cols: Any) -> Self:  # noqa: N802, N803
+        """Note the buckets of a new table for `saveAsTable`; Spark refuses them elsewhere."""
         self._asked.other = True
-        self._own.bucketBy(*arguments)
+        self._own.bucketBy(numBuckets, col, *cols)
+        columns = [*col, *cols] if isinstance(col, list | tuple) else [col, *cols]
+        self._asked.buckets = (numBuckets, tuple(columns))
         return self
 
     def sortBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
-        """Leave the order inside Spark's buckets to Spark."""
-        self._asked.other = True
+        """Note an order inside buckets, which only Spark's own tables have."""
+        self._asked.other, self._asked.clustering = True, "sortBy"
         self._own.sortBy(*arguments)
         return self
 
     def clusterBy(self, *arguments: Any) -> Self:  # noqa: N802 - PySpark's name
-        """Leave Spark's clustering to Spark."""
-        self._asked.other = True
+        """Note clustering, which only Spark's own tables have."""
+        self._asked.other, self._asked.clustering = True, "clusterBy"
         self._own.clusterBy(*arguments)
         return self
 
@@ -82,7 +84,7 @@ class WriterHook(AskedHook):
         """Write to a table of a catalog of ours, and leave everything else to PySpark."""
         self._take(format, mode, partitionBy, options)
         parts = table_parts(self._frame.sparkSession, name, new=True)
-        if names_ours(self._frame.sparkSession, parts, 3) and not self._asked.other:
+        if names_ours(self._frame.sparkSession, parts, 3):
             save_as_table(self._frame, parts, self._asked)
         else:
             self._own.saveAsTable(name)

@@ -51,6 +51,7 @@ from iceberg_spark.write.align_batches import AlignOptions
 _COMMENT = "comment"
 _NULLABLE = "use-nullable-query-schema"
 _FORMATS = (None, "iceberg", "pyiceberg-lite")
+_DEFAULT_SOURCE = "spark.sql.sources.default"
 
 
 def create_table(
@@ -90,13 +91,33 @@ def create_table(
     return nothing(spark)
 
 
+def create_from(spark: SparkSession, statement: CreateTable, schema: Schema) -> None:
+    """Make an empty table with these columns, and what else the statement says.
+
+    Raises TableAlreadyExistsError, InvalidSchemaError, InvalidInputError for what is no property of
+    a new table.
+    """
+    statement = _with_file_format(with_options(spark, statement))
+    check_new_properties(statement.properties)
+    _create_empty(spark, new_target(spark, statement.table), statement, schema)
+
+
 def check_format(using: str | None) -> None:
-    """Refuse what is not Iceberg's. Raises InvalidInputError."""
-    if using not in _FORMATS:
+    """Refuse what is neither Iceberg nor a format of data files. Raises InvalidInputError."""
+    if using not in _FORMATS and using not in ROW_FORMAT_NAMES:
         raise InvalidInputError(
-            f"USING {using}: tables of this catalog are Iceberg's; the format of their data files "
-            "is the table property write.format.default"
+            f"USING {using}: tables of this catalog are Iceberg tables; say USING iceberg, or the "
+            f"format of their data files ({', '.join(ROW_FORMAT_NAMES)})"
         )
+
+
+def default_format(spark: SparkSession) -> str | None:
+    """Return the format of data files that the session's default source names, if any.
+
+    Java's runtime takes it for tables that PySpark's methods make without a format.
+    """
+    source = str(spark.conf.get(_DEFAULT_SOURCE)).lower()
+    return source if source in ROW_FORMAT_NAMES else None
 
 
 def _with_file_format(statement: CreateTable) -> CreateTable:
@@ -106,8 +127,8 @@ def _with_file_format(statement: CreateTable) -> CreateTable:
     Raises InvalidInputError.
     """
     using = statement.using
+    check_format(using)
     if using is None or using not in ROW_FORMAT_NAMES:
-        check_format(using)
         return statement
     if DEFAULT_FILE_FORMAT in statement.properties:
         raise InvalidInputError(
@@ -163,10 +184,16 @@ def _create(
     if query is not None:
         _create_as(spark, place, statement, query, options)
         return
+    _create_empty(spark, place, statement, _columns(spark, place, statement, None))
+
+
+def _create_empty(
+    spark: SparkSession, place: Target, statement: CreateTable, schema: Schema
+) -> None:
     create(
         place.catalog,
         place.identifier,
-        _columns(spark, place, statement, None),
+        schema,
         statement.partition_by,
         (),
         _properties(statement),

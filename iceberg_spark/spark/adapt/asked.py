@@ -20,6 +20,10 @@ class Asked:
     options: dict[str, str] = field(default_factory=dict)
     mode: str | None = None
     partition_by: tuple[str, ...] = ()
+    buckets: tuple[int, tuple[str, ...]] | None = None
+    """Number and columns of `bucketBy`."""
+    clustering: str | None = None
+    """The method that asked for an order or clustering of Spark's: `sortBy` or `clusterBy`."""
     other: bool = False  # something that only PySpark's own reader or writer understands
 
     def is_ours(self, session: SparkSession) -> bool:
