@@ -11,7 +11,7 @@ from pyspark.sql.catalog import Column, Database, Table
 
 from iceberg_spark.api.asked_by import asked_by_us
 from iceberg_spark.api.statements.current import use
-from iceberg_spark.api.statements.in_catalogs import matching
+from iceberg_spark.api.statements.in_catalogs import matching, shown_properties
 from iceberg_spark.api.statements.target import Name, catalog_named, names_ours, new_target
 from iceberg_spark.api.statements.views import view_at
 from iceberg_spark.api.table import Table as OurTable
@@ -199,6 +199,6 @@ def _database_exists(spark: SparkSession, name: Name) -> bool:
 
 
 def _get_database(spark: SparkSession, name: Name) -> Database:
-    found = catalog_named(spark, name[0]).load_namespace_properties(name[1:])
+    found = shown_properties(spark, name)
     location = found.get("location", "")
     return Database(".".join(name[1:]), name[0], found.get("comment"), location)

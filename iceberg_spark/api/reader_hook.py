@@ -36,7 +36,7 @@ from iceberg_spark.spark.session.active_session import session_time_zone
 from iceberg_spark.spark.session.asked_once import asking_once
 from iceberg_spark.spark.session.session_catalogs import session_catalog
 from iceberg_spark.spark.sql.query import plan_query
-from iceberg_spark.spark.sql.table_names import given_parts
+from iceberg_spark.spark.sql.table_names import given_parts, name_parts
 from iceberg_spark.spark.sql.table_planner import is_selector, selected
 from iceberg_spark.spark.sql.wap_branch import branch_to_read
 from iceberg_spark.spec.quoted_name import quoted
@@ -83,7 +83,7 @@ class ReaderHook(AskedHook):
             frame: DataFrame = self._own.load(path)
             return frame
         with asking_once(self._session):
-            return native_frame(table, self._asked.options, self._session)
+            return _loaded(table, self._asked.options, self._session)
 
     def table(self, tableName: str) -> DataFrame:  # noqa: N803 - PySpark's name
         """Return the native frame of a table, or view, where the catalog is one of ours."""
@@ -98,6 +98,17 @@ class ReaderHook(AskedHook):
         refuse_changes(self._session, tableName, "ice.load_table('{}').scan().changes(start, end)")
         frame: DataFrame = self._own.changes(tableName)
         return frame
+
+
+def _loaded(table: str, options: dict[str, str], session: SparkSession) -> DataFrame:
+    """Return a table's rows; of a name like `cat.db.t.snapshots` as Java's source reads it."""
+    try:
+        return native_frame(table, options, session)
+    except (NoSuchTableError, NoSuchNamespaceError):
+        name = name_parts(session, table)
+        if len(name) < 4 or "/" in table or not is_selector(name[-1]):
+            raise
+        return _selected_frame(name, options, session)
 
 
 def _table_or_view(name: Name, options: dict[str, str], session: SparkSession) -> DataFrame:

@@ -44,6 +44,7 @@ class StreamReaderHook(AskedHook):
         self.options(**options)
         table = self._asked.place(path)
         if table is not None and self._asked.is_ours(self._session):
+            self._own.format(FORMAT_NAME)
             for key, value in catalog_to_send(self._session, table).items():
                 self._own.option(key, value)
         frame: DataFrame = self._own.load(path)

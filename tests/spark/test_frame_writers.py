@@ -167,6 +167,43 @@ def test_columns_are_said_as_sql(any_spark: Any) -> None:
         column_text(any_spark, sf.transform("n", lambda one: one))
 
 
+def test_the_format_iceberg_is_ours_without_javas_runtime(enabled: Any, tmp_path: Path) -> None:
+    """For reads, writes and streams, by name and by location."""
+    some = enabled.createDataFrame([(1, "x"), (2, "y")], "id int, s string")
+    some.write.format("iceberg").partitionBy("s").save("fw.d.t")
+    some.write.mode("append").save("fw.d.t", format="iceberg")
+    assert enabled.read.format("iceberg").load("fw.d.t").count() == 4
+    place = str(tmp_path / "folder")
+    some.write.format("ICEBERG").mode("overwrite").save(place)
+    assert rows(enabled.read.load(place, "iceberg")) == [(1, "x"), (2, "y")]
+    stream = enabled.readStream.format("iceberg").load(place)
+    query = (
+        stream.writeStream.format("iceberg")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(tmp_path / "copied"))
+    )
+    query.awaitTermination()
+    assert ice.load_table(str(tmp_path / "copied")).scan().count() == 2
+
+
+@pytest.mark.parametrize("source", ["iceberg", "pyiceberg-lite"])
+def test_a_load_takes_the_names_of_metadata_tables_and_branches(enabled: Any, source: str) -> None:
+    enabled.range(3).writeTo("fw.d.t").create()
+    first = ice.load_table("fw.d.t").current_snapshot().snapshot_id
+    enabled.sql("ALTER TABLE fw.d.t CREATE BRANCH b")
+    enabled.range(3, 5).writeTo("fw.d.t").append()
+    reader = enabled.read.format(source)
+    assert reader.load("fw.d.t.snapshots").count() == 2
+    assert reader.load("fw.d.`t`.branch_b").count() == 3
+    assert reader.load(f"fw.d.t.snapshot_id_{first}").count() == 3
+    enabled.sql("CREATE NAMESPACE fw.d.t")
+    enabled.range(1).writeTo("fw.d.t.snapshots").create()
+    assert reader.load("fw.d.t.snapshots").columns == ["id"]
+    with pytest.raises(NoSuchTableError):
+        reader.load("fw.d.none.snapshots")
+
+
 def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
     enabled.sql(
         "CREATE TABLE fw.d.t (id int NOT NULL, s string COMMENT 'c') PARTITIONED BY (s) COMMENT 'k'"
@@ -180,6 +217,7 @@ def test_the_catalog_shows_tables_of_ours(enabled: Any) -> None:
     assert not catalog.tableExists("fw.d.no") and not catalog.tableExists("fw.no.t")
     assert catalog.databaseExists("fw.d") and not catalog.databaseExists("fw.no")
     assert catalog.getDatabase("fw.d").catalog == "fw"
+    assert f"{catalog.getDatabase('fw.d').locationUri}/t" == ice.load_table("fw.d.t").location()
     columns = catalog.listColumns("fw.d.t")
     assert [(one.name, one.dataType, one.nullable, one.isPartition) for one in columns] == [
         ("id", "int", False, False),

@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from iceberg_spark.api.catalog import TableCatalog
 from iceberg_spark.api.statements.answers import nothing, rows_of
 from iceberg_spark.api.statements.shown_details import shown_name
-from iceberg_spark.api.statements.target import catalog_named
+from iceberg_spark.api.statements.target import catalog_named, new_target
+from iceberg_spark.catalog.pointer_catalog import PointerCatalog
 from iceberg_spark.errors import InvalidInputError, NoSuchNamespaceError
+from iceberg_spark.io.location import parent
 from iceberg_spark.spark.session.redaction import without_secrets
 from iceberg_spark.spark.session.session_catalogs import catalog_names
 from iceberg_spark.spark.sql.statements.listings import (
@@ -25,7 +27,8 @@ from iceberg_spark.spark.sql.statements.namespaces import (
     DropNamespace,
 )
 
-_SHOWN_APART = ("comment", "location", "owner")
+_LOCATION = "location"
+_SHOWN_APART = ("comment", _LOCATION, "owner")
 
 
 def create_namespace(spark: SparkSession, statement: CreateNamespace) -> DataFrame:
@@ -87,7 +90,7 @@ def show_catalogs(spark: SparkSession, statement: ShowCatalogs, sparks: DataFram
 def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> DataFrame:
     """Show a namespace's properties, as Spark does: info_name, info_value."""
     catalog, namespace = _place(spark, statement.name)
-    properties = catalog.load_namespace_properties(namespace)
+    properties = shown_properties(spark, statement.name)
     rows = [("Catalog Name", catalog.name), ("Namespace Name", shown_name(namespace))]
     rows += [(name.capitalize(), properties[name]) for name in _SHOWN_APART if name in properties]
     if statement.extended:
@@ -96,6 +99,22 @@ def describe_namespace(spark: SparkSession, statement: DescribeNamespace) -> Dat
         shown = ", ".join(f"({key},{value})" for key, value in told)
         rows.append(("Properties", f"({shown})" if others else ""))
     return rows_of(spark, "info_name string, info_value string", rows)
+
+
+def shown_properties(spark: SparkSession, name: tuple[str, ...]) -> dict[str, str]:
+    """Return a namespace's properties, and where its tables go if they do not say.
+
+    Java's catalogs show that location, too. Raises NoSuchNamespaceError.
+    """
+    properties = catalog_named(spark, name[0]).load_namespace_properties(name[1:])
+    place = new_target(spark, (*name, "t"))
+    if _LOCATION in properties or not isinstance(place.catalog, PointerCatalog):
+        return properties
+    try:
+        default = parent(place.catalog.location_of(place.identifier))
+    except InvalidInputError:  # neither the namespace nor the catalog has one
+        return properties
+    return {**properties, _LOCATION: default}
 
 
 def _place(spark: SparkSession, name: tuple[str, ...]) -> tuple[TableCatalog, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spark.session.java_source import JAVA_FORMAT, has_java_source
 
 FORMAT_NAME = "pyiceberg-lite"
 
@@ -27,9 +28,14 @@ class Asked:
     other: bool = False  # something that only PySpark's own reader or writer understands
 
     def is_ours(self, session: SparkSession) -> bool:
-        """Return whether our format, and nothing that it can't take, was asked for."""
-        source = self.source or session.conf.get("spark.sql.sources.default", "")
-        return str(source).lower() == FORMAT_NAME and not self.other
+        """Return whether this library's format, and nothing that it can't take, was asked for.
+
+        The format `iceberg` is this library's, too, where Java's runtime is not there.
+        """
+        if self.other:
+            return False
+        source = str(self.source or session.conf.get("spark.sql.sources.default", "")).lower()
+        return source == FORMAT_NAME or (source == JAVA_FORMAT and not has_java_source(session))
 
     def add(self, options: Mapping[str, object]) -> None:
         """Take options as Spark does: booleans in lower case, None means not given."""
