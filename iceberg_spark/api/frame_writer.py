@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from iceberg_spark.api.save_frame import ERROR_MODES, partition_terms, save_frame
@@ -22,6 +22,8 @@ from iceberg_spark.api.statements.target import Name, new_target, target
 from iceberg_spark.api.table import Table
 from iceberg_spark.errors import InvalidOptionError, InvalidSchemaError, UnsupportedError
 from iceberg_spark.save.write_options import (
+    FILE_OPTIONS,
+    TABLE_FILE_OPTIONS,
     WRITE_OPTIONS,
     WRITE_PREFIXES,
     WriteOptions,
@@ -35,23 +37,19 @@ from iceberg_spark.spark.row_level.inner_fields import (
 )
 from iceberg_spark.spark.row_level.target_rows import row_type
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.write_defaults import session_write_defaults
 from iceberg_spark.spark.sql.statements.create_table import CreateTable
 from iceberg_spark.spark.sql.table_planner import is_selector
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.nearest import did_you_mean
 from iceberg_spark.spec.option_values import STORAGE_PREFIXES
 from iceberg_spark.spec.properties import DEFAULT_FILE_FORMAT
+from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 
-_SUMMARY = "snapshot-property."
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _OVERWRITE_MODES = ("overwrite-mode", "partitionoverwritemode")
 """Iceberg's option for that, and Spark's; the first one counts."""
-_OVERWRITE_OPTIONS = ("branch", "engine", "distribution-mode")
-_FILE_OPTIONS = (
-    "write-format", "target-file-size-bytes", "compression-codec", "compression-level",
-    "fanout-enabled", "check-nullability", "check-ordering", "distribution-mode", "engine",
-)  # fmt: skip
-"""What a write to a table that is made, or replaced, may be told."""
+_OVERWRITE_OPTIONS = ("branch", *TABLE_FILE_OPTIONS)
 _FORMAT_PROPERTY = f"table-property.{DEFAULT_FILE_FORMAT}"
 _REPLACES_COLUMNS = "overwriteschema"
 """An option of Delta's; `saveAsTable` replaces the columns in mode overwrite anyway."""
@@ -139,12 +137,11 @@ class FrameWriter:
         goes = self._landing()
         asked = {key.lower(): value for key, value in self._asked.options.items()}
         for key in asked:
-            if key not in _OVERWRITE_OPTIONS and not key.startswith(_SUMMARY):
+            if key not in _OVERWRITE_OPTIONS and not key.startswith(SNAPSHOT_PROPERTY):
                 raise InvalidOptionError(
                     f"Option '{key}' does not go with overwrite(condition)"
                     f"{did_you_mean(key, _OVERWRITE_OPTIONS)}"
                 )
-        given: Any = {key: asked.get(key) for key in ("engine", "distribution-mode")}
         rows = stored(self._frame, goes.table)
         where = column_text(self._frame.sparkSession, condition)
         with goes.verbs() as verbs:
@@ -152,10 +149,9 @@ class FrameWriter:
                 rows,
                 where,
                 branch=goes.branch,
-                snapshot_properties={**_summary(self._asked.options), **goes.properties},
+                snapshot_properties=goes.properties,
                 case_sensitive=goes.case_sensitive,
-                engine=given["engine"],
-                distribution_mode=given["distribution-mode"],
+                engine=goes.options.engine,
             )
 
     def _landing(self) -> Landing:
@@ -163,7 +159,7 @@ class FrameWriter:
 
         Raises InvalidOptionError where they say two.
         """
-        goes = landing(self._frame.sparkSession, self._name)
+        goes = landing(self._frame.sparkSession, self._name, self._asked.options)
         if goes.is_named and goes.branch is not None:
             self._asked.with_branch(goes.branch)
             return goes
@@ -173,12 +169,11 @@ class FrameWriter:
     def _save(self, mode: str, more: Mapping[str, str]) -> None:
         self._refuse_definitions()
         goes = self._landing()
-        summary = {f"{_SUMMARY}{key}": value for key, value in goes.properties.items()}
+        summary = {f"{SNAPSHOT_PROPERTY}{key}": value for key, value in goes.properties.items()}
         others = {key: text for key, text in self._asked.options.items() if key.lower() != "branch"}
         said = {} if goes.branch is None else {"branch": goes.branch}
-        options = {**others, **said, **summary, **more}
-        merges = str(options.get("mergeSchema", "false")).lower() == "true"
-        rows = stored(self._frame, goes.table, keeps_unknown=merges)
+        options = {**summary, **others, **said, **more}
+        rows = stored(self._frame, goes.table, keeps_unknown=goes.options.merge_schema)
         with goes.made_branch():
             told = replace(self._asked, options=options, mode=mode)
             save_frame(rows, goes.path, told, makes_table=False)
@@ -204,8 +199,9 @@ class FrameWriter:
             creates=creates,
             replaces=replaces,
         )
-        told = _of_new_files(self._name, self._asked.options)
-        create_table(self._frame.sparkSession, statement, self._frame, told)
+        spark = self._frame.sparkSession
+        options = _of_new_files(spark, self._name, self._asked.options)
+        create_table(spark, statement, self._frame, options)
 
 
 def save_as_table(frame: DataFrame, name: Name, asked: Asked) -> None:
@@ -337,24 +333,18 @@ def _without_unknown(options: Mapping[str, str]) -> dict[str, str]:
     return left
 
 
-def _of_new_files(name: Name, given: Mapping[str, str]) -> WriteOptions | None:
+def _of_new_files(spark: SparkSession, name: Name, given: Mapping[str, str]) -> WriteOptions | None:
     """Return how the files of a new table are written. Raises InvalidOptionError."""
     options = _without_unknown(given)
     for key in options:
         lower = key.lower()
-        if lower not in _FILE_OPTIONS and not lower.startswith(_SUMMARY):
+        if lower not in FILE_OPTIONS and not lower.startswith(SNAPSHOT_PROPERTY):
             raise InvalidOptionError(
                 f"Option '{key}' does not go with a table that is made or replaced: a new table "
-                f"has partitionedBy and tableProperty{did_you_mean(key, _FILE_OPTIONS)}"
+                f"has partitionedBy and tableProperty{did_you_mean(key, FILE_OPTIONS)}"
             )
     if not options:
         return None
-    return write_options({**options, "path": ".".join(name)}, plain=False)
-
-
-def _summary(options: Mapping[str, str]) -> dict[str, str]:
-    return {
-        key[len(_SUMMARY) :]: value
-        for key, value in options.items()
-        if key.lower().startswith(_SUMMARY)
-    }
+    return write_options(
+        {**options, "path": ".".join(name)}, plain=False, defaults=session_write_defaults(spark)
+    )

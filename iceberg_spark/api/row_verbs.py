@@ -10,7 +10,6 @@ from iceberg_spark.api.apply_changes import add_changes, scd_type
 from iceberg_spark.api.merge import MergeBuilder, MergeRequest
 from iceberg_spark.api.staged_changes import StagedChanges
 from iceberg_spark.commits.add_files import AddFiles
-from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.same_schema import SameSchema
 from iceberg_spark.engines import on_spark
@@ -156,19 +155,17 @@ class RowVerbs:
             added = changes.write(df, plan, engine, distribution_mode)
             replaced: tuple[DataFile, ...] = ()
             rewrites = allow_rewrite and predicate != ALWAYS_TRUE
-            planned = None
             if rewrites:
                 options = TargetOptions(branch, case_sensitive, time_zone)
                 change = changes.take_out(predicate, options, use_spark=is_frame(df))
                 replaced = change.removed_data
                 added += change.added_data
-                planned = Planned(changes.head(branch), row_filter=predicate)
             changes.actions.append(
                 OverwriteFiles(
                     added,
                     replaced,
                     row_filter=None if rewrites else predicate,
-                    planned=planned,
+                    planned=changes.planned(branch, predicate, rewrites=rewrites),
                     branch=branch,
                     snapshot_properties=told,
                     case_sensitive=case_sensitive,

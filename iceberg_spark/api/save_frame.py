@@ -20,6 +20,7 @@ from iceberg_spark.spark.adapt.asked import Asked
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.session.write_defaults import session_write_defaults
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.partition import PartitionField
 from iceberg_spark.spec.quoted_name import quoted
@@ -50,7 +51,8 @@ def save_frame(
     mode = (asked.mode or "error").lower()
     _check_mode(mode)
     given = with_partitioning({**asked.options, "path": table}, partition_terms(asked))
-    options = write_options(given, plain=False)
+    defaults = session_write_defaults(frame.sparkSession)
+    options = write_options(given, plain=False, defaults=defaults)
     settings = partial(session_catalog, frame.sparkSession)
     storage = with_settings(options.path, options.storage, settings)
     case = is_case_sensitive(frame.sparkSession)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.batch_token import NoteToken, committed_version, once
 from iceberg_spark.commits.commit import clean_up, commit, removed_unless_committed, stage
 from iceberg_spark.commits.committed_refs import committed_head
+from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.table_part import TablePart
 from iceberg_spark.engines.at_hand import session_dialect, session_time_zone
 from iceberg_spark.engines.delete_change import overwritten, whole_or_nothing
@@ -28,14 +29,14 @@ from iceberg_spark.row_level.row_level_change import (
     row_change_action,
 )
 from iceberg_spark.row_level.target_files import TargetOptions
+from iceberg_spark.save.plan_save import align_options, save_context
 from iceberg_spark.save.save_plan import Replaces, SavePlan
+from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.metadata import TableMetadata
 from iceberg_spark.spec.txn import Token
-from iceberg_spark.write.align_batches import AlignOptions
 from iceberg_spark.write.context import WriteContext
-from iceberg_spark.write.new_write import write_context
 from iceberg_spark.write.uncommitted_files import remove_written
 
 
@@ -52,16 +53,23 @@ class StagedChanges:
 
     Each change sees those before it: it is planned on `metadata()`. Files are written when a
     change is added and are removed again when nothing lands. `whole` is the batch that all of
-    them are.
+    them are. `options` are those of the write and of the session, None for the table's properties.
     """
 
     __slots__ = (
-        "_actions", "_in_batches", "_is_open", "_new_files", "_stage", "_whole", "base",
+        "_actions", "_in_batches", "_is_open", "_new_files", "_options", "_stage", "_whole", "base",
         "catalog", "was_skipped",
     )  # fmt: skip
 
-    def __init__(self, catalog: Catalog, base: LoadedTable, whole: Token | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        base: LoadedTable,
+        whole: Token | None = None,
+        options: WriteOptions | None = None,
+    ) -> None:
         self.catalog = catalog
+        self._options = options or WriteOptions(base.identifier)
         self._new_files: list[str] = []
         self._stage = base.metadata, 0
         self._actions: list[Action] = []
@@ -142,7 +150,7 @@ class StagedChanges:
 
     def context(self) -> WriteContext:
         """Return what the tasks of a write share."""
-        return write_context(self.metadata(), io=self.io)
+        return save_context(self.metadata(), self.io, self._options)
 
     def save_plan(
         self,
@@ -152,8 +160,26 @@ class StagedChanges:
         case_sensitive: bool,
     ) -> SavePlan:
         """Return how rows become files of the table as it is staged."""
-        align = AlignOptions(case_sensitive=case_sensitive)
-        return SavePlan(self.context(), align, replaces, branch, snapshot_properties)
+        align = replace(align_options(self._options), case_sensitive=case_sensitive)
+        return SavePlan(
+            self.context(),
+            align,
+            replaces,
+            branch,
+            snapshot_properties,
+            planned=self._options.planned,
+        )
+
+    def planned(self, branch: str | None, row_filter: Unbound, *, rewrites: bool) -> Planned | None:
+        """Return which commits an overwrite of matching rows conflicts with, None for none.
+
+        Those that the options name. Otherwise one that `rewrites` files conflicts with all that
+        change matching rows since the head of the branch.
+        """
+        planned = self._options.planned
+        if planned is not None:
+            return replace(planned, row_filter=row_filter)
+        return Planned(self.head(branch), row_filter=row_filter) if rewrites else None
 
     def write(
         self,

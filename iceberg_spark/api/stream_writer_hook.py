@@ -25,6 +25,7 @@ from iceberg_spark.spark.session.active_session import is_case_sensitive
 from iceberg_spark.spark.session.classic_session import is_connect
 from iceberg_spark.spark.session.send_catalog import catalog_to_send
 from iceberg_spark.spark.session.session_catalogs import session_catalog
+from iceberg_spark.spark.session.write_defaults import session_write_defaults
 from iceberg_spark.spark.sql.enabled_sessions import enabled_as
 from iceberg_spark.spark.sql.table_names import given_parts
 from iceberg_spark.spec.snapshot import MAIN_BRANCH
@@ -154,7 +155,8 @@ class StreamWriterHook(AskedHook):
         asked = {**self._asked.options, **(named or {}), "path": table}
         given = with_partitioning(asked, partition_terms(self._asked))
         connect = is_connect(session)
-        options = written_stream_options(given, plain=connect)
+        defaults = {} if connect else session_write_defaults(session)
+        options = written_stream_options(given, plain=connect, defaults=defaults)
         mode = (self._asked.mode or "append").lower()
         if mode == "update" and options.write_mode != "upsert":
             raise InvalidOptionError(

@@ -30,6 +30,7 @@ from iceberg_spark.expr.build import Predicate
 from iceberg_spark.expr.nodes import Unbound
 from iceberg_spark.io.file_io import FileIO
 from iceberg_spark.row_level.row_level_change import ChangedRows
+from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spark.session.engine import Distribution, Engine
 from iceberg_spark.spec.arguments import moment_ms, names
 from iceberg_spark.spec.metadata import TableMetadata
@@ -48,11 +49,14 @@ class Table(RowVerbs):
     they made. Scans and transactions stay with the version shown. Names follow PyIceberg.
     """
 
-    __slots__ = ("_catalog", "_loaded")
+    __slots__ = ("_catalog", "_loaded", "_options")
 
-    def __init__(self, catalog: Catalog, loaded: LoadedTable) -> None:
+    def __init__(
+        self, catalog: Catalog, loaded: LoadedTable, options: WriteOptions | None = None
+    ) -> None:
         self._catalog = catalog
         self._loaded = loaded
+        self._options = options
 
     def __repr__(self) -> str:
         return table_text(self._loaded)
@@ -177,7 +181,9 @@ class Table(RowVerbs):
         )
 
     def _changes(self, on_shown: bool = False) -> AbstractContextManager[StagedChanges]:
-        return verb(self._catalog, self._loaded, self._take, on_shown=on_shown)
+        return verb(
+            self._catalog, self._loaded, self._take, on_shown=on_shown, options=self._options
+        )
 
     def _may_append_as_shown(self) -> bool:
         retries = int_property(self.metadata.properties, COMMIT_NUM_RETRIES)
@@ -211,7 +217,9 @@ class Table(RowVerbs):
         """
         token = token_of(txn_app_id, txn_version, branch)
         shown = self._loaded if token is None else self._newest()
-        return TableTransaction(self._catalog, shown, self._take, token=token)
+        return TableTransaction(
+            self._catalog, shown, self._take, token=token, options=self._options
+        )
 
     def explain_append(
         self, engine: Engine | None = None, distribution_mode: Distribution | None = None

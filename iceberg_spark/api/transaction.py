@@ -26,6 +26,7 @@ from iceberg_spark.commits.update_properties import UpdateProperties
 from iceberg_spark.errors import CommitStateUnknownException
 from iceberg_spark.maintenance.auto_compact import compact_after
 from iceberg_spark.row_level.row_level_change import ChangedRows
+from iceberg_spark.save.write_options import WriteOptions
 from iceberg_spark.spec.data_file import DataFile
 from iceberg_spark.spec.partition import PartitionSpec
 from iceberg_spark.spec.schema import Schema
@@ -51,10 +52,11 @@ class TableTransaction(RowVerbs):
         *,
         autocommit: bool = False,
         token: Token | None = None,
+        options: WriteOptions | None = None,
     ) -> None:
         self._autocommit = autocommit
         self._whole = token
-        self._staged = StagedChanges(catalog, base, token)
+        self._staged = StagedChanges(catalog, base, token, options)
         self._take = take
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ from iceberg_spark.catalog.catalog import Catalog, LoadedTable
 from iceberg_spark.commits.commit import Handover
 from iceberg_spark.errors import CommitFailedException, CommitStateUnknownException
 from iceberg_spark.maintenance.auto_compact import compact_after
+from iceberg_spark.save.write_options import WriteOptions
 
 
 def newest(catalog: Catalog, shown: LoadedTable) -> LoadedTable:
@@ -30,11 +31,13 @@ def verb(
     take: Callable[[LoadedTable], None],
     *,
     on_shown: bool = False,
+    options: WriteOptions | None = None,
 ) -> Iterator[StagedChanges]:
     """Yield the changes of one verb, land them, and hand over the version that they leave.
 
     That is the newest one where nothing had to be changed; none when it fails. With `on_shown`
     they are planned on the version that is shown: another one is found out at the commit.
+    `options` are those of the write and of the session.
     """
     outcome = shown if on_shown else newest(catalog, shown)
 
@@ -42,7 +45,7 @@ def verb(
         nonlocal outcome
         outcome = committed
 
-    changes = StagedChanges(catalog, outcome)
+    changes = StagedChanges(catalog, outcome, options=options)
     try:
         yield changes
     except BaseException:

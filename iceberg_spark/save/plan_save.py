@@ -65,7 +65,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
     with dropped_unless_committed(catalog, identifier, made):
         plan = SavePlan(
             save_context(metadata, io, options),
-            _align_options(options),
+            align_options(options),
             replaces,
             options.branch,
             options.snapshot_properties,
@@ -76,6 +76,7 @@ def plan_save(options: WriteOptions, given: Schema, *, overwrite: bool) -> SaveP
             creation is not None,
             made,
             is_committed,
+            options.planned,
         )
         check_columns(plan.context.schema, to_arrow(given), plan.align)
     return plan
@@ -115,7 +116,7 @@ def plan_upsert(options: WriteOptions, given: Schema, *, overwrite: bool) -> Ups
         live_specs=live_spec_ids(metadata, io, options.branch),
         order_by=options.order_by,
         global_delete=options.global_delete,
-        options=_align_options(options),
+        options=align_options(options),
     )
     CdcReader(context, to_arrow(given))
     return UpsertPlan(
@@ -192,6 +193,8 @@ def save_context(metadata: TableMetadata, io: FileIO, options: WriteOptions) -> 
         compression_level=options.compression_level,
         fanout=options.fanout_enabled,
         io=io,
+        properties_override=options.overrides,
+        output=options.output,
     )
 
 
@@ -210,7 +213,7 @@ def _merged(metadata: TableMetadata, given: Schema, options: WriteOptions) -> Ta
     return apply(metadata, (AddSchema(schema), SetCurrentSchema()), now_ms=now_ms)
 
 
-def _align_options(options: WriteOptions) -> AlignOptions:
+def align_options(options: WriteOptions) -> AlignOptions:
     """Return how a frame's columns are matched."""
     return AlignOptions(
         check_nullability=options.check_nullability,

@@ -15,6 +15,7 @@ from iceberg_spark.catalog.metadata_file import read_metadata
 from iceberg_spark.commits.action import Action
 from iceberg_spark.commits.append import AppendFiles
 from iceberg_spark.commits.batch_token import NoteToken, once
+from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.commits.overwrite_files import OverwriteFiles
 from iceberg_spark.commits.replace_partitions import ReplacePartitions
 from iceberg_spark.commits.required_columns import RequireNoOtherColumns
@@ -60,6 +61,8 @@ class SavePlan:
     """The table has no rows before this save, whoever makes it."""
     made: MadeTable | None = None
     is_committed: bool = False
+    planned: Planned | None = None
+    """Which commits an overwrite conflicts with."""
 
     def actions(self, io: FileIO, files: Sequence[DataFile]) -> tuple[Action, ...]:
         """Return what commits the files that were written by this plan."""
@@ -78,10 +81,16 @@ class SavePlan:
             case "nothing":
                 return AppendFiles(files, branch=branch, snapshot_properties=properties)
             case "partitions":
-                return ReplacePartitions(files, branch=branch, snapshot_properties=properties)
+                return ReplacePartitions(
+                    files, planned=self.planned, branch=branch, snapshot_properties=properties
+                )
             case "everything":
                 return OverwriteFiles(
-                    files, row_filter=ALWAYS_TRUE, branch=branch, snapshot_properties=properties
+                    files,
+                    row_filter=ALWAYS_TRUE,
+                    planned=self.planned,
+                    branch=branch,
+                    snapshot_properties=properties,
                 )
 
 

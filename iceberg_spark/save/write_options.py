@@ -1,18 +1,21 @@
 """The options of a save, parsed once into a frozen value.
 
-Names are those of Iceberg's Spark runtime, plus ours (contract: "Spark data source"). Keys are
-case-insensitive; an unknown one is an error that names the nearest known one.
+Names are those of Iceberg's Spark runtime (`spec/runtime_names`) and this library's own. Keys are
+case-insensitive. An unknown option is an error that names the nearest known one, if one is near.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from iceberg_spark.catalog.pinned import split_name
+from iceberg_spark.commits.conflict_scope import Planned
 from iceberg_spark.errors import InvalidOptionError, UnsupportedError
 from iceberg_spark.io.secrets import refuse_shown_secrets
+from iceberg_spark.save.overridden_properties import overridden_properties
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
 from iceberg_spark.spec.option_values import (
     STORAGE_PREFIXES,
@@ -26,20 +29,38 @@ from iceberg_spark.spec.option_values import (
     positive_option,
     split_list,
 )
+from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.txn import Token, token_of
+from iceberg_spark.write.output import TABLE_OUTPUT, Output
 
-WRITE_OPTIONS = (
-    "write-format", "target-file-size-bytes", "compression-codec", "compression-level", "branch",
-    "overwrite-mode", "fanout-enabled", "check-nullability", "check-ordering", "mergeSchema",
-    "write-mode", "equality-fields", "order-by", "global-delete", "partition-by", "sort-order",
-    "format-version", "distribution-mode", "engine", "txnAppId", "txnVersion",
+FILE_OPTIONS = (
+    "write-format", "target-file-size-bytes", "compression-codec", "compression-level",
+    "compression-strategy", "fanout-enabled", "check-nullability", "check-ordering",
+    "distribution-mode", "use-table-distribution-and-ordering", "advisory-partition-size",
+    "shred-variants", "variant-inference-buffer-size", "engine",
 )  # fmt: skip
-WRITE_PREFIXES = ("snapshot-property.", "table-property.")
+"""How the files of any write are written, also of one that creates a table."""
+TABLE_FILE_OPTIONS = (
+    *FILE_OPTIONS, "output-spec-id", "output-sort-order-id", "delete-format",
+    "target-delete-file-size-bytes", "delete-granularity", "isolation-level",
+    "validate-from-snapshot-id",
+)  # fmt: skip
+"""How a write to an existing table writes files and which commits it conflicts with."""
+WRITE_OPTIONS = (
+    *TABLE_FILE_OPTIONS, "branch", "overwrite-mode", "merge-schema", "mergeSchema",
+    "use-merge-append-for-streaming", "write-mode", "equality-fields", "order-by", "global-delete",
+    "partition-by", "sort-order", "format-version", "txnAppId", "txnVersion",
+)  # fmt: skip
+_IS_ARRANGED = "use-table-distribution-and-ordering"
+WRITE_PREFIXES = (SNAPSHOT_PROPERTY, "table-property.")
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What a save asked for. Sizes are bytes; None means not said."""
+    """What a save asked for. Sizes are bytes; None means not said.
+
+    `overrides` are table properties that the options, or the session's settings, stand in for.
+    """
 
     path: str
     write_format: str | None = None
@@ -62,6 +83,10 @@ class WriteOptions:
     distribution_mode: str | None = None
     engine: Literal["native", "arrow"] | None = None
     token: Token | None = None
+    output: Output = TABLE_OUTPUT
+    planned: Planned | None = None
+    """Which commits an overwrite conflicts with."""
+    overrides: Mapping[str, str] = field(default_factory=dict)
     snapshot_properties: Mapping[str, str] = field(default_factory=dict)
     table_properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
@@ -73,16 +98,19 @@ class WriteOptions:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
 
 
-def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOptions:
+def write_options(
+    options: Mapping[str, str],
+    *,
+    plain: bool = True,
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> WriteOptions:
     """Parse the options of a save; `plain` is the source's own, that can't shuffle rows.
 
-    Raises InvalidOptionError naming the option and the fix.
+    `defaults` are the options that the session's settings name. Raises InvalidOptionError naming
+    the option and the fix.
     """
-    given = known_options(options, WRITE_OPTIONS, WRITE_PREFIXES)
-    if plain:
-        refuse_shown_secrets(options)
-        _refuse_what_a_plain_source_cannot(given)
-    _check_upsert(given)
+    given = _checked(options, plain=plain)
+    merged = {**known_options(defaults, WRITE_OPTIONS, WRITE_PREFIXES), **given}
     return WriteOptions(
         path=option_path(options),
         write_format=choice_option(given, "write-format", ROW_FORMAT_NAMES),
@@ -92,9 +120,9 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
         branch=given.get("branch"),
         overwrite_mode=choice_option(given, "overwrite-mode", ("static", "dynamic")),
         fanout_enabled=boolean_option(given, "fanout-enabled", default=True),
-        check_nullability=boolean_option(given, "check-nullability", default=True),
+        check_nullability=boolean_option(merged, "check-nullability", default=True),
         check_ordering=boolean_option(given, "check-ordering", default=False),
-        merge_schema=boolean_option(given, "mergeSchema", default=False),
+        merge_schema=_merges_schema(given, merged),
         write_mode=choice_option(given, "write-mode", ("append", "upsert")) or "append",
         equality_fields=split_list(given.get("equality-fields", "")),
         order_by=split_list(given.get("order-by", "")),
@@ -105,7 +133,10 @@ def write_options(options: Mapping[str, str], *, plain: bool = True) -> WriteOpt
         distribution_mode=choice_option(given, "distribution-mode", ("none", "hash", "range")),
         engine=_engine(given),
         token=_token(given),
-        snapshot_properties=options_under(options, "snapshot-property."),
+        output=_output(given),
+        planned=_planned(given),
+        overrides=overridden_properties(merged),
+        snapshot_properties=options_under({**defaults, **options}, SNAPSHOT_PROPERTY),
         table_properties=options_under(options, "table-property."),
         storage=options_with_prefix(options, STORAGE_PREFIXES),
     )
@@ -118,6 +149,26 @@ def check_is_written(path: str) -> None:
         raise UnsupportedError(
             f"'{path}' is a metadata table, '{name}': it can be read but not written"
         )
+
+
+def _checked(options: Mapping[str, str], *, plain: bool) -> dict[str, str]:
+    """Return the options by their names in lower case. Raises InvalidOptionError."""
+    given = known_options(options, WRITE_OPTIONS, WRITE_PREFIXES)
+    if plain:
+        refuse_shown_secrets(options)
+        _refuse_what_a_plain_source_cannot(given)
+    _check_upsert(given)
+    if not boolean_option(given, _IS_ARRANGED, default=True):
+        given["distribution-mode"] = "none"
+    return given
+
+
+def _output(given: Mapping[str, str]) -> Output:
+    return Output(
+        integer_option(given, "output-spec-id"),
+        integer_option(given, "output-sort-order-id"),
+        boolean_option(given, _IS_ARRANGED, default=True),
+    )
 
 
 def _refuse_what_a_plain_source_cannot(given: Mapping[str, str]) -> None:
@@ -146,9 +197,27 @@ def _check_upsert(given: Mapping[str, str]) -> None:
         ("overwrite-mode", ""),
         ("engine", ""),
         ("distribution-mode", ": rows of one key come together anyhow"),
+        ("output-spec-id", ": equality deletes reach files of the table's own spec"),
     ):
         if name in given:
             raise InvalidOptionError(f"Option '{name}' does not go with write-mode=upsert{instead}")
+
+
+def _merges_schema(given: Mapping[str, str], merged: Mapping[str, str]) -> bool:
+    """Return whether a write widens the schema: the option, by either name, before the default."""
+    if "merge-schema" not in given and "mergeschema" in given:
+        return boolean_option(given, "mergeSchema", default=False)
+    return boolean_option(merged, "merge-schema", default=False)
+
+
+def _planned(given: Mapping[str, str]) -> Planned | None:
+    """Return which commits an overwrite conflicts with (Java: SparkWrite.DynamicOverwrite).
+
+    Those since `validate-from-snapshot-id`, without it all of the table's history.
+    """
+    level = choice_option(given, "isolation-level", ("serializable", "snapshot"))
+    since = integer_option(given, "validate-from-snapshot-id")
+    return None if level is None else Planned(since, refuse_new_data=level == "serializable")
 
 
 def _token(given: Mapping[str, str]) -> Token | None:

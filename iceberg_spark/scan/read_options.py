@@ -1,7 +1,7 @@
 """The options of a load, parsed once into a frozen value.
 
-Names are those of Iceberg's Spark runtime, plus ours (contract: "Spark data source"). Keys are
-case-insensitive; an unknown one is an error that names the nearest known one.
+Names are those of Iceberg's Spark runtime (`spec/runtime_names`) and this library's own. Keys are
+case-insensitive. An unknown option is an error that names the nearest known one, if one is near.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ READ_OPTIONS = (
     "snapshot-id", "versionAsOf", "as-of-timestamp", "timestampAsOf", "branch", "tag",
     "start-snapshot-id", "end-snapshot-id", "split-size", "lookback", "file-open-cost",
     "batch-size", "row-filter", "columns", "metadata-columns", "time-zone", "case-sensitive",
-    "pushdown",
+    "pushdown", "vectorization-enabled", "locality", "aggregate-push-down-enabled",
 )  # fmt: skip
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 
 from iceberg_spark.errors import InvalidOptionError
+from iceberg_spark.spec.nearest import nearest
 
 STORAGE_PREFIXES = ("s3.", "gcs.", "adls.", "hdfs.", "client.", "io.", "catalog.")
 
@@ -30,7 +30,7 @@ def known_options(
 ) -> dict[str, str]:
     """Return options of these names by their names in lower case, without storage properties.
 
-    Raises InvalidOptionError for an unknown one, naming the nearest known one.
+    Raises InvalidOptionError for an unknown one, naming the nearest known one, if one is near.
     """
     known = {name.lower(): name for name in names}
     given: dict[str, str] = {}
@@ -39,11 +39,9 @@ def known_options(
         if lower in known:
             given[lower] = value
         elif lower != "path" and not lower.startswith((*prefixes, *STORAGE_PREFIXES)):
-            candidates = [*known, *prefixes]
-            close = difflib.get_close_matches(lower, candidates, n=1, cutoff=0.0)[0]
-            raise InvalidOptionError(
-                f"Unknown option '{key}'; did you mean '{known.get(close, close)}'?"
-            )
+            close = nearest(key, [*known.values(), *prefixes])
+            advice = "remove it" if close is None else f"did you mean '{close}'?"
+            raise InvalidOptionError(f"Unknown option '{key}'; {advice}")
     return given
 
 

@@ -23,6 +23,7 @@ from iceberg_spark.spec.transforms import IdentityTransform, TimeTransform, Trun
 from iceberg_spark.write.context import WriteContext
 from iceberg_spark.write.locations import check_locations
 from iceberg_spark.write.open_file import data_shape
+from iceberg_spark.write.output import TABLE_OUTPUT, Output
 
 _KEEPS_ORDER = (IdentityTransform, TruncateTransform, TimeTransform)
 
@@ -37,6 +38,7 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     fanout: bool | None = None,
     io: FileIO | None = None,
     properties_override: Mapping[str, str] | None = None,
+    output: Output = TABLE_OUTPUT,
     write_id: str | None = None,
 ) -> WriteContext:
     """Return what the tasks of one write share; sizes are bytes.
@@ -45,7 +47,8 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
     column type without Arrow form or newer than version 2, a location provider class, metadata
     that sends files to another bucket. Raises InvalidOptionError for a bad option or property.
     """
-    _check_table(metadata, io)
+    spec = output.spec(metadata)
+    _check_table(metadata, spec, io)
     given = {**metadata.properties, **(properties_override or {})}
     file_format = _format(write_format or given.get(names.DEFAULT_FILE_FORMAT, "parquet"))
     kind = file_format.lower()
@@ -55,33 +58,33 @@ def write_context(  # noqa: PLR0913 - one keyword for each option of a write
         if file_format is not FileFormat.PARQUET:
             raise InvalidOptionError(f"compression-level: {kind} files have no level to choose")
         given[f"write.{kind}.compression-level"] = str(compression_level)
-    target = target_file_size_bytes
-    if target is None:
-        target = names.int_property(given, names.WRITE_TARGET_FILE_SIZE_BYTES)
-    _check_target(target)
     context = WriteContext(
         table_location=metadata.location.rstrip("/"),
         format_version=metadata.format_version,
         schema=metadata.schema,
-        spec=metadata.spec,
+        spec=spec,
         sort_order_id=UNSORTED_ORDER_ID,
         file_format=file_format,
         delete_format=_format(given.get(names.DELETE_DEFAULT_FILE_FORMAT) or file_format),
-        target_file_size_bytes=target,
+        target_file_size_bytes=_target_size(target_file_size_bytes, given),
         write_id=write_id or str(uuid.uuid4()),
         fanout=True if fanout is None else fanout,
         properties=_needed(given, metadata),
         io=io or open_storage(),
-        sort_order=metadata.sort_order,
+        sort_order=output.sort_order(metadata),
         row_bytes=_row_bytes(metadata),
     )
     data_shape(context)  # raises for a bad codec, level or size before any task starts
     return context
 
 
-def _check_target(size: int) -> None:
+def _target_size(option: int | None, properties: Mapping[str, str]) -> int:
+    """Return the bytes of a full data file. Raises InvalidOptionError."""
+    name = names.WRITE_TARGET_FILE_SIZE_BYTES
+    size = names.int_property(properties, name) if option is None else option
     if size <= 0:
         raise InvalidOptionError(f"target-file-size-bytes: {size} is not above 0")
+    return size
 
 
 def _row_bytes(metadata: TableMetadata) -> float | None:
@@ -94,7 +97,7 @@ def _row_bytes(metadata: TableMetadata) -> float | None:
     return size / rows if size > 0 and rows > 0 else None
 
 
-def _check_table(metadata: TableMetadata, io: FileIO | None) -> None:
+def _check_table(metadata: TableMetadata, spec: PartitionSpec, io: FileIO | None) -> None:
     if io is not None:
         check_write_places(metadata, io)
     if not metadata.rules.is_written:
@@ -104,7 +107,7 @@ def _check_table(metadata: TableMetadata, io: FileIO | None) -> None:
         )
     check_not_encrypted(metadata)
     check_locations(metadata.properties)
-    check_spec(metadata.spec, metadata.schema)
+    check_spec(spec, metadata.schema)
 
 
 def check_spec(spec: PartitionSpec, schema: Schema) -> None:

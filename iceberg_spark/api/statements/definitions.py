@@ -31,12 +31,13 @@ from iceberg_spark.expr.default_value import with_default
 from iceberg_spark.expr.schema_ddl import schema_from_ddl
 from iceberg_spark.maintenance.drop import drop_table
 from iceberg_spark.save.commit_save import commit_save, not_in_vain
-from iceberg_spark.save.plan_save import plan_save, save_context
+from iceberg_spark.save.plan_save import align_options, plan_save, save_context
 from iceberg_spark.save.save_plan import TablePlace
-from iceberg_spark.save.write_options import WriteOptions
+from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.reading.frame_type import nullable
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.write_defaults import session_write_defaults
 from iceberg_spark.spark.sql.statements.columns import Column
 from iceberg_spark.spark.sql.statements.create_table import CreateTable, DropTable
 from iceberg_spark.spec.data_file import ROW_FORMAT_NAMES
@@ -46,7 +47,6 @@ from iceberg_spark.spec.schema import Schema
 from iceberg_spark.spec.schema_evolution import check_case
 from iceberg_spark.spec.sort import UNSORTED
 from iceberg_spark.spec.transform_text import parse_partition_spec
-from iceberg_spark.write.align_batches import AlignOptions
 
 _COMMENT = "comment"
 _NULLABLE = "use-nullable-query-schema"
@@ -210,7 +210,7 @@ def _create_as(
     told: WriteOptions | None,
 ) -> None:
     options = replace(
-        told or WriteOptions(place.path),
+        told or _session_options(spark, place),
         partition_by=statement.partition_by,
         table_properties=_properties(statement),
         location=statement.location,
@@ -253,13 +253,13 @@ def _replace(
     if query is None:
         commit(catalog, place.identifier, action, base)
         return
-    options = told or WriteOptions(place.path)
+    options = told or _session_options(spark, place)
     staged = stage(base.metadata, base.io, [action])
     files = write_rows(
         query,
         save_context(staged, base.io, options),
         base.io,
-        AlignOptions(case_sensitive=case),
+        replace(align_options(options), case_sensitive=case),
         engine=options.engine,
         distribution_mode=options.distribution_mode,
     )
@@ -269,6 +269,11 @@ def _replace(
         )
         actions: list[Action] = [action, rows]
         commit(catalog, place.identifier, actions, base, handover=handover)
+
+
+def _session_options(spark: SparkSession, place: Target) -> WriteOptions:
+    """Return the options that the session's settings are the defaults of."""
+    return write_options({"path": place.path}, plain=False, defaults=session_write_defaults(spark))
 
 
 def _columns(

@@ -14,7 +14,9 @@ from iceberg_spark.api.table import Table
 from iceberg_spark.api.transaction import TableTransaction
 from iceberg_spark.catalog.catalog import Catalog
 from iceberg_spark.commits.made_branch import branch_removed_if_refused
+from iceberg_spark.save.write_options import WriteOptions, write_options
 from iceberg_spark.spark.session.active_session import is_case_sensitive
+from iceberg_spark.spark.session.write_defaults import session_write_defaults
 from iceberg_spark.spark.sql.seen import Seen
 from iceberg_spark.spark.sql.wap_branch import wap_branch, wap_id
 from iceberg_spark.spec.schema import Schema
@@ -28,8 +30,9 @@ class Landing:
 
     `path` is the table's name or location as it was said, without the branch, `is_named` whether
     the name said that. `seen` is what the statement sees, this version of the table among it.
-    `case_sensitive` is whether the session tells names of columns apart by case. `wider` are the
-    columns that the statement gives the table beside its rows, and `makes_branch` is said where the
+    `case_sensitive` is whether the session tells names of columns apart by case. `options` are
+    those of the write, with the session's settings as defaults. `wider` are the columns that the
+    statement gives the table beside its rows, and `makes_branch` is said where the
     branch is not there yet.
     """
 
@@ -38,6 +41,7 @@ class Landing:
     path: str
     seen: Seen
     case_sensitive: bool
+    options: WriteOptions
     branch: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     wider: Schema | None = None
@@ -113,30 +117,39 @@ class Landing:
             to.manage_snapshots().create_branch(at, self.branch).commit()
 
 
-def landing(spark: SparkSession, name: Name) -> Landing:
-    """Return where a statement's rows go.
+def landing(spark: SparkSession, name: Name, options: Mapping[str, str] | None = None) -> Landing:
+    """Return where a statement's rows go; `options` are those of the write.
 
     A branch is the name's (`cat.db.t.branch_x`), or, where the table has `write.wap.enabled`, the
     session's `spark.wap.branch`, made with the rows where there is none; with `spark.wap.id` the
     snapshot is staged (Java: SparkTableUtil.determineWriteBranch, SparkWriteConf.wapId). Raises
-    NoSuchTableError, InvalidInputError.
+    NoSuchTableError, InvalidInputError, InvalidOptionError.
     """
-    return landing_at(spark, target(spark, name))
+    return landing_at(spark, target(spark, name), options)
 
 
-def landing_at(spark: SparkSession, place: Target) -> Landing:
+def landing_at(
+    spark: SparkSession, place: Target, options: Mapping[str, str] | None = None
+) -> Landing:
     """Return where rows go of a statement that names a table otherwise; see `landing`."""
     seen, case = Seen(spark), is_case_sensitive(spark)
     loaded = seen.load(place.catalog, place.identifier)
-    table = Table(place.catalog, loaded)
+    given = {**(options or {}), "path": place.path}
+    of_write = write_options(given, plain=False, defaults=session_write_defaults(spark))
+    table = Table(place.catalog, loaded, of_write)
     is_named = place.branch is not None
     branch = place.branch or wap_branch(spark, table.properties)
-    if (staged := wap_id(spark, table.properties)) is not None:
-        told = {STAGED_WAP_ID: staged}
-        return Landing(
-            place.catalog, table, place.path, seen, case, branch, told, is_named=is_named
-        )
-    is_new = not is_named and branch is not None and branch not in table.refs()
+    staged = wap_id(spark, table.properties)
+    is_new = staged is None and not is_named and branch is not None and branch not in table.refs()
     return Landing(
-        place.catalog, table, place.path, seen, case, branch, makes_branch=is_new, is_named=is_named
+        place.catalog,
+        table,
+        place.path,
+        seen,
+        case,
+        of_write,
+        branch,
+        {**of_write.snapshot_properties, **({} if staged is None else {STAGED_WAP_ID: staged})},
+        makes_branch=is_new,
+        is_named=is_named,
     )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
@@ -22,11 +20,11 @@ from iceberg_spark.api.statements.landing import Landing, landing
 from iceberg_spark.api.statements.partition_values import check_once, check_types, with_values
 from iceberg_spark.errors import InvalidInputError, InvalidSchemaError
 from iceberg_spark.row_level.conditions import is_of_one_row, names_in
+from iceberg_spark.save.write_options import TABLE_FILE_OPTIONS
 from iceberg_spark.spark.adapt.type_text import type_text
 from iceberg_spark.spark.adapt.types import from_spark
 from iceberg_spark.spark.row_level.inner_fields import check_inner_names, with_inner_names
 from iceberg_spark.spark.row_level.target_rows import row_type
-from iceberg_spark.spark.session.engine import DISTRIBUTIONS, Distribution
 from iceberg_spark.spark.session.expressions import expression
 from iceberg_spark.spark.session.session_dialect import session_dialect
 from iceberg_spark.spark.sql.inner_tables import seen_around, with_inner_tables
@@ -39,10 +37,10 @@ from iceberg_spark.spark.sql.statements.rows import (
     Update,
 )
 from iceberg_spark.spark.sql.told_rows import told_rows
-from iceberg_spark.spec.option_values import choice_option, known_options, options_under
+from iceberg_spark.spec.option_values import known_options
+from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY
 from iceberg_spark.spec.transforms import IdentityTransform
 
-_DISTRIBUTION, _SUMMARY = "distribution-mode", "snapshot-property."
 _MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -59,7 +57,8 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
 
     Raises InvalidSchemaError where the columns don't fit.
     """
-    goes, distribution = _told(landing(spark, statement.table), statement.options)
+    _check_options(statement.options)
+    goes = landing(spark, statement.table, statement.options)
     fixed = _partition_values(spark, goes, statement)
     query = _query(spark, goes, statement, fixed)
     rows = plan_query(spark, query, seen=goes.seen).frame(spark)
@@ -68,27 +67,23 @@ def insert(spark: SparkSession, statement: Insert) -> DataFrame:
     matched = _matched(goes, statement, rows, fixed)
     with goes.verbs(appends=not statement.overwrites) as verbs:
         if statement.overwrites:
-            _overwrite(spark, verbs, goes, statement, matched, fixed, distribution)
+            _overwrite(spark, verbs, goes, statement, matched, fixed)
         else:
             verbs.append(
                 matched,
                 branch=goes.branch,
                 snapshot_properties=goes.properties,
                 case_sensitive=goes.case_sensitive,
-                distribution_mode=distribution,
             )
     return nothing(spark)
 
 
-def _told(goes: Landing, options: Mapping[str, str]) -> tuple[Landing, Distribution | None]:
-    """Return where rows go with what a write's options say of the snapshot, and of their order.
+def _check_options(options: Mapping[str, str]) -> None:
+    """Refuse options that are not about files, conflicts or the snapshot.
 
-    Raises InvalidOptionError for other options: SQL writes as the table's properties say.
+    The statement itself says the rest. Raises InvalidOptionError.
     """
-    given = known_options(options, (_DISTRIBUTION,), (_SUMMARY,))
-    properties = {**options_under(options, _SUMMARY), **goes.properties}
-    distribution: Any = choice_option(given, _DISTRIBUTION, DISTRIBUTIONS)
-    return replace(goes, properties=properties), distribution
+    known_options(options, TABLE_FILE_OPTIONS, (SNAPSHOT_PROPERTY,))
 
 
 def _query(spark: SparkSession, goes: Landing, statement: Insert, fixed: Mapping[str, str]) -> str:
@@ -115,7 +110,6 @@ def _overwrite(
     statement: Insert,
     rows: DataFrame,
     fixed: Mapping[str, str],
-    distribution: Distribution | None,
 ) -> None:
     """Replace what REPLACE WHERE says, partitions that get rows (dynamic), or the static values."""
     given = goes.branch, goes.properties
@@ -126,7 +120,6 @@ def _overwrite(
             branch=given[0],
             snapshot_properties=given[1],
             case_sensitive=goes.case_sensitive,
-            distribution_mode=distribution,
         )
         return
     verbs.overwrite(
@@ -137,7 +130,6 @@ def _overwrite(
         branch=given[0],
         snapshot_properties=given[1],
         case_sensitive=goes.case_sensitive,
-        distribution_mode=distribution,
     )
 
 

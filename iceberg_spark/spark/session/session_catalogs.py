@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from pyspark.sql import SparkSession
 
 from iceberg_spark.catalog.config import configured_names
 from iceberg_spark.catalog.local_default import LOCAL_CATALOG
 from iceberg_spark.catalog.registry import is_defined, is_kind_of_ours
 from iceberg_spark.spark.session.asked_once import once, setting
-from iceberg_spark.spark.session.classic_session import all_settings
-from iceberg_spark.spark.session.long_texts import settings_text
+from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
 
 _PREFIX = "spark.sql.catalog."
 _JAVAS = "org.apache.iceberg.spark.SparkCatalog"
@@ -28,7 +25,7 @@ def session_catalog(session: SparkSession, name: str) -> dict[str, str]:
 
 
 def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
-    found = _settings(session, f"{_PREFIX}{name}.")
+    found = prefixed_settings(session, f"{_PREFIX}{name}.")
     is_hives = found.get("type", "hive") == "hive" and "catalog-impl" not in found
     if is_hives and "uri" not in found and (found or has_spark_catalog(session, name)):
         metastore = session.conf.get(_METASTORE, None)
@@ -36,23 +33,9 @@ def _session_catalog(session: SparkSession, name: str) -> dict[str, str]:
     return found
 
 
-def _settings(session: SparkSession, start: str) -> dict[str, str]:
-    text = settings_text(session)
-    if text is None:
-        every = all_settings(session)
-        return {key[len(start) :]: every[key] for key in every if key.startswith(start)}
-    # The text only names settings: values may hold what separates them.
-    found = {}
-    for key in sorted(set(re.findall(rf"(?:\{{|, )({re.escape(start)}[^=\s,]+)=", text))):
-        value = session.conf.get(key, None)
-        if value is not None:
-            found[key[len(start) :]] = str(value)
-    return found
-
-
 def catalog_names(session: SparkSession) -> list[str]:
     """Return the names of the catalogs of ours that a session's settings and ours describe."""
-    described = {key.partition(".")[0] for key in _settings(session, _PREFIX)}
+    described = {key.partition(".")[0] for key in prefixed_settings(session, _PREFIX)}
     return sorted(name for name in described.union(configured_names()) if is_ours(session, name))
 
 

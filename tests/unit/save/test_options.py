@@ -3,9 +3,14 @@
 import pytest
 
 from iceberg_spark.errors import InvalidOptionError
-from iceberg_spark.save.write_options import write_options
-from iceberg_spark.scan.read_options import read_options
+from iceberg_spark.save.write_options import WRITE_OPTIONS, write_options
+from iceberg_spark.scan.change_bounds import CHANGE_TIMES
+from iceberg_spark.scan.read_options import READ_OPTIONS, read_options
 from iceberg_spark.spec.option_values import split_list
+from iceberg_spark.spec.runtime_names import READ_OPTIONS as JAVA_READ_OPTIONS
+from iceberg_spark.spec.runtime_names import SNAPSHOT_PROPERTY, write_defaults
+from iceberg_spark.spec.runtime_names import WRITE_OPTIONS as JAVA_WRITE_OPTIONS
+from iceberg_spark.streams.stream_options import STREAM_OPTIONS
 
 
 def test_keys_are_case_insensitive() -> None:
@@ -30,6 +35,77 @@ def test_an_unknown_read_option_names_the_nearest(given: str, meant: str) -> Non
 def test_an_unknown_write_option_names_the_nearest() -> None:
     with pytest.raises(InvalidOptionError, match=r"'mergeschem'.*'mergeSchema'"):
         write_options({"path": "/t", "mergeschem": "true"})
+
+
+@pytest.mark.parametrize("given", ["foo", "parallelism", "x"])
+def test_an_unknown_option_far_from_all_others_gets_no_suggestion(given: str) -> None:
+    for parse in (read_options, write_options):
+        with pytest.raises(InvalidOptionError, match=f"^Unknown option '{given}'; remove it$"):
+            parse({"path": "/t", given: "1"})
+
+
+def test_every_option_of_javas_runtime_is_known() -> None:
+    """Those of streams are refused by a batch, and times of changes by other loads."""
+    for option in JAVA_READ_OPTIONS:
+        assert option.name in (*READ_OPTIONS, *STREAM_OPTIONS, *CHANGE_TIMES, "path")
+    for option in JAVA_WRITE_OPTIONS:
+        assert option.name in WRITE_OPTIONS or option.name == f"{SNAPSHOT_PROPERTY}*"
+
+
+def test_an_option_with_a_bad_value_is_named() -> None:
+    for name, text in {
+        "delete-format": "csv",
+        "delete-granularity": "row",
+        "distribution-mode": "all",
+        "isolation-level": "dirty",
+        "validate-from-snapshot-id": "first",
+        "shred-variants": "yes",
+        "advisory-partition-size": "0",
+        "target-delete-file-size-bytes": "-1",
+        "variant-inference-buffer-size": "many",
+        "output-spec-id": "x",
+        "use-table-distribution-and-ordering": "maybe",
+        "merge-schema": "1",
+    }.items():
+        with pytest.raises(InvalidOptionError, match=f"'{name}'"):
+            write_options({"path": "/t", name: text}, plain=False)
+
+
+def test_options_stand_in_for_table_properties() -> None:
+    options = write_options(
+        {
+            "path": "/t",
+            "delete-format": "avro",
+            "target-delete-file-size-bytes": "7",
+            "delete-granularity": "partition",
+            "advisory-partition-size": "8",
+            "shred-variants": "true",
+            "variant-inference-buffer-size": "9",
+        }
+    )
+    assert options.overrides == {
+        "write.delete.format.default": "avro",
+        "write.delete.target-file-size-bytes": "7",
+        "write.delete.granularity": "partition",
+        "write.spark.advisory-partition-size-bytes": "8",
+        "write.parquet.shred-variants": "true",
+        "write.parquet.variant-inference-buffer-size": "9",
+    }
+
+
+def test_a_default_of_the_session_gives_way_to_an_option_of_any_spelling() -> None:
+    defaults = write_defaults(
+        {
+            "spark.sql.iceberg.merge-schema": "true",
+            "spark.sql.iceberg.snapshot-property.job": "nightly",
+            "spark.sql.iceberg.vectorization.enabled": "false",
+        }
+    )
+    assert defaults == {"merge-schema": "true", "snapshot-property.job": "nightly"}
+    options = write_options({"path": "/t", "mergeSchema": "false"}, defaults=defaults)
+    assert not options.merge_schema and options.snapshot_properties == {"job": "nightly"}
+    options = write_options({"path": "/t", "snapshot-property.job": "x"}, defaults=defaults)
+    assert options.merge_schema and options.snapshot_properties == {"job": "x"}
 
 
 def test_storage_properties_pass_through_and_stay_out_of_the_repr() -> None:

@@ -1,0 +1,19 @@
+"""The write options that a session's settings are the defaults of."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from iceberg_spark.spark.session.asked_once import once
+from iceberg_spark.spark.session.prefixed_settings import prefixed_settings
+from iceberg_spark.spec.runtime_names import SESSION_PREFIX, write_defaults
+
+
+def session_write_defaults(session: SparkSession) -> dict[str, str]:
+    """Return the options of `spark.sql.iceberg.*` settings (Java: SparkWriteConf)."""
+    return dict(once(session, "write defaults", lambda: _write_defaults(session)))
+
+
+def _write_defaults(session: SparkSession) -> dict[str, str]:
+    settings = prefixed_settings(session, SESSION_PREFIX)
+    return write_defaults({f"{SESSION_PREFIX}{name}": text for name, text in settings.items()})

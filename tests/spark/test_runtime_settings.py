@@ -1,0 +1,227 @@
+"""Session settings and write options of Java's runtime: what they do to files and snapshots."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as sf
+
+import iceberg_spark as ice
+from iceberg_spark.errors import InvalidOptionError, ValidationException
+
+SETTING = "spark.sql.iceberg."
+
+
+@contextmanager
+def settings(session: Any, **texts: str) -> Iterator[None]:
+    """Set `spark.sql.iceberg.*` while the block runs; names have `_` for `-`."""
+    names = {f"{SETTING}{key.replace('_', '-')}": text for key, text in texts.items()}
+    for name, text in names.items():
+        session.conf.set(name, text)
+    try:
+        yield
+    finally:
+        for name in names:
+            session.conf.unset(name)
+
+
+def codecs(table: ice.Table, content: int = 0) -> set[str]:
+    """The codecs of a table's Parquet files: data (0), position deletes (1), by keys (2)."""
+    files = table.refresh().inspect.files().filter(pc.field("content") == content)
+    paths = [urlsplit(path).path for path in files["file_path"].to_pylist()]
+    return {pq.read_metadata(path).row_group(0).column(0).compression for path in paths}
+
+
+WRITERS: dict[str, Callable[[Any, str], Any]] = {
+    "INSERT": lambda lake, name: lake.sql(f"INSERT INTO {name} SELECT id, 'a' FROM range(9)"),
+    "writeTo": lambda lake, name: rows(lake).writeTo(name).append(),
+    "overwrite": lambda lake, name: rows(lake).writeTo(name).overwrite(sf.lit(True)),
+    "insertInto": lambda lake, name: rows(lake).write.insertInto(name),
+    "save": lambda lake, name: rows(lake).write.format("pyiceberg-lite").mode("append").save(name),
+    "saveAsTable": lambda lake, name: rows(lake).write.mode("append").saveAsTable(name),
+    "create": lambda lake, name: rows(lake).writeTo(name).createOrReplace(),
+    "CTAS": lambda lake, name: lake.sql(
+        f"CREATE OR REPLACE TABLE {name} AS SELECT id, 'a' AS region FROM range(9)"
+    ),
+}
+
+
+def rows(lake: Any) -> Any:
+    return lake.range(9).withColumn("region", sf.lit("a"))
+
+
+def table_of(lake: Any, name: str = "lake.db.t", **definition: Any) -> ice.Table:
+    return ice.create_table(name, "id bigint, region string", **definition)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_settings_are_defaults_of_every_writer(lake: Any, writer: str) -> None:
+    table = table_of(lake)
+    with settings(lake, compression_codec="gzip", **{"snapshot-property.job": "nightly"}):
+        WRITERS[writer](lake, "lake.db.t")
+    assert codecs(table) == {"GZIP"}
+    assert table.current_snapshot().summary["job"] == "nightly"
+
+
+def test_row_level_changes_take_the_settings(lake: Any) -> None:
+    modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
+    table = table_of(lake, properties=modes)
+    lake.sql("INSERT INTO lake.db.t SELECT id, 'a' FROM range(9)")
+    merge = (
+        "MERGE INTO lake.db.t t USING (SELECT 3L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    )
+    with settings(lake, compression_codec="gzip", **{"snapshot-property.job": "nightly"}):
+        lake.sql("DELETE FROM lake.db.t WHERE id = 1")
+        lake.sql("UPDATE lake.db.t SET region = 'b' WHERE id = 2")
+        lake.sql(merge)
+        source = lake.createDataFrame([(4,)], "id bigint")
+        source.mergeInto("lake.db.t", sf.expr("t.id = source.id")).whenMatched().delete().merge()
+    assert codecs(table, 1) == {"GZIP"} and codecs(table) == {"ZSTD", "GZIP"}
+    told = [dict(snapshot.summary).get("job") for snapshot in table.snapshots()]
+    assert told == [None, *["nightly"] * 4]
+
+
+def test_an_option_wins_over_a_setting_and_a_setting_over_a_property(lake: Any) -> None:
+    table = table_of(lake, properties={"write.parquet.compression-codec": "snappy"})
+    with settings(lake, compression_codec="gzip", **{"snapshot-property.job": "nightly"}):
+        rows(lake).writeTo("lake.db.t").option("compression-codec", "zstd").option(
+            "snapshot-property.job", "hourly"
+        ).append()
+        assert codecs(table) == {"ZSTD"}
+        assert table.current_snapshot().summary["job"] == "hourly"
+        lake.sql("INSERT OVERWRITE lake.db.t WITH (`compression-codec` = 'lz4') VALUES (1, 'a')")
+        assert codecs(table) == {"LZ4"}
+        lake.sql("INSERT OVERWRITE lake.db.t VALUES (1, 'a')")
+        assert codecs(table) == {"GZIP"}
+    lake.sql("INSERT OVERWRITE lake.db.t VALUES (1, 'a')")
+    assert codecs(table) == {"SNAPPY"}
+
+
+def test_a_level_of_the_session_leaves_other_formats_alone(lake: Any) -> None:
+    table = table_of(lake, properties={"write.format.default": "orc"})
+    with settings(lake, compression_level="3"):
+        lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
+    assert table.refresh().scan().count() == 1
+
+
+def test_the_session_says_how_rows_are_distributed(lake: Any) -> None:
+    table = table_of(lake, partition_by=["region"])
+    spread = lake.range(0, 40, 1, 4).withColumn("region", sf.expr("string(id % 2)"))
+    with settings(lake, distribution_mode="none"):
+        spread.writeTo("lake.db.t").append()
+    assert table.refresh().inspect.files().num_rows == 8
+    spread.writeTo("lake.db.t").overwrite(sf.lit(True))
+    assert table.refresh().inspect.files().num_rows == 2
+
+
+def test_rows_are_written_as_they_are_without_distribution_and_ordering(lake: Any) -> None:
+    table = table_of(lake, partition_by=["region"], sort_order=["id desc"])
+    spread = lake.range(0, 40, 1, 4).withColumn("region", sf.expr("string(id % 2)"))
+    plain = {"use-table-distribution-and-ordering": "false", "distribution-mode": "hash"}
+    spread.writeTo("lake.db.t").options(**plain).append()
+    files = table.refresh().inspect.files()
+    assert files.num_rows == 8 and set(files["sort_order_id"].to_pylist()) == {0}
+    path = urlsplit(files["file_path"][0].as_py()).path
+    ids = pq.ParquetFile(path).read()["id"].to_pylist()
+    assert ids == sorted(ids)
+
+
+def test_files_have_the_spec_and_the_order_that_options_name(lake: Any) -> None:
+    table = table_of(lake, partition_by=["region"], sort_order=["id desc"])
+    table.update_spec().remove_field("region").add_field("bucket(4, id)").commit()
+    table.update_sort_order().asc("id").commit()
+    assert (table.refresh().spec().spec_id, table.sort_order().order_id) == (1, 2)
+    rows(lake).writeTo("lake.db.t").options(
+        **{"output-spec-id": "0", "output-sort-order-id": "1"}
+    ).append()
+    (file,) = table.refresh().inspect.files().to_pylist()
+    assert (file["spec_id"], file["sort_order_id"]) == (0, 1)
+    assert file["partition"]["region"] == "a"
+    ids = pq.ParquetFile(urlsplit(file["file_path"]).path).read()["id"].to_pylist()
+    assert ids == sorted(ids, reverse=True)
+    assert lake.sql("SELECT count(*) FROM lake.db.t WHERE region = 'a'").first()[0] == 9
+    for name, known in {"output-spec-id": "0, 1", "output-sort-order-id": "1, 2"}.items():
+        with pytest.raises(InvalidOptionError, match=f"'{name}' is 9, .*{known}"):
+            rows(lake).writeTo("lake.db.t").option(name, "9").append()
+
+
+@pytest.mark.parametrize("level", ["serializable", "snapshot"])
+@pytest.mark.parametrize("way", ["overwrite", "overwritePartitions", "save", "INSERT OVERWRITE"])
+def test_an_overwrite_conflicts_with_what_its_isolation_refuses(
+    lake: Any, way: str, level: str
+) -> None:
+    table = table_of(lake, partition_by=["region"])
+    lake.sql("INSERT INTO lake.db.t VALUES (1, 'a'), (2, 'a'), (3, 'b')")
+    head = table.refresh().current_snapshot().snapshot_id
+    options = {"isolation-level": level, "validate-from-snapshot-id": str(head)}
+
+    def overwrite() -> None:
+        if way == "INSERT OVERWRITE":
+            told = ", ".join(f"`{name}` = '{text}'" for name, text in options.items())
+            lake.sql(f"INSERT OVERWRITE lake.db.t WITH ({told}) SELECT id, 'a' FROM range(9)")
+            return
+        if way == "save":
+            rows(lake).write.format("pyiceberg-lite").mode("overwrite").options(**options).save(
+                "lake.db.t"
+            )
+            return
+        writer = rows(lake).writeTo("lake.db.t").options(**options)
+        writer.overwritePartitions() if way == "overwritePartitions" else writer.overwrite(
+            sf.col("region") == "a"
+        )
+
+    lake.sql("INSERT INTO lake.db.t VALUES (4, 'a')")
+    if level == "serializable":
+        with pytest.raises(ValidationException):
+            overwrite()
+        assert table.refresh().scan().count() == 4
+    else:
+        overwrite()
+    lake.sql("DELETE FROM lake.db.t WHERE id = 1")
+    with pytest.raises(ValidationException):
+        overwrite()
+    options["validate-from-snapshot-id"] = str(table.refresh().current_snapshot().snapshot_id)
+    overwrite()
+
+
+def test_a_setting_lets_pysparks_writers_widen_the_schema(lake: Any) -> None:
+    table = table_of(lake)
+    wider = rows(lake).withColumn("v", sf.lit(1))
+    first = wider.withColumnRenamed("v", "u")
+    first.writeTo("lake.db.t").option("merge-schema", "true").append()
+    with settings(lake, merge_schema="true"):
+        wider.writeTo("lake.db.t").append()
+        with pytest.raises(ValueError, match="w"):
+            wider.withColumnRenamed("v", "w").writeTo("lake.db.t").option(
+                "mergeSchema", "false"
+            ).append()
+    assert list(table.refresh().schema().column_names) == ["id", "region", "u", "v"]
+
+
+def test_a_setting_accepts_nullable_columns_for_required_ones(lake: Any) -> None:
+    ice.create_table("lake.db.r", "id bigint not null")
+    nothing = lake.sql("SELECT CAST(NULL AS bigint) AS id WHERE false")
+    with settings(lake, check_nullability="false"):
+        nothing.write.format("pyiceberg-lite").mode("append").save("lake.db.r")
+
+
+def test_an_upsert_writes_deletes_as_options_say(lake: Any) -> None:
+    table = table_of(lake)
+    rows(lake).write.format("pyiceberg-lite").mode("append").options(
+        **{"write-mode": "upsert", "equality-fields": "id", "delete-format": "avro"}
+    ).save("lake.db.t")
+    files = table.refresh().inspect.files().to_pylist()
+    assert {(file["content"], file["file_format"]) for file in files} == {
+        (0, "PARQUET"), (2, "AVRO")
+    }  # fmt: skip
+
+
+def test_settings_that_java_has_and_unknown_ones_change_nothing(lake: Any) -> None:
+    table_of(lake)
+    with settings(lake, **{"vectorization.enabled": "false", "no.such": "1"}):
+        lake.sql("INSERT INTO lake.db.t VALUES (1, 'a')")
+        assert lake.sql("SELECT * FROM lake.db.t").count() == 1
