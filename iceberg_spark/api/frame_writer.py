@@ -172,7 +172,7 @@ class FrameWriter:
         summary = {f"{SNAPSHOT_PROPERTY}{key}": value for key, value in goes.properties.items()}
         others = {key: text for key, text in self._asked.options.items() if key.lower() != "branch"}
         said = {} if goes.branch is None else {"branch": goes.branch}
-        options = {**summary, **others, **said, **more}
+        options = {**others, **said, **summary, **more}
         rows = stored(self._frame, goes.table, keeps_unknown=goes.options.merge_schema)
         with goes.made_branch():
             told = replace(self._asked, options=options, mode=mode)

@@ -101,6 +101,17 @@ def test_an_option_wins_over_a_setting_and_a_setting_over_a_property(lake: Any) 
     assert codecs(table) == {"SNAPPY"}
 
 
+def test_a_staged_snapshot_has_the_id_of_the_session(lake: Any) -> None:
+    table = table_of(lake, properties={"write.wap.enabled": "true"})
+    lake.conf.set("spark.wap.id", "mine")
+    try:
+        with settings(lake, **{"snapshot-property.wap.id": "nightly"}):
+            rows(lake).writeTo("lake.db.t").option("snapshot-property.wap.id", "other").append()
+    finally:
+        lake.conf.unset("spark.wap.id")
+    assert [dict(one.summary)["wap.id"] for one in table.refresh().snapshots()] == ["mine"]
+
+
 def test_a_level_of_the_session_leaves_other_formats_alone(lake: Any) -> None:
     table = table_of(lake, properties={"write.format.default": "orc"})
     with settings(lake, compression_level="3"):

@@ -106,8 +106,11 @@ def test_a_write_by_sql_has_options(any_spark: Any, sql_home: Path) -> None:
         other = "('snapshot-property.wap.id' = 'other')"
         ice.sql(spark, f"INSERT INTO st.d.t WITH {other} SELECT 5")
     assert ice.load_table("st.d.t").snapshots()[-1].summary["wap.id"] == "mine"
-    with pytest.raises(InvalidOptionError, match="write-format"):
-        ice.sql(spark, "INSERT INTO st.d.t WITH ('write-format' = 'orc') VALUES (3)")
+    ice.sql(spark, "INSERT OVERWRITE st.d.t WITH ('write-format' = 'orc') VALUES (3)")
+    files = ice.load_table("st.d.t").inspect.files()
+    assert files["file_format"].to_pylist() == ["ORC"]
+    with pytest.raises(InvalidOptionError, match="partition-by"):
+        ice.sql(spark, "INSERT INTO st.d.t WITH ('partition-by' = 'id') VALUES (3)")
 
 
 def test_a_merge_of_a_frame_tells_names_apart_as_the_session_does(enabled: Any) -> None:
