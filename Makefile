@@ -11,7 +11,7 @@ WITH_SPARK = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME && unset SPARK_
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api clean
+.PHONY: help setup setup-4.3 demo demo-catalog check lint servers test test-4.3 lowest faults interleavings stream-kills kills fuzz flink auto-cdc java-servers feeds attack bench engine-matrix notebook docs audit format public-api clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
@@ -38,6 +38,10 @@ endef
 .venv-4.3/.ready: pyproject.toml constraints.txt constraints-4.3.txt
 	$(call make_venv,.venv-4.3,constraints-4.3.txt,test)
 
+.venv-lowest/.ready: pyproject.toml constraints.txt scripts/lowest_versions.sh
+	@scripts/lowest_versions.sh "$(PYTHON)"
+	@touch $@
+
 demo: setup ## Run the main job on real data: a year of flights, partitioned by month
 	@$(WITH_SPARK) $(PY) demo/flights.py
 
@@ -53,7 +57,7 @@ lint: setup
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 
-test: setup setup-4.3 ## Run all tests: PySpark 4.1, a case each on 4.3; slow machines take turns in cases with Spark
+test: setup setup-4.3 .venv-lowest/.ready ## Run all tests: PySpark 4.1, a case each on 4.3; slow machines take turns in cases with Spark
 	@$(MAKE) --no-print-directory servers
 	@$(WITH_SPARK) $(PY) scripts/run_tests.py
 
@@ -63,6 +67,9 @@ servers: setup
 
 test-4.3: setup-4.3 ## Run a case of each test that faces Spark on PySpark 4.3
 	@$(WITH_SPARK) $(PY43) scripts/run_tests.py spark-4.3
+
+lowest: .venv-lowest/.ready ## Run a sample of the tests without Spark with the lowest versions that pyproject.toml allows
+	@$(WITH_SPARK) $(PY) scripts/run_tests.py lowest
 
 faults: setup ## Break the store at every call of every verb, interrupt at every line of a commit, kill Spark's driver
 	@FAULTS=all $(PY) -m pytest tests/faults -q -n 2 -rP --timeout 3000
@@ -123,6 +130,6 @@ public-api: setup ## Write public-api.txt anew
 	$(PY) scripts/public_api.py --write
 
 clean: ## Remove everything that was made here, the environments too
-	rm -rf .venv .venv-4.3 .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-4.3 .venv-lowest .venv-audit .venv-engines build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf .import_linter_cache spark-warehouse metastore_db derby.log artifacts demo/warehouse benchmarks/data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """Runs the test suites one after the other and ends with one line for all of them.
 
-    python scripts/run_tests.py [unit] [oracle] [spark] [processes] [spark-4.3]
+    python scripts/run_tests.py [unit] [oracle] [spark] [processes] [spark-4.3] [lowest]
 
 Suites without Spark run in three processes, of which one or the other waits for a server or a
 child; each suite with Spark runs in one, so that its tests share a JVM. Such tests wait as much as
@@ -76,6 +76,9 @@ QUICK, SLOWER = 720, 1100
 rest is done there in 50 to 65 minutes, half of it on the slower one, and on machines that were
 three times as slow a quarter of Spark's cases."""
 
+WITH_PYSPARK = ("test_mentions", "test_view_columns", "test_view_names")
+"""Modules that import PySpark, which the environment with the lowest versions lacks."""
+
 WHEEL_TEST = "tests/architecture/test_wheel.py"
 SUITES = {
     "unit": Suite(
@@ -108,6 +111,12 @@ SUITES = {
     ),
     "spark-4.3": Suite(
         ("tests/spark",), (), ".venv-4.3", shares=True, cases=("one", "third", "third")
+    ),
+    "lowest": Suite(
+        tuple(f"tests/unit/{room}" for room in ("commits", "expr", "scan", "spec", "spark/sql")),
+        tuple(f"--ignore=tests/unit/spark/sql/{name}.py" for name in WITH_PYSPARK),
+        ".venv-lowest",
+        shares=True,
     ),
 }
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from itertools import pairwise, product
 from typing import Any, ClassVar
 
+from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -14,6 +17,9 @@ from iceberg_spark.expr.dialect import Dialect
 
 VERSION_END = "version_end"
 """Marks where in the text a VERSION or TIMESTAMP AS OF ends."""
+_VERSIONS = ("VERSION", "TIMESTAMP")
+_VERSION_PHRASES = frozenset({"VERSION AS OF", "TIMESTAMP AS OF", "FOR VERSION", "FOR TIMESTAMP"})
+"""What sqlglot before 30.15 makes one token of."""
 _NOT_SPARKS = frozenset({
     "STARTS_WITH", "IS_NAN", "DATE_TO_DATE_STR", "TIME_TO_TIME_STR", "TS_OR_DS_ADD", "J_S_O_N_CAST",
 })  # fmt: skip
@@ -34,7 +40,7 @@ class Spark4(Spark):
     def tokenize(self, sql: str, dialect: Any = None) -> list[Token]:
         """Cut a text as Spark does: a comment that ends in a backslash goes on in the next line."""
         read = _in_one_line(sql) if _GOES_ON in sql else sql
-        return list(super().tokenize(read, dialect))
+        return _with_named_in(list(super().tokenize(read, dialect)))
 
     class Parser(Spark.Parser):  # type: ignore[valid-type, misc] # a variable to mypy
         """What functions and tables are called, and where a version's clause ends."""
@@ -79,18 +85,40 @@ class Spark4(Spark):
             finally:
                 self._is_in_join = before
 
+        def build_cast(self, strict: bool, **parts: Any) -> Any:
+            """Give a literal with the suffix BD the precision and scale of its digits.
+
+            sqlglot before 30.21 casts it to DECIMAL(10, 0): `1.5BD` was 2.
+            """
+            number = parts["this"]
+            if self._prev.text.upper() == "BD" and isinstance(number, exp.Literal):
+                sizes = map(exp.Literal.number, _decimal_size(number.name))
+                parts["to"] = exp.DataType(
+                    this=exp.DataType.Type.DECIMAL,
+                    expressions=[exp.DataTypeParam(this=size) for size in sizes],
+                )
+                parts["this"] = exp.Literal.string(number.name)
+            return super().build_cast(strict, **parts)
+
         def _parse_version(self) -> Any:
-            found = super()._parse_version()
-            if found is not None:
-                found.meta[VERSION_END] = self._prev.end + 1
-            return found
+            """Parse VERSION or TIMESTAMP AS OF: sqlglot before 30.23 parses no sum there."""
+            for optional, kind in product(((), ("FOR",)), _VERSIONS):
+                if self._match_text_seq(*optional, kind, "AS", "OF"):
+                    clause = exp.Version(this=kind, kind="AS OF", expression=self._parse_bitwise())
+                    clause.meta[VERSION_END] = self._prev.end + 1
+                    return clause
+            return None
 
     class Tokenizer(Spark.Tokenizer):
         """How literals are read."""
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
-            **Spark.Tokenizer.KEYWORDS,
+            **{
+                words: token
+                for words, token in Spark.Tokenizer.KEYWORDS.items()
+                if words not in _VERSION_PHRASES
+            },
             "!<": TokenType.GTE,
             "!>": TokenType.LTE,
         }
@@ -109,6 +137,21 @@ class Spark4Names(Spark4):
 def grammar(dialect: Dialect) -> type[Spark4]:
     """Return sqlglot's dialect for a session's."""
     return Spark4Names if dialect.quoted_names else Spark4
+
+
+def _with_named_in(tokens: list[Token]) -> list[Token]:
+    """Return tokens in which `in` before a dot is a name: sqlglot before 30.29 refuses it."""
+    for token, following in pairwise(tokens):
+        if token.token_type == TokenType.IN and following.token_type == TokenType.DOT:
+            token.token_type = TokenType.VAR
+    return tokens
+
+
+def _decimal_size(number: str) -> tuple[int, int]:
+    """Return the precision and scale of a decimal literal: (2, 1) for `1.5`, (4, 0) for `1E3`."""
+    _, digits, exponent = Decimal(number).as_tuple()
+    scale = -int(exponent)
+    return max(len(digits) - min(scale, 0), scale), max(scale, 0)
 
 
 def _in_one_line(text: str) -> str:

@@ -5,11 +5,12 @@ import os
 import shutil
 import subprocess
 from fcntl import LOCK_EX, flock
+from importlib.util import find_spec
 from pathlib import Path
 
-import pyspark
-
-SPARK_JARS = Path(pyspark.__file__).parent / "jars"
+_PYSPARK = find_spec("pyspark")
+SPARK_JARS = Path(_PYSPARK.origin if _PYSPARK and _PYSPARK.origin else "no PySpark").parent / "jars"
+"""PySpark's jars. Tests that need no server also run without PySpark."""
 HOME = Path.home() / ".ivy2.5.2"
 RESOLVE_S = 300
 
